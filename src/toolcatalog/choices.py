@@ -1,0 +1,54 @@
+"""What a session may use: its toolkits and, of those, its tools. Pure.
+
+Serves: the session file of the catalog format. What the format leaves open is decided here: a toolkit's own `tools` entry with `tags`
+takes the place of the session's `tags` for that toolkit, and an auth config narrows the tools of its toolkit to those usable with it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from toolcatalog.model import AuthConfig, Catalog, Choice, Session, ToolChoice, ToolVersion
+from toolcatalog.versions import newest_at
+
+
+def toolkits_of(catalog: Catalog, session: Session) -> list[str]:
+    """The slugs of the session's toolkits, sorted."""
+    return [slug for slug in sorted(catalog.toolkits) if _chosen(session.toolkits, (slug,))]
+
+
+def tools_of(catalog: Catalog, session: Session) -> list[ToolVersion]:
+    """The tool versions that the session may use, sorted by slug: one for each tool, the one in force."""
+    toolkits = {*toolkits_of(catalog, session)}
+    configs = {config.id: config for config in catalog.auth_configs}
+    allowed = []
+    for tool in in_force(catalog.tools, session):
+        config = configs.get(session.auth_configs.get(tool.toolkit, ""))
+        said = session.tools.get(tool.toolkit, ToolChoice())
+        if tool.toolkit in toolkits and _allows(said, session.tags, tool) and (config is None or usable(config, tool.slug, tool.scopes)):
+            allowed.append(tool)
+    return allowed
+
+
+def in_force(tools: Sequence[ToolVersion], session: Session) -> Iterator[ToolVersion]:
+    """Of each tool the newest version, or the newest at the session's version of its toolkit. `tools` is sorted by slug and version."""
+    for _, group in groupby(tools, key=lambda tool: tool.slug):
+        of_tool = {tool.version: tool for tool in group}
+        toolkit = next(iter(of_tool.values())).toolkit
+        known = [*of_tool]
+        version = newest_at(known, session.toolkit_versions.get(toolkit, known[-1]))
+        if version is not None:
+            yield of_tool[version]
+
+
+def usable(config: AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
+    """Tell whether a tool of the config's toolkit is usable with it: listed, where tools are; all scopes granted, where scopes are."""
+    return (config.tools is None or slug in config.tools) and (config.scopes is None or {*scopes} <= {*config.scopes})
+
+
+def _allows(said: ToolChoice, tags: Choice, tool: ToolVersion) -> bool:
+    return _chosen(said.tools, (tool.slug,)) and _chosen(said.tags or tags, tool.tags)
+
+
+def _chosen(choice: Choice, has: Sequence[str]) -> bool:
+    enabled = choice.enable is None or any(name in choice.enable for name in has)
+    return enabled and not any(name in choice.disable for name in has)

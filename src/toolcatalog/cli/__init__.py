@@ -1,0 +1,82 @@
+"""The command line: one file for each command, and the only room that prints.
+
+Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that cannot be used, 3 a bug of ours, 130 interrupted.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from toolcatalog import __version__
+from toolcatalog.cli import terminal
+from toolcatalog.errors import InvalidCatalog, ToolcatalogError
+
+_COMMANDS = {  # name: (module, what it does, the heading it stands under)
+    "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
+    "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
+    "import": ("importing", "Turn tool definitions of another form into catalog files.", "Catalog"),
+    "serve": ("serve", "Answer the read API, and the site, from a build.", "Service"),
+    "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
+    "completion": ("completion", "Print the completion script of a shell.", "Help"),
+}
+_EPILOG = """\b
+Examples:
+  toolcatalog build                     catalog/ to build/ and site/
+  toolcatalog keys create --project me  a key, printed once
+  toolcatalog serve                     http://127.0.0.1:8000
+"""
+
+
+class _Commands(click.Group):
+    """Loads a command's room only when it is called, so that `--help` and completion stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [*_COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        for heading in dict.fromkeys(row[2] for row in _COMMANDS.values()):
+            with formatter.section(heading):
+                formatter.write_dl([(name, row[1]) for name, row in _COMMANDS.items() if row[2] == heading])
+
+
+@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, package_name="toolcatalog", message="toolcatalog %(version)s")
+def cli() -> None:
+    """A catalog of tools for AI agents: YAML in git, an immutable snapshot, a small read API."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line for each way to end
+    """Run one command and tell its exit code. Nothing but a bug of ours ever shows a traceback."""
+    try:
+        code = cli.main(args=argv, prog_name="toolcatalog", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except InvalidCatalog as error:
+        terminal.problems(error.problems, error.files)
+        return 1
+    except ToolcatalogError as error:
+        terminal.error(str(error))
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:
+        traceback.print_exc()
+        terminal.error("This is a bug in toolcatalog, not your mistake. Please report it with the lines above and what you ran.")
+        return 3
+    return code if isinstance(code, int) else 0

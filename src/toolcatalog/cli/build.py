@@ -1,0 +1,29 @@
+"""`toolcatalog build`"""
+
+from pathlib import Path
+
+import click
+
+from toolcatalog.build import build
+from toolcatalog.cli import options, terminal
+
+_EPILOG = """\b
+Examples:
+  toolcatalog build
+  toolcatalog build --catalog my-catalog --out /srv/build --no-site
+
+Exits with 1 where the catalog has problems: all are shown, nothing is written, the last good build stays.
+"""
+
+
+@click.command("build", epilog=_EPILOG)
+@options.catalog
+@options.out
+@options.site
+@click.option("--no-site", is_flag=True, help="Make no HTML pages.")
+def command(catalog: Path, out: Path, site: Path, no_site: bool) -> None:
+    """Validate the catalog and build its snapshot and site."""
+    built = build(catalog, out, None if no_site else site, terminal.track)
+    counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
+    terminal.say(f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages.")
+    click.echo(built.digest)

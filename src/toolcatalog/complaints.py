@@ -1,0 +1,138 @@
+"""What JSON Schema finds wrong, in the words of the format: one function for each keyword. Pure.
+
+A validator's own sentences point at the parent and speak of schemas; a contributor wants the key, what was expected there, and the
+nearest right name.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema.exceptions import ValidationError
+
+from toolcatalog import names, parameters
+from toolcatalog.errors import Finding, Pointer
+from toolcatalog.formats import SCHEMAS
+
+_KINDS = {
+    dict: "a mapping",
+    list: "a list",
+    str: "the string",
+    bool: "the boolean",
+    int: "the number",
+    float: "the number",
+    type(None): "null",
+}
+_FIELDS = {key: inner.get("description", "") for schema in SCHEMAS.values() for key, inner in schema["properties"].items()}
+_FIELDS["type"] = "one of " + ", ".join(parameters.TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    """The parts of a library's error that are told: where, what stands there, what the keyword wants, and the whole schema there."""
+
+    path: str
+    pointer: Pointer
+    instance: Any
+    wanted: Any
+    schema: Mapping[str, Any]
+    message: str
+
+    def finding(
+        self, rule: str, message: str, help: str = "", step: Pointer = (), at_key: bool = False, expected: str | None = None
+    ) -> Finding:
+        """A finding at this place, or at a step below it; expected is what the schema's description says, unless said otherwise."""
+        said = self.schema.get("description", "") if expected is None else expected
+        pointer = (*self.pointer, *step)
+        return Finding(path=self.path, pointer=pointer, at_key=at_key, rule=rule, message=message, expected=said, help=help)
+
+
+def told(path: str, error: ValidationError) -> Iterator[Finding]:
+    """The findings that one error of the library amounts to."""
+    pointer: Pointer = (*error.absolute_path,)
+    whole: Any = error
+    if "propertyNames" in error.absolute_schema_path:
+        pointer = (*pointer, whole.instance)
+    schema = whole.schema if isinstance(whole.schema, dict) else {}
+    told = _Error(path, pointer, whole.instance, whole.validator_value, schema, error.message)
+    yield from _TELLERS.get(str(error.validator), _tell_value)(told)
+
+
+def seen(value: Any) -> str:
+    """A value as a message names it."""
+    kind = _KINDS[type(value)]
+    if isinstance(value, dict | list) or value is None:
+        return kind
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"{kind} `{text if len(text) <= 60 else text[:57] + '...'}`"
+
+
+def quoted(value: Any) -> str:
+    """How to write a number or boolean so that it is a string."""
+    return f"put it in quotes: {json.dumps(json.dumps(value))}"
+
+
+def _tell_value(error: _Error) -> Iterator[Finding]:
+    yield error.finding("wrong-value", f"{seen(error.instance)} does not fit", expected=error.schema.get("description") or error.message)
+
+
+def _tell_unknown(error: _Error) -> Iterator[Finding]:
+    allowed = error.schema["properties"]
+    for key in error.instance:
+        if key not in allowed:
+            near = names.nearest(key, allowed)
+            help = f"did you mean `{near[0]}`?" if near else "remove it, or look the key up in docs/catalog-format.md"
+            if key == "required" and "examples" in allowed:
+                help = "remove it: only a named input parameter says whether it is required"
+            expected = "one of " + ", ".join(allowed)
+            yield error.finding("unknown-key", f"unknown key `{key}`", help, (key,), at_key=True, expected=expected)
+
+
+def _tell_missing(error: _Error) -> Iterator[Finding]:
+    for key in error.wanted:
+        if key not in error.instance and f"'{key}'" in error.message:  # the library gives one error for each missing key
+            expected, help = _FIELDS.get(key, ""), f"add a line `{key}: ...`"
+            yield error.finding("missing-key", f"`{key}` is missing", help, at_key=bool(error.pointer), expected=expected)
+
+
+def _tell_type(error: _Error) -> Iterator[Finding]:
+    helps = {
+        "array": "write a list: `[a, b]`, or lines that start with `- `",
+        "object": "write `key: value` lines below it, or `{}` for none",
+        "boolean": "write `true` or `false`; other words are strings here",
+    }
+    help = helps.get(str(error.wanted), "")
+    if error.wanted == "string" and isinstance(error.instance, bool | int | float):
+        help = quoted(error.instance)
+    expected = error.schema.get("description") or f"a value of type {error.wanted}"
+    yield error.finding("wrong-type", f"{seen(error.instance)} stands here", help, expected=expected)
+
+
+def _tell_enum(error: _Error) -> Iterator[Finding]:
+    near = names.nearest(str(error.instance), [str(choice) for choice in error.wanted])
+    yield error.finding("wrong-value", f"{seen(error.instance)} is not allowed", f"did you mean `{near[0]}`?" if near else "")
+
+
+def _tell_repeated(error: _Error) -> Iterator[Finding]:
+    known: set[str] = set()
+    for index, item in enumerate(error.instance):
+        text = json.dumps(item, sort_keys=True)
+        if text in known:
+            yield error.finding("repeated-item", f"{seen(item)} stands here again", "remove it", (index,))
+        known.add(text)
+
+
+def _tell_both(error: _Error) -> Iterator[Finding]:
+    yield error.finding("wrong-value", "more than one way of choosing stands here", "keep one", at_key=True)
+
+
+_TELLERS: dict[str, Callable[[_Error], Iterator[Finding]]] = {
+    "additionalProperties": _tell_unknown,
+    "required": _tell_missing,
+    "type": _tell_type,
+    "enum": _tell_enum,
+    "uniqueItems": _tell_repeated,
+    "not": _tell_both,
+    "maxProperties": _tell_both,
+}

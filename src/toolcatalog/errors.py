@@ -1,0 +1,75 @@
+"""What can go wrong, as values and as a small tree of exceptions.
+
+A wrong catalog is not an exception but a list of problems: a room that checks something returns `Finding`s (what is wrong, and at
+which value of which file), and `source` turns them into `Problem`s (at which line and column). Exceptions are for what stops a
+command; each carries one sentence that says what to do.
+
+    ToolcatalogError
+    +-- UsageError        a folder, file, port or flag that cannot be used    (exit 2)
+    +-- InvalidCatalog    the catalog has problems                            (exit 1)
+    +-- SnapshotError     the build output is missing, damaged or foreign     (exit 2)
+    +-- KeyFileError      the key file is missing, damaged or not readable    (exit 2)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Pointer = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something wrong at one value of one file.
+
+    `path` is relative to the catalog folder; `pointer` leads from the file's root to the value by keys and indexes; with `at_key`
+    the key of that value is meant and not the value itself. `expected` and `help` may be empty.
+    """
+
+    path: str
+    pointer: Pointer = ()
+    at_key: bool = False
+    rule: str
+    message: str
+    expected: str = ""
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Problem:
+    """A finding with its place: `line` and `column` count from 1, `column` in characters. Sorts by place, then rule."""
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    message: str
+    expected: str = ""
+    help: str = ""
+    severity: str = "error"
+    excerpt: str = field(default="", compare=False)
+    length: int = field(default=1, compare=False)
+
+
+class ToolcatalogError(Exception):
+    """The base of all: its text is one sentence for the person at the terminal."""
+
+
+class UsageError(ToolcatalogError):
+    """Something that the caller named cannot be used as it is."""
+
+
+class InvalidCatalog(ToolcatalogError):
+    """The catalog has problems; `problems` holds all of them, sorted; `files` is how many files were read."""
+
+    def __init__(self, problems: Sequence[Problem], files: int) -> None:
+        super().__init__(f"{len(problems)} problem(s) in the catalog")
+        self.problems = tuple(problems)
+        self.files = files
+
+
+class SnapshotError(ToolcatalogError):
+    """The snapshot cannot be served."""
+
+
+class KeyFileError(ToolcatalogError):
+    """The key file cannot be used."""

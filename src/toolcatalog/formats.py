@@ -1,0 +1,181 @@
+"""The JSON Schemas (2020-12) of every kind of file, as data: what keys there are, what each holds and what it is for.
+
+`description` of a field is what an editor shows and what an error message says was expected. The three shapes of a parameter
+description differ in one thing only, `required`: a named input may carry it, an unnamed value (`items`, a branch) and an output may not.
+"""
+
+from typing import Any
+
+from toolcatalog import names, versions
+from toolcatalog.parameters import TYPES
+
+Schema = dict[str, Any]
+
+
+def _text(description: str, **more: Any) -> Schema:
+    return {"type": "string", "description": description, **more}
+
+
+def _object(properties: Schema, *required: str, **more: Any) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False, **more}
+
+
+def _list(items: Schema, description: str, **more: Any) -> Schema:
+    return {"type": "array", "items": items, "uniqueItems": True, "description": description, **more}
+
+
+def _map(values: Schema, description: str) -> Schema:
+    return {"type": "object", "additionalProperties": values, "description": description}
+
+
+def _full(pattern: str) -> str:
+    return f"^{pattern}$"
+
+
+_LINE = {"minLength": 1, "pattern": r"\S"}
+_WORD = _text("a name without commas, line breaks or white space at its ends", minLength=1, pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$")
+_URL = _text("an https URL", pattern=r"^https://[^\s\"'<>]+$")
+_DATE = _text("a date as YYYY-MM-DD", pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$")
+_VERSION = _text("a version: eight digits, `_`, two digits", pattern=_full(versions.PATTERN))
+_TOOLKIT = _text("a toolkit slug: lower-case letters, digits, `_` and `-`", pattern=_full(names.TOOLKIT_SLUG), maxLength=names.LONGEST)
+_TOOL = _text("a tool slug: capital letters, digits, `_` and `-`", pattern=_full(names.TOOL_SLUG), maxLength=names.LONGEST)
+_AUTH_CONFIG = _text("an auth config id: `ac_` and then letters, digits, `_` and `-`", pattern=_full(names.AUTH_CONFIG_ID))
+_COUNT = {"type": "integer", "minimum": 0, "description": "a whole number, 0 or more"}
+_BOUND = {"type": "number", "description": "a number"}
+
+
+def _description(nested: str, unnamed: str, required: bool) -> Schema:
+    fields: Schema = {
+        "type": {"enum": list(TYPES), "description": "one of " + ", ".join(TYPES)},
+        "description": _text("what the value means and what a good one is"),
+        "examples": {"type": "array", "description": "a list of sample values"},
+        "enum": {"type": "array", "minItems": 1, "uniqueItems": True, "description": "a list of all allowed values"},
+        "title": _text("a display name"),
+        "default": {"description": "the value taken where none is given"},
+        "format": _text("a format name such as date-time, email or uri"),
+        "pattern": _text("a regular expression that the text must match"),
+        "minimum": _BOUND,
+        "maximum": _BOUND,
+        "exclusiveMinimum": _BOUND,
+        "exclusiveMaximum": _BOUND,
+        "minLength": _COUNT,
+        "maxLength": _COUNT,
+        "minItems": _COUNT,
+        "maxItems": _COUNT,
+        "uniqueItems": {"type": "boolean", "description": "true or false"},
+        "nullable": {"type": "boolean", "description": "true or false: whether null is allowed too"},
+        "properties": {"$ref": f"#/$defs/{nested}s"},
+        "items": {"$ref": f"#/$defs/{unnamed}"},
+        "additionalProperties": {
+            "type": ["boolean", "object"],
+            "description": "true, false or a description of the values",
+            "if": {"type": "object"},
+            "then": {"$ref": f"#/$defs/{unnamed}"},
+        },
+        "anyOf": {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{unnamed}"}, "description": "a list of descriptions"},
+        "oneOf": {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{unnamed}"}, "description": "a list of descriptions"},
+    }
+    if required:
+        fields["required"] = {"type": "boolean", "description": "true or false: whether the caller must supply it"}
+    typed = {"if": {"not": {"anyOf": [{"required": ["anyOf"]}, {"required": ["oneOf"]}]}}, "then": {"required": ["type"]}}
+    return {**_object(fields), **typed, "description": "a description: a mapping with at least a `type`"}
+
+
+def _named(description: str) -> Schema:
+    return {
+        "type": "object",
+        "propertyNames": {"minLength": 1, "maxLength": names.LONGEST, "description": "a name of 1 to 200 characters"},
+        "additionalProperties": {"$ref": f"#/$defs/{description}"},
+        "description": "a mapping of parameter names to descriptions",
+    }
+
+
+_DEFS = {
+    "inputs": _named("input"),
+    "input": _description("input", "value", required=True),
+    "value": _description("input", "value", required=False),
+    "outputs": _named("output"),
+    "output": _description("output", "output", required=False),
+}
+
+_TOOL_FIELDS: Schema = {
+    "name": _text("the tool's display name", **_LINE),
+    "description": _text("what the tool does, when to use it and when not"),
+    "scopes": _list(_WORD, "a list of the scopes that the tool needs"),
+    "tags": _list(_WORD, "a list of labels; `important` features the tool, hints such as `readOnlyHint` are ordinary tags"),
+    "no_auth": {"type": "boolean", "description": "true or false; the toolkit's where it is not given"},
+    "deprecation": _object(
+        {
+            "reason": _text("why the tool is deprecated"),
+            "since": _DATE,
+            "sunset": _DATE,
+            "replaced_by": _TOOL,
+        },
+        description="a mapping with any of reason, since, sunset, replaced_by; `{}` if there is nothing to say",
+    ),
+    "input_parameters": {"$ref": "#/$defs/inputs"},
+    "output_parameters": {"$ref": "#/$defs/outputs"},
+}
+_WHEN = {"enum": ["manage_connections"], "description": "`manage_connections`: only in sessions that enable it"}
+
+
+def _choice(items: Schema, what: str) -> Schema:
+    fields = {"enable": _list(items, f"a list of the only {what} to take"), "disable": _list(items, f"a list of {what} to leave out")}
+    return _object(fields, description=f"a mapping with `enable` or `disable`, each a list of {what}")
+
+
+_ONE_OF_TWO = {"not": {"required": ["enable", "disable"]}}
+_TAGS = _choice(_WORD, "tags")
+_SESSION_TOOLS = _choice(_TOOL, "tools")
+_SESSION_TOOLS = {**_SESSION_TOOLS, "properties": {**_SESSION_TOOLS["properties"], "tags": _TAGS}, "maxProperties": 1}
+
+SCHEMAS: dict[str, Schema] = {
+    "catalog": _object(
+        {
+            "title": _text("the catalog's name", **_LINE),
+            "description": _text("what this catalog is"),
+            "home": _URL,
+            "repository": _URL,
+        },
+        "title",
+    ),
+    "toolkit": _object(
+        {
+            "name": _text("the toolkit's display name", **_LINE),
+            "logo": {**_URL, "description": "the https URL of an image"},
+            "description": _text("what the toolkit reaches"),
+            "categories": _list(_WORD, "a list of categories"),
+            "no_auth": {"type": "boolean", "description": "true or false: whether its tools need no authentication"},
+            "homepage": _URL,
+            "owners": _list(_WORD, "a list of the people or teams who answer for it"),
+        },
+        "name",
+        "logo",
+    ),
+    "tool": _object(_TOOL_FIELDS, "name", "description", **{"$defs": _DEFS}),
+    "meta_tool": _object({**_TOOL_FIELDS, "when": _WHEN}, "name", "description", **{"$defs": _DEFS}),
+    "auth_config": _object(
+        {
+            "toolkit": _TOOLKIT,
+            "tools": _list(_TOOL, "a list of the only tools that these credentials may use"),
+            "scopes": _list(_WORD, "a list of the scopes granted: only tools whose scopes are all granted are usable"),
+        },
+        "toolkit",
+    ),
+    "session": _object(
+        {
+            "project": _text("the project that owns the session", **_LINE),
+            "user_id": _text("the user that the session acts for", **_LINE),
+            "toolkits": {**_choice(_TOOLKIT, "toolkits"), **_ONE_OF_TWO},
+            "tools": _map(_SESSION_TOOLS, "a mapping of toolkits to {enable: [...]}, {disable: [...]} or {tags: ...}"),
+            "tags": _TAGS,
+            "auth_configs": _map(_AUTH_CONFIG, "a mapping of toolkits to auth config ids"),
+            "toolkit_versions": _map(_VERSION, "a mapping of toolkits to versions"),
+            "manage_connections": _object({"enable": {"type": "boolean", "description": "true or false"}}, "enable"),
+            "meta_tools": _list(_TOOL, "a list of the meta tools to offer, in order"),
+        }
+    ),
+}
+for _kind, _schema in SCHEMAS.items():
+    _schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    _schema["title"] = f"toolcatalog {_kind.replace('_', ' ')} file"

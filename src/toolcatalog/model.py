@@ -1,0 +1,150 @@
+"""The catalog as written: one frozen record for each kind of file. Nothing here checks, reads or serves.
+
+The shape is that of the YAML files; what clients see is in `snapshot`. Parameter descriptions stay plain mappings in the
+author's form, because what they may hold is JSON Schema's affair; `parameters` knows their twists.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Parameters = Mapping[str, Mapping[str, Any]]
+ROUTER = "router"  # the toolkit of the meta tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """catalog.yaml: what this catalog is."""
+
+    title: str
+    description: str = ""
+    home: str = ""
+    repository: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolkit:
+    """toolkits/<slug>/toolkit.yaml"""
+
+    slug: str
+    name: str
+    logo: str
+    description: str = ""
+    categories: tuple[str, ...] = ()
+    no_auth: bool = False
+    homepage: str = ""
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deprecation:
+    """A tool version that says `deprecation:` is deprecated, whatever stands below it."""
+
+    reason: str = ""
+    since: str = ""
+    sunset: str = ""
+    replaced_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolVersion:
+    """toolkits/<toolkit>/<slug>/<version>.yaml"""
+
+    path: str
+    slug: str
+    toolkit: str
+    version: str
+    name: str
+    description: str
+    scopes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    no_auth: bool | None = None  # None: the toolkit's
+    deprecation: Deprecation | None = None
+    input_parameters: Parameters
+    output_parameters: Parameters
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any], *, path: str, slug: str, toolkit: str, version: str) -> "ToolVersion":
+        """The record of a file's value that has passed its schema."""
+        return cls(
+            path=path,
+            slug=slug,
+            toolkit=toolkit,
+            version=version,
+            name=value["name"],
+            description=value["description"],
+            scopes=tuple(value.get("scopes", ())),
+            tags=tuple(value.get("tags", ())),
+            no_auth=value.get("no_auth"),
+            deprecation=Deprecation(**value["deprecation"]) if "deprecation" in value else None,
+            input_parameters=value.get("input_parameters", {}),
+            output_parameters=value.get("output_parameters", {}),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaTool:
+    """meta_tools/<slug>/<version>.yaml: a tool version file whose `template` may hold placeholders. `when` None: always."""
+
+    path: str
+    slug: str
+    version: str
+    template: Mapping[str, Any]
+    when: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthConfig:
+    """auth_configs/<id>.yaml: which tools of a toolkit one set of credentials can use. None: no limit."""
+
+    path: str
+    id: str
+    toolkit: str
+    tools: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """`enable` (None: everything) and `disable` of toolkits, tools or tags."""
+
+    enable: tuple[str, ...] | None = None
+    disable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """What a session says of one toolkit's tools; `tags` None: the session's own tags hold."""
+
+    tools: Choice = Choice()
+    tags: Choice | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """sessions/<id>.yaml"""
+
+    path: str
+    id: str
+    project: str = "default"
+    user_id: str = "default"
+    toolkits: Choice = Choice()
+    tools: Mapping[str, ToolChoice]
+    tags: Choice = Choice()
+    auth_configs: Mapping[str, str]
+    toolkit_versions: Mapping[str, str]
+    manage_connections: bool = False
+    meta_tools: tuple[str, ...] | None = None  # None: all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """All files of a catalog. Tool versions are sorted by slug and version, oldest first; the rest by name."""
+
+    about: About
+    toolkits: Mapping[str, Toolkit]
+    tools: tuple[ToolVersion, ...]
+    router: Toolkit | None = None
+    meta_tools: tuple[MetaTool, ...] = ()
+    auth_configs: tuple[AuthConfig, ...] = ()
+    sessions: tuple[Session, ...] = ()

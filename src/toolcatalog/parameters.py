@@ -1,0 +1,95 @@
+"""Parameter descriptions: the author's form, the served form, and the JSON Schema of the value described. Pure.
+
+A description is a JSON Schema with two twists: `required` is a boolean on the parameter itself, and `properties` repeats the same
+shape. What is served is always complete and of one shape, because one odd schema breaks a whole page in a client library.
+
+Serves: "Parameter descriptions" of the decisions, and the paragraph on parameter descriptions of the catalog format.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolcatalog.errors import Pointer
+
+Description = Mapping[str, Any]
+
+TYPES = ("string", "number", "integer", "boolean", "object", "array")
+_BRANCHES = ("anyOf", "oneOf")
+_CONSTRAINTS = (
+    "enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
+)  # fmt: skip
+
+
+def type_of(description: Description) -> str:
+    """The one type name to serve: the author's, or the branches' common one, or the first branch's where they differ."""
+    if "type" in description:
+        return str(description["type"])
+    kinds = [type_of(branch) for key in _BRANCHES for branch in description.get(key, ())]
+    return "number" if {*kinds} == {"integer", "number"} else kinds[0]
+
+
+def served_inputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
+    """The served form of inputs: `required` always present on each named parameter, at every level."""
+    return {name: _served(description, served_inputs, bool(description.get("required", False))) for name, description in parameters.items()}
+
+
+def served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
+    """The served form of outputs: never a `required`."""
+    return {name: _served(description, served_outputs, None) for name, description in parameters.items()}
+
+
+def _served(description: Description, named: Any, required: bool | None) -> dict[str, Any]:
+    answer: dict[str, Any] = {"type": type_of(description), "description": description.get("description", "")}
+    if required is not None:
+        answer["required"] = required
+    for key, value in description.items():
+        if key not in ("type", "description", "required"):
+            answer[key] = _served_keyword(key, value, named)
+    return answer
+
+
+def _served_keyword(key: str, value: Any, named: Any) -> Any:
+    if key == "properties":
+        return named(value)
+    if key in _BRANCHES:
+        return [_served(branch, named, None) for branch in value]
+    if key == "items" or (key == "additionalProperties" and isinstance(value, Mapping)):
+        return _served(value, named, None)
+    return value
+
+
+def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
+    """The JSON Schema (2020-12) that a value of this description must satisfy, without annotations; without `enum` if so asked."""
+    schema: dict[str, Any] = {key: description[key] for key in _CONSTRAINTS if key in description and (enum or key != "enum")}
+    if "type" in description:
+        schema["type"] = description["type"]
+    for key in _BRANCHES:
+        if key in description:
+            schema[key] = [value_schema(branch) for branch in description[key]]
+    if "items" in description:
+        schema["items"] = value_schema(description["items"])
+    if "properties" in description:
+        schema["properties"] = {name: value_schema(inner) for name, inner in description["properties"].items()}
+        schema["required"] = [name for name, inner in description["properties"].items() if inner.get("required")]
+    if "additionalProperties" in description:
+        other = description["additionalProperties"]
+        schema["additionalProperties"] = value_schema(other) if isinstance(other, Mapping) else other
+    return {"anyOf": [schema, {"type": "null"}]} if description.get("nullable") else schema
+
+
+def walk(parameters: Mapping[str, Description], pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
+    """Every description in a map of parameters, also nested ones, each with its pointer from the file's root."""
+    for name, description in parameters.items():
+        yield from _walk(description, (*pointer, name))
+
+
+def _walk(description: Description, pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
+    yield pointer, description
+    yield from walk(description.get("properties", {}), (*pointer, "properties"))
+    for key in ("items", "additionalProperties"):
+        if isinstance(description.get(key), Mapping):
+            yield from _walk(description[key], (*pointer, key))
+    for key in _BRANCHES:
+        for index, branch in enumerate(description.get(key, ())):
+            yield from _walk(branch, (*pointer, key, index))

@@ -1,0 +1,43 @@
+"""Placeholders of meta tools: `{$session: NAME}` stands for something that only the session knows. Pure.
+
+Serves: "any value may be `{$session: NAME}`, NAME one of `toolkits`, `tools`, `session_id`, `user_id`, `auth_configs`".
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolcatalog.errors import Pointer
+
+MARK = "$session"
+
+# What stands for each while a meta tool is checked as the tool that it will be.
+SAMPLES: Mapping[str, Any] = {
+    "toolkits": ["toolkit"],
+    "tools": ["TOOL"],
+    "session_id": "trs_session",
+    "user_id": "user",
+    "auth_configs": ["ac_config"],
+}
+
+
+def fill(value: Any, given: Mapping[str, Any]) -> Any:
+    """The value with each placeholder replaced by what is given for its name. Raises KeyError for a name that is not given."""
+    if isinstance(value, dict):
+        return given[value[MARK]] if MARK in value else {key: fill(inner, given) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [fill(inner, given) for inner in value]
+    return value
+
+
+def malformed(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
+    """Each placeholder that is not one key and a known name: its pointer, and what it names."""
+    if isinstance(value, dict):
+        if MARK in value:
+            if len(value) > 1 or not isinstance(value[MARK], str) or value[MARK] not in SAMPLES:
+                yield pointer, value[MARK]
+        else:
+            for key, inner in value.items():
+                yield from malformed(inner, (*pointer, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from malformed(inner, (*pointer, index))

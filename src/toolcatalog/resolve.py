@@ -1,0 +1,101 @@
+"""The catalog as written to the contents of a snapshot: versions listed, defaults settled, sessions filled in. Pure.
+
+The only bridge between the two vocabularies, `model` and `snapshot`.
+"""
+
+from collections import defaultdict
+from dataclasses import asdict
+from typing import Any
+
+from toolcatalog import choices, model, parameters, placeholders, snapshot
+
+
+def resolve(catalog: model.Catalog) -> snapshot.Contents:
+    """The contents of the snapshot of a catalog without problems."""
+    versions = _versions(catalog.tools)
+    of_toolkit: defaultdict[str, set[str]] = defaultdict(set)
+    for tool in catalog.tools:
+        of_toolkit[tool.toolkit].add(tool.version)
+    return snapshot.Contents(
+        about=asdict(catalog.about),
+        toolkits=tuple(_toolkit(toolkit, of_toolkit[slug]) for slug, toolkit in sorted(catalog.toolkits.items())),
+        router=_toolkit(catalog.router, set()) if catalog.router else None,
+        tools=tuple(_tool(tool, catalog.toolkits[tool.toolkit], versions[tool.slug]) for tool in catalog.tools),
+        auth_configs=tuple(_auth_config(config) for config in catalog.auth_configs),
+        sessions=tuple(_session(catalog, session) for session in catalog.sessions),
+    )
+
+
+def _versions(tools: tuple[model.ToolVersion, ...] | tuple[model.MetaTool, ...]) -> dict[str, tuple[str, ...]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for tool in tools:
+        found[tool.slug].append(tool.version)
+    return {slug: tuple(sorted(versions)) for slug, versions in found.items()}
+
+
+def _toolkit(toolkit: model.Toolkit, versions: set[str]) -> snapshot.Toolkit:
+    return snapshot.Toolkit(**asdict(toolkit), versions=tuple(sorted(versions)))
+
+
+def _tool(tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, ...]) -> snapshot.Tool:
+    return snapshot.Tool(
+        slug=tool.slug,
+        toolkit=tool.toolkit,
+        version=tool.version,
+        available_versions=versions,
+        name=tool.name,
+        description=tool.description,
+        scopes=tool.scopes,
+        tags=tool.tags,
+        no_auth=toolkit.no_auth if tool.no_auth is None else tool.no_auth,
+        deprecation=asdict(tool.deprecation) if tool.deprecation else None,
+        input_parameters=parameters.served_inputs(tool.input_parameters),
+        output_parameters=parameters.served_outputs(tool.output_parameters),
+    )
+
+
+def _auth_config(config: model.AuthConfig) -> snapshot.AuthConfig:
+    return snapshot.AuthConfig(id=config.id, toolkit=config.toolkit, tools=config.tools, scopes=config.scopes)
+
+
+def _session(catalog: model.Catalog, session: model.Session) -> snapshot.Session:
+    given = {
+        "toolkits": choices.toolkits_of(catalog, session),
+        "tools": [tool.slug for tool in choices.tools_of(catalog, session)],
+        "session_id": session.id,
+        "user_id": session.user_id,
+        "auth_configs": sorted(session.auth_configs.values()),
+    }
+    tools = tuple(_meta_tool(catalog, tool, given) for tool in _meta_tools(catalog, session))
+    return snapshot.Session(id=session.id, project=session.project, tools=tools)
+
+
+def _meta_tools(catalog: model.Catalog, session: model.Session) -> list[model.MetaTool]:
+    """The newest version of each meta tool that the session offers, in the session's order, else by slug."""
+    newest = {tool.slug: tool for tool in catalog.meta_tools}
+    chosen = [newest[slug] for slug in (newest if session.meta_tools is None else session.meta_tools)]
+    return [tool for tool in chosen if tool.when is None or session.manage_connections]
+
+
+def _meta_tool(catalog: model.Catalog, tool: model.MetaTool, given: dict[str, Any]) -> snapshot.Tool:
+    assert catalog.router is not None
+    value = placeholders.fill(tool.template, given)
+    for field in ("input_parameters", "output_parameters"):
+        value[field] = _without_empty_choices(value.get(field, {}))
+    filled = model.ToolVersion.of(value, path=tool.path, slug=tool.slug, toolkit=model.ROUTER, version=tool.version)
+    return _tool(filled, catalog.router, _versions(catalog.meta_tools)[tool.slug])
+
+
+def _without_empty_choices(described: dict[str, Any]) -> dict[str, Any]:
+    """The parameters but those, at any level, whose choice is empty in this session: no value could ever be given for them."""
+    kept = {}
+    for name, description in described.items():
+        if _chooses_from_nothing(description):
+            continue
+        nested = description.get("properties")
+        kept[name] = description if nested is None else {**description, "properties": _without_empty_choices(nested)}
+    return kept
+
+
+def _chooses_from_nothing(description: dict[str, Any]) -> bool:
+    return description.get("enum") == [] or _chooses_from_nothing(description.get("items", {})) if description else False

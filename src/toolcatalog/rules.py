@@ -1,0 +1,166 @@
+"""What must hold between the files of a catalog: a table of small functions, catalog to findings. Pure.
+
+The shape of a single file is `schema`'s affair; here are existence, uniqueness and reference. Each rule yields all that it finds.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from toolcatalog import choices, names
+from toolcatalog.errors import Finding, Pointer
+from toolcatalog.model import Catalog, MetaTool, Session, ToolVersion
+
+Rule = Callable[[Catalog], Iterator[Finding]]
+
+
+def check(catalog: Catalog, broken: Collection[str]) -> list[Finding]:
+    """All findings of all rules.
+
+    `broken` are the paths of files that `schema` refused: the catalog holds stubs for them, so that what refers to them is not
+    reported as well; of themselves nothing more is said, and rules that count tools wait until they are mended.
+    """
+    rules = REFERENCES if broken else (*REFERENCES, *TOTALS)
+    return [finding for rule in rules for finding in rule(catalog) if finding.path not in broken]
+
+
+def _unknown(path: str, pointer: Pointer, what: str, name: str, known: Iterable[str], at_key: bool = False) -> Finding:
+    near = names.nearest(name, known)
+    help = f"did you mean `{near[0]}`?" if near else f"add the {what}, or name one that is there"
+    message = f"there is no {what} `{name}`"
+    return Finding(
+        path=path, pointer=pointer, at_key=at_key, rule="reference", message=message, expected=f"a {what} of this catalog", help=help
+    )
+
+
+def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
+    """Each folder with tools has a toolkit.yaml."""
+    for toolkit in sorted({tool.toolkit for tool in catalog.tools} - {*catalog.toolkits}):
+        help = "write one with at least `name` and `logo`"
+        message = f"toolkit `{toolkit}` has tools and no toolkit.yaml"
+        yield Finding(path=f"toolkits/{toolkit}/toolkit.yaml", rule="toolkit-missing", message=message, help=help)
+    if catalog.meta_tools and catalog.router is None:
+        message = "the meta tools have no toolkit.yaml"
+        yield Finding(
+            path="meta_tools/toolkit.yaml", rule="toolkit-missing", message=message, help="write one with at least `name` and `logo`"
+        )
+
+
+def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
+    """A slug stands for one tool in the whole catalog, also when case is ignored."""
+    places: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    everything: tuple[ToolVersion | MetaTool, ...] = (*catalog.tools, *catalog.meta_tools)
+    for tool in everything:
+        places[tool.slug.casefold()].setdefault(tool.path.rpartition("/")[0], tool.path)
+    for folders in places.values():
+        first, *others = sorted(folders)
+        for other in others:
+            message = f"`{other.rpartition('/')[2]}` is also the slug of {first}"
+            expected, help = "a slug that no other tool has", "rename one of the folders"
+            yield Finding(path=folders[other], rule="slug-taken", message=message, expected=expected, help=help)
+
+
+def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
+    """A deprecated tool is replaced by a tool that is there."""
+    slugs = {tool.slug for tool in catalog.tools}
+    for tool in catalog.tools:
+        replacement = tool.deprecation.replaced_by if tool.deprecation else ""
+        pointer = ("deprecation", "replaced_by")
+        if replacement == tool.slug:
+            message = f"`{replacement}` replaces itself"
+            yield Finding(path=tool.path, pointer=pointer, rule="reference", message=message, help="name another tool, or remove the line")
+        elif replacement and replacement not in slugs:
+            yield _unknown(tool.path, pointer, "tool", replacement, slugs)
+
+
+def auth_configs_refer(catalog: Catalog) -> Iterator[Finding]:
+    """An auth config names a toolkit and tools of it."""
+    tools = _tools_of(catalog)
+    for config in catalog.auth_configs:
+        if config.toolkit not in catalog.toolkits:
+            yield _unknown(config.path, ("toolkit",), "toolkit", config.toolkit, catalog.toolkits)
+            continue
+        for index, slug in enumerate(config.tools or ()):
+            if slug not in tools[config.toolkit]:
+                yield _unknown(config.path, ("tools", index), f"tool in toolkit {config.toolkit}", slug, tools[config.toolkit])
+
+
+def sessions_refer(catalog: Catalog) -> Iterator[Finding]:
+    """A session names toolkits, tools, versions, auth configs and meta tools that are there."""
+    tools, versions = _tools_of(catalog), _versions_of(catalog)
+    for session in catalog.sessions:
+        yield from _session_toolkits(catalog, session)
+        yield from _session_tools(session, tools)
+        yield from _session_versions(session, versions)
+        yield from _session_auth_configs(catalog, session)
+        slugs = {tool.slug for tool in catalog.meta_tools}
+        for index, slug in enumerate(session.meta_tools or ()):
+            if slug not in slugs:
+                yield _unknown(session.path, ("meta_tools", index), "meta tool", slug, slugs)
+
+
+def _session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
+    for key, named in (("enable", session.toolkits.enable or ()), ("disable", session.toolkits.disable)):
+        for index, slug in enumerate(named):
+            if slug not in catalog.toolkits:
+                yield _unknown(session.path, ("toolkits", key, index), "toolkit", slug, catalog.toolkits)
+    for key, field in (("tools", session.tools), ("auth_configs", session.auth_configs), ("toolkit_versions", session.toolkit_versions)):
+        for slug in field:
+            if slug not in catalog.toolkits:
+                yield _unknown(session.path, (key, slug), "toolkit", slug, catalog.toolkits, at_key=True)
+
+
+def _session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[Finding]:
+    for toolkit, said in session.tools.items():
+        if toolkit not in tools:
+            continue
+        for key, named in (("enable", said.tools.enable or ()), ("disable", said.tools.disable)):
+            for index, slug in enumerate(named):
+                if slug not in tools[toolkit]:
+                    yield _unknown(session.path, ("tools", toolkit, key, index), f"tool in toolkit {toolkit}", slug, tools[toolkit])
+
+
+def _session_versions(session: Session, versions: Mapping[str, set[str]]) -> Iterator[Finding]:
+    for toolkit, version in session.toolkit_versions.items():
+        if toolkit in versions and version not in versions[toolkit]:
+            expected = "one of " + ", ".join(sorted(versions[toolkit]))
+            message = f"toolkit `{toolkit}` has no version `{version}`"
+            yield Finding(path=session.path, pointer=("toolkit_versions", toolkit), rule="reference", message=message, expected=expected)
+
+
+def _session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Finding]:
+    configs = {config.id: config for config in catalog.auth_configs}
+    for toolkit, name in session.auth_configs.items():
+        pointer = ("auth_configs", toolkit)
+        if name not in configs:
+            yield _unknown(session.path, pointer, "auth config", name, configs)
+        elif configs[name].toolkit != toolkit:
+            message = f"auth config `{name}` is for toolkit `{configs[name].toolkit}`, not for `{toolkit}`"
+            yield Finding(
+                path=session.path, pointer=pointer, rule="reference", message=message, expected=f"an auth config of toolkit {toolkit}"
+            )
+
+
+def sessions_allow_tools(catalog: Catalog) -> Iterator[Finding]:
+    """A session leaves at least one tool: with none, its meta tools would offer an empty choice."""
+    for session in catalog.sessions:
+        if not choices.tools_of(catalog, session):
+            help = "enable a toolkit, tool or tag that has tools"
+            yield Finding(path=session.path, rule="session-empty", message="no tool is left in this session", help=help)
+
+
+def _tools_of(catalog: Catalog) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
+    for tool in catalog.tools:
+        found.setdefault(tool.toolkit, set()).add(tool.slug)
+    return found
+
+
+def _versions_of(catalog: Catalog) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
+    for tool in catalog.tools:
+        found.setdefault(tool.toolkit, set()).add(tool.version)
+    return found
+
+
+REFERENCES: tuple[Rule, ...] = (toolkits_are_described, slugs_are_unique, replacements_exist, auth_configs_refer, sessions_refer)
+TOTALS: tuple[Rule, ...] = (sessions_allow_tools,)

@@ -1,0 +1,27 @@
+"""Versions: eight digits, an underscore, two digits.
+
+A version is kept as the text that it is. All have the same length and only digits, so the order of the texts is the order of the
+versions, and no value class is needed. A calendar date is not enforced: `00000000_00` is legal.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+LATEST = "latest"
+PATTERN = "[0-9]{8}_[0-9]{2}"
+_VERSION = re.compile(PATTERN)
+
+
+def is_version(text: str) -> bool:
+    """Tell whether `text` is a version, as in "eight digits, an underscore, two digits"."""
+    return _VERSION.fullmatch(text) is not None
+
+
+def newest_at(versions: Sequence[str], at: str) -> str | None:
+    """The newest of `versions` (sorted, oldest first) that is not newer than `at`; None where there was none yet.
+
+    Serves: "A toolkit *at* version V is, for each of its tools, the newest version not newer than V".
+    """
+    after = bisect_right(versions, at)
+    return versions[after - 1] if after else None
