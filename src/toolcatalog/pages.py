@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 
 from toolcatalog.progress import Track, quietly
-from toolcatalog.snapshot import Contents, Tool
+from toolcatalog.snapshot import Contents, Tool, dump
 
 STYLE = "style.css"
 
@@ -47,7 +47,9 @@ def _page(template: str, root: str, *, about: Mapping[str, str], **values: Any) 
 @cache
 def _environment() -> jinja2.Environment:
     loader = jinja2.FunctionLoader(lambda name: _asset(name).decode())
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    found.filters["literal"] = lambda value: dump(value).decode()
+    return found
 
 
 def _asset(name: str) -> bytes:

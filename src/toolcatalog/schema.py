@@ -7,7 +7,7 @@ Serves: "Any other key is an error that names the nearest allowed one" and "Exam
 description" of the catalog format.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -20,6 +20,8 @@ from toolcatalog.formats import SCHEMAS
 from toolcatalog.model import ROUTER, About, AuthConfig, Choice, MetaTool, Session, ToolChoice, Toolkit, ToolVersion
 from toolcatalog.source import Document
 
+_UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a description that no value can be held against
+
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
 
 
@@ -31,8 +33,8 @@ def record(document: Document) -> tuple[Record | None, list[Finding]]:
             return None, findings
         value = placeholders.fill(value, placeholders.SAMPLES)
     findings = _findings(document.path, kind, value)
-    if not findings and kind in ("tool", "meta_tool"):
-        findings = list(_misfits(document.path, value))
+    if kind in ("tool", "meta_tool") and isinstance(value, dict):
+        findings += _misfits(document.path, value, {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE})
     return (None, findings) if findings else (_RECORDS[kind](document), [])
 
 
@@ -66,10 +68,16 @@ def _refused(path: str, error: jsonschema_rs.ValidationError) -> Finding:
     return Finding(path=path, pointer=(*error.instance_path,), rule="wrong-value", message=error.message)
 
 
-def _misfits(path: str, tool: Mapping[str, Any]) -> Iterator[Finding]:
-    """Examples, defaults and enum values that do not fit their description, and descriptions that no value can be held against."""
+def _misfits(path: str, tool: Mapping[str, Any], broken: Collection[Pointer]) -> Iterator[Finding]:
+    """Examples, defaults and enum values that do not fit their description, and descriptions that no value can be held against.
+
+    Parameters that are `broken` are passed over: what does not fit them can be told once they are mended.
+    """
     for field in ("input_parameters", "output_parameters"):
-        for pointer, description in parameters.walk(tool.get(field, {}), (field,)):
+        if (field,) in broken:
+            continue
+        sound = {name: description for name, description in tool.get(field, {}).items() if (field, name) not in broken}
+        for pointer, description in parameters.walk(sound, (field,)):
             yield from _misfit(path, pointer, description)
 
 

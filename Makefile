@@ -1,0 +1,3 @@
+.PHONY: run test lint
+run test lint:
+	@scripts/$@

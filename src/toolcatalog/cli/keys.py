@@ -1,0 +1,108 @@
+"""`toolcatalog keys`"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolcatalog import keys, names
+from toolcatalog.cli import options, terminal
+
+_EPILOG = """\b
+Examples:
+  toolcatalog keys create --project research
+  toolcatalog keys create --project partner --toolkits github,slack --expires 90d
+  toolcatalog keys list
+  toolcatalog keys rotate key_4Fq0aZ9b --overlap 24h
+  toolcatalog keys revoke key_4Fq0aZ9b
+
+A key is shown once, when it is made; the file keeps only its hash. A running server takes a change over within a second.
+"""
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class _Duration(click.ParamType[timedelta]):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        match = re.fullmatch(r"([0-9]{1,5})([smhdw])", value)
+        if not match:
+            self.fail(f"{value!r} is not a duration: write a number and s, m, h, d or w, as in 24h or 90d", param, ctx)
+        return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+class _Toolkits(click.ParamType[tuple[str, ...]]):
+    name = "slugs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        slugs = tuple(dict.fromkeys(slug.strip() for slug in value.split(",") if slug.strip())) if isinstance(value, str) else value
+        for slug in slugs:
+            if not names.fits(names.TOOLKIT_SLUG, slug):
+                self.fail(f"{slug!r} is not a toolkit slug: write lower-case slugs with commas between, as in github,slack", param, ctx)
+        if not slugs:
+            self.fail("no toolkit is named: leave the option out for all toolkits", param, ctx)
+        return tuple(slugs)
+
+
+@click.group("keys", epilog=_EPILOG)
+def command() -> None:
+    """Create, list, rotate and revoke API keys."""
+
+
+@command.command()
+@click.option("--project", required=True, help="The project that the key belongs to; it must own the sessions it reads.")
+@click.option("--toolkits", type=_Toolkits(), metavar="A,B", help="Limit the key to these toolkits.")
+@click.option("--expires", type=_Duration(), metavar="DURATION", help="When the key ends, as in 90d. Never, if left out.")
+@options.keys
+def create(project: str, toolkits: tuple[str, ...] | None, expires: timedelta | None, keys_file: Path | None) -> None:
+    """Make a key: printed alone on standard output, and never again."""
+    if not project.strip():
+        raise click.BadParameter("a project needs a name", param_hint="--project")
+    file = keys_file or keys.default_file()
+    secret, key = keys.create(file, project.strip(), toolkits, expires)
+    click.echo(secret)
+    terminal.say(f"{_told(key)} Kept as a hash in {file}: store the key now, it is not shown again.")
+
+
+@command.command("list")
+@options.keys
+def list_(keys_file: Path | None) -> None:
+    """List the keys, without their secrets."""
+    now = datetime.now(UTC)
+    rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
+    for key in keys.load(keys_file or keys.default_file()):
+        toolkits = ",".join(key.toolkits) if key.toolkits else "all"
+        rows.append((key.id, key.project, toolkits, key.hint, key.created[:10], (key.expires or "never")[:16], key.state(now)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@command.command()
+@click.argument("id")
+@click.option("--overlap", type=_Duration(), default="24h", show_default=True, metavar="DURATION", help="How long the old key stays good.")
+@options.keys
+def rotate(id: str, overlap: timedelta, keys_file: Path | None) -> None:
+    """Make the successor of a key; the old one ends after the overlap."""
+    secret, key = keys.rotate(keys_file or keys.default_file(), id, overlap)
+    click.echo(secret)
+    terminal.say(f"{_told(key)} It follows {id}, which ends in {overlap}. Store the key now, it is not shown again.")
+
+
+@command.command()
+@click.argument("id")
+@options.keys
+def revoke(id: str, keys_file: Path | None) -> None:
+    """End a key at once."""
+    key = keys.revoke(keys_file or keys.default_file(), id)
+    terminal.say(f"Revoked {key.id} of project {key.project}: running servers refuse it within a second.")
+
+
+def _told(key: keys.Key) -> str:
+    toolkits = f"toolkits {', '.join(key.toolkits)}" if key.toolkits else "all toolkits"
+    ends = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "without end"
+    return f"Key {key.id} for project {key.project}, {toolkits}, {ends}."

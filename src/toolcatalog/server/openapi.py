@@ -1,0 +1,250 @@
+"""The OpenAPI 3.1 document: every operation, parameter, answer and error of the server. Pure; data more than code.
+
+Serves: "Get documents 400, 401, 404, 500; session 400, 401, 403, 404, 500; list 400, 401, 403, 404, 429, 500: the four, five and
+six of the interface".
+"""
+
+from typing import Any
+
+from toolcatalog import __version__, names, versions
+from toolcatalog.parameters import TYPES
+
+Part = dict[str, Any]
+
+PREFIXES = ("/api/v3", "/api/v3.1")
+
+_ERRORS = {
+    "400": ("Invalid", "A parameter, cursor, slug or body is malformed; `errors` has a line for each problem."),
+    "401": ("Unauthorized", "`x-api-key` is missing, unknown, expired or revoked."),
+    "403": ("Forbidden", "The key's project may not use the toolkit asked for, or does not own the session."),
+    "404": ("NotFound", "There is no such tool, version, toolkit, auth config or session."),
+    "429": ("RateLimited", "Too many requests; `Retry-After` tells when to try again."),
+    "500": ("InternalError", "A fault of the server; its log has the trace under the request id."),
+}
+
+
+def document() -> Part:
+    """The whole document."""
+    paths: Part = {}
+    for prefix in PREFIXES:
+        alias = "" if prefix == PREFIXES[0] else "_v3_1"
+        paths[f"{prefix}/tools/{{tool_slug}}"] = {"get": _get_tool(alias)}
+        paths[f"{prefix}/tools"] = {"get": _list_tools(alias)}
+        paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
+    for path, what in (
+        ("/healthz", "Whether the process is alive"),
+        ("/readyz", "Whether the server can answer"),
+        ("/openapi.json", "This document"),
+    ):
+        paths[path] = {"get": _open_operation(path, what)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tool Catalog",
+            "version": __version__,
+            "description": "A read-only catalog of tools for AI agents. `/api/v3.1` answers as `/api/v3`. Every operation answers HEAD, "
+            "and 304 to a matching `If-None-Match`.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": "Tools"}, {"name": "Tool router"}, {"name": "Service"}],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "responses": {name: _error_response(status, what) for status, (name, what) in _ERRORS.items()},
+            "headers": {
+                "RequestId": {
+                    "description": "The id of the request: the caller's own `X-Request-Id` where it is sane.",
+                    "schema": {"type": "string"},
+                }
+            },
+            "securitySchemes": {"ProjectKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A project API key."}},
+        },
+    }
+
+
+def _operation(
+    id: str, tag: str, summary: str, description: str, parameters: list[Part], answer: str, errors: tuple[str, ...], **more: Any
+) -> Part:
+    ok = {"description": "Success.", "headers": _headers("ETag"), "content": _json({"$ref": f"#/components/schemas/{answer}"})}
+    refused = {status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in errors}
+    about = {"operationId": id, "tags": [tag], "summary": summary, "description": description}
+    return {**about, "security": [{"ProjectKey": []}], "parameters": parameters, **more, "responses": {"200": ok, **refused}}
+
+
+def _get_tool(alias: str) -> Part:
+    parameters = [
+        _path("tool_slug", "The tool's slug.", names.TOOL_SLUG, maxLength=names.LONGEST),
+        _query("version", "The version to return; `latest` or nothing for the newest.", _VERSION, example="20251027_00"),
+        _TOOLKIT_VERSIONS,
+    ]
+    what = "All of one tool: inputs, outputs, versions, toolkit."
+    return _operation(f"getTool{alias}", "Tools", "Get tool by slug", what, parameters, "Tool", ("400", "401", "404", "500"))
+
+
+def _list_tools(alias: str) -> Part:
+    words = {"type": "array", "items": {"type": "string", "minLength": 1}}
+    parameters = [
+        _query("toolkit_slug", "One toolkit, or several separated by commas.", {"type": "string"}, example="github"),
+        _query("tool_slugs", "Exactly these tools, comma-separated, in this order; the other filters do not count.", {"type": "string"}),
+        _query("auth_config_ids", "Tools usable with any of these auth configs.", words, explode=False),
+        _query("important", "`true`: only tools that carry the tag `important`.", {"type": "string", "enum": ["true", "false"]}),
+        _query("tags", "Tools with at least one of these tags. By commas or repeated.", words, explode=False),
+        _query("scopes", "Tools that list at least one of these scopes.", words, explode=False),
+        _query("query", "Full text over slug, name and description.", {"type": "string", "maxLength": 1000}),
+        _query("search", "Older spelling of `query`.", {"type": "string", "maxLength": 1000}, deprecated=True),
+        _query("include_deprecated", "Whether deprecated tools are included.", {"type": "boolean", "default": True}),
+        _TOOLKIT_VERSIONS,
+        _query("limit", "Items on a page; more than 1000 counts as 1000.", {"type": "integer", "minimum": 1, "default": 20}),
+        _query("cursor", "`next_cursor` of the page before; its page size wins over `limit`.", {"type": "string"}),
+        _query(
+            "sort_by",
+            "`relevance` where there is a `query`, else `slug`.",
+            {"type": "string", "enum": ["relevance", "slug", "name", "version"]},
+        ),
+        _query("order", "`desc` for relevance and version, else `asc`.", {"type": "string", "enum": ["asc", "desc"]}),
+    ]
+    what = "Tools by page, filtered, searched and sorted."
+    errors = ("400", "401", "403", "404", "429", "500")
+    return _operation(f"listTools{alias}", "Tools", "List available tools", what, parameters, "ToolPage", errors)
+
+
+def _session_tools(alias: str) -> Part:
+    parameters = [
+        _path("session_id", "The session's id.", names.SESSION_ID, format="toolRouterSessionId", maxLength=names.LONGEST),
+        _query("limit", "Items on a page; all of them where neither this nor `cursor` is there.", {"type": "integer", "minimum": 1}),
+        _query("cursor", "`next_cursor` of the page before.", {"type": "string"}),
+    ]
+    body = {
+        "required": False,
+        "content": _json({"type": "object"}),
+        "description": "An optional JSON object of at most 64 KiB; its fields are ignored.",
+    }
+    what = "The meta tools of a session, their schemas filled in for it."
+    errors = ("400", "401", "403", "404", "500")
+    summary = "List meta tools for a tool router session"
+    return _operation(f"listSessionTools{alias}", "Tool router", summary, what, parameters, "SessionTools", errors, requestBody=body)
+
+
+def _open_operation(path: str, what: str) -> Part:
+    ok = {"description": what, "headers": _headers("ETag"), "content": _json({"type": "object"})}
+    fault = {"$ref": "#/components/responses/InternalError"}
+    return {
+        "operationId": path.strip("/").partition(".")[0],
+        "tags": ["Service"],
+        "summary": what,
+        "security": [],
+        "responses": {"200": ok, "500": fault},
+    }
+
+
+def _path(name: str, what: str, pattern: str, **more: Any) -> Part:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": what,
+        "schema": {"type": "string", "pattern": f"^{pattern}$", **more},
+    }
+
+
+def _query(name: str, what: str, schema: Part, **more: Any) -> Part:
+    return {"name": name, "in": "query", "required": False, "description": what, "schema": schema, **more}
+
+
+def _json(schema: Part) -> Part:
+    return {"application/json": {"schema": schema}}
+
+
+def _headers(*also: str) -> Part:
+    found: Part = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    return found | {name: {"schema": {"type": "string"}} for name in also}
+
+
+def _error_response(status: str, what: str) -> Part:
+    headers = _headers("Retry-After") if status == "429" else _headers()
+    return {"description": what, "headers": headers, "content": _json({"$ref": "#/components/schemas/Error"})}
+
+
+def _object(properties: Part, *optional: str, **more: Any) -> Part:
+    return {"type": "object", "properties": properties, "required": [name for name in properties if name not in optional], **more}
+
+
+def _ref(name: str) -> Part:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_VERSION = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}
+_EXACT = {"type": "string", "pattern": f"^{versions.PATTERN}$"}
+_TOOLKIT_VERSIONS = {
+    "name": "toolkit_versions",
+    "in": "query",
+    "required": False,
+    "description": "`latest`, a version for every toolkit, or `toolkit_versions[github]=20251027_00`, repeatable over toolkits: "
+    "each tool's newest version that is not newer.",
+    "style": "deepObject",
+    "explode": True,
+    "schema": {"oneOf": [_VERSION, {"type": "object", "additionalProperties": _VERSION}]},
+}
+
+
+def _schemas() -> Part:
+    described = {
+        "type": {"type": "string", "enum": list(TYPES)},
+        "description": _TEXT,
+        "enum": {"type": "array"},
+        "examples": {"type": "array"},
+    }
+    toolkit = _object({"slug": _TEXT, "name": _TEXT, "logo": {"type": "string", "format": "uri"}})
+    tool = {
+        "slug": {"type": "string", "pattern": f"^{names.TOOL_SLUG}$", "maxLength": names.LONGEST},
+        "name": _TEXT,
+        "description": _TEXT,
+        "toolkit": toolkit,
+        "input_parameters": {"type": "object", "additionalProperties": _ref("InputParameter")},
+        "output_parameters": {"type": "object", "additionalProperties": _ref("OutputParameter")},
+        "no_auth": {"type": "boolean"},
+        "available_versions": {"type": "array", "items": _EXACT, "description": "Oldest first."},
+        "version": _EXACT,
+        "scopes": _TEXTS,
+        "tags": _TEXTS,
+        "is_deprecated": {"type": "boolean"},
+        "deprecated": _ref("Deprecated"),
+    }
+    number = {"type": "integer", "minimum": 0}
+    paging = {
+        "next_cursor": {"type": ["string", "null"]},
+        "total_pages": number,
+        "current_page": {"type": "integer", "minimum": 1},
+        "total_items": number,
+    }
+    items = {"type": "array", "items": _ref("Tool")}
+    error = {
+        "message": _TEXT,
+        "code": number,
+        "slug": _TEXT,
+        "status": number,
+        "request_id": _TEXT,
+        "suggested_fix": _TEXT,
+        "errors": _TEXTS,
+    }
+    return {
+        "Tool": _object(tool, additionalProperties=False),
+        "InputParameter": _object({**described, "required": {"type": "boolean"}}, "enum", "examples"),
+        "OutputParameter": _object(described, "enum", "examples", **{"not": {"required": ["required"]}}),
+        "Deprecated": _object(
+            {
+                "displayName": _TEXT,
+                "version": _EXACT,
+                "available_versions": {"type": "array", "items": _EXACT},
+                "is_deprecated": {"type": "boolean"},
+                "toolkit": _object({"logo": {"type": "string", "format": "uri"}}, additionalProperties=False),
+            },
+            additionalProperties=False,
+        ),
+        "ToolPage": _object({"items": items, **paging}, additionalProperties=False),
+        "SessionTools": _object({"items": items, **paging}, *paging, additionalProperties=False),
+        "Error": _object({"error": _object(error, additionalProperties=False)}, additionalProperties=False),
+    }

@@ -1,0 +1,70 @@
+"""What the server refuses, as values, and the error envelope that tells it. Pure.
+
+Serves: "Errors" of the interface and "Success and errors" of the decisions: "Every error is the error envelope with all seven
+fields; `errors` holds one line per problem and every problem of the request is reported at once".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+_MESSAGES = {
+    400: "The request is not valid.",
+    401: "The API key is missing or not valid.",
+    403: "This key may not do that.",
+    404: "There is no such thing.",
+    405: "This path does not answer that method.",
+    429: "Too many requests.",
+    500: "Something went wrong on the server.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One problem of a request: the HTTP status, the slug of the error, the problem in one line, and how to mend it."""
+
+    status: int
+    slug: str
+    line: str
+    fix: str
+
+
+class Refused(Exception):
+    """Stops a request; `refusals` are all that is wrong with it, at least one."""
+
+    def __init__(self, *refusals: Refusal) -> None:
+        super().__init__(*(refusal.line for refusal in refusals))
+        self.refusals = refusals
+
+
+def invalid(line: str, fix: str) -> Refusal:
+    """A malformed parameter, cursor, slug or body."""
+    return Refusal(400, "invalid_request", line, fix)
+
+
+def unauthorized() -> Refusal:
+    """One text for a key that is missing, unknown, expired or revoked: it tells a guesser nothing."""
+    fix = "Send an active project API key in the header x-api-key; `toolcatalog keys create` makes one."
+    return Refusal(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
+
+
+def first(refusals: Sequence[Refusal]) -> Refusal:
+    """The refusal that gives the answer its status: the lowest one (a malformed request goes before what it asks for)."""
+    return min(refusals, key=lambda refusal: refusal.status)
+
+
+def envelope(refusals: Sequence[Refusal], request_id: str) -> bytes:
+    """The body of an error answer, all seven fields."""
+    chief = first(refusals)
+    fixes = dict.fromkeys(refusal.fix for refusal in refusals)
+    error = {
+        "message": chief.line if len(refusals) == 1 else f"{_MESSAGES[chief.status]} {len(refusals)} problems, see errors.",
+        "code": 1000 + chief.status,
+        "slug": chief.slug,
+        "status": chief.status,
+        "request_id": request_id,
+        "suggested_fix": " ".join(fixes),
+        "errors": [refusal.line for refusal in refusals],
+    }
+    return orjson.dumps({"error": error})

@@ -1,0 +1,127 @@
+"""The store as one key sees it: a question in, documents out, or what stands in the way. No HTTP.
+
+A toolkit that the key's project may not see behaves as if it were not there, except that asking for it by name is told apart: 403.
+
+Serves: "Versions" of the decisions, and "A tool of a toolkit that the key's project may not see is 404 on get and absent from lists".
+"""
+
+from collections.abc import Collection, Sequence
+
+from toolcatalog import names
+from toolcatalog.server.questions import ListQuestion, ToolQuestion
+from toolcatalog.server.refusals import Refusal, invalid
+from toolcatalog.store import Filters, Pins, Store
+
+
+class View:
+    """`visible` are the toolkits that may be seen; None: all of them."""
+
+    def __init__(self, store: Store, visible: Collection[str] | None) -> None:
+        self.store = store
+        self.visible = visible
+
+    def tool(self, question: ToolQuestion) -> bytes | Refusal:
+        """The document of one tool in the version asked for."""
+        slug, toolkit = question.slug, self.store.toolkit_of(question.slug)
+        if toolkit is None or self._hidden(toolkit):
+            near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
+            fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
+            return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
+        version = self._version(question, toolkit)
+        return version if isinstance(version, Refusal) else self.store.tool(slug, version)
+
+    def _version(self, question: ToolQuestion, toolkit: str) -> str | Refusal:
+        slug, existing = question.slug, self.store.tool_versions(question.slug)
+        if question.version is not None:
+            line = f"version: {slug} has no version {question.version}."
+            return question.version if question.version in existing else _no_version(line, existing)
+        at = question.pins.of(toolkit)
+        pinnable = self.store.versions[toolkit] if toolkit in question.pins.toolkits else self._all_versions()
+        if at is not None and at not in pinnable:
+            line = f"toolkit_versions: toolkit {toolkit} has no version {at}."
+            return _no_version(line, self.store.versions[toolkit])
+        found = self.store.version_at(slug, at)
+        return found or _no_version(f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", existing)
+
+    def tools(self, question: ListQuestion) -> Sequence[int]:
+        """The numbers of all tools that a list question asks for, in order, every page of them."""
+        if question.slugs is not None:
+            return self.store.named(question.slugs, question.pins, self.visible)
+        filters = Filters(
+            toolkits=question.toolkits or self.visible,
+            auth_configs=question.auth_configs,
+            tags=question.tags,
+            scopes=question.scopes,
+            important=question.important,
+            deprecated=question.deprecated,
+            query=question.query,
+        )
+        found, scores = self.store.matching(filters, question.pins)
+        return self.store.ordered(found, scores, question.sort_by, question.descending)
+
+    def refusals(self, question: ListQuestion) -> list[Refusal]:
+        """What a list question names that is not there, or not for this key. Where slugs are asked for, the filters do not count."""
+        named = [] if question.slugs is not None else [*self._toolkits(question.toolkits), *self._auth_configs(question.auth_configs)]
+        return [*self._pins(question.pins), *named]
+
+    def _pins(self, pins: Pins) -> list[Refusal]:
+        refusals = []
+        if pins.everywhere is not None and pins.everywhere not in (every := self._all_versions()):
+            refusals.append(invalid(f"toolkit_versions: no toolkit has a version {pins.everywhere}.", _one_of(sorted(every))))
+        for toolkit, version in pins.toolkits.items():
+            known = self.store.versions.get(toolkit)
+            if version is None or (known is not None and self._hidden(toolkit)):
+                continue  # it changes nothing: the newest is in force anyway, or no tool of the toolkit will be seen
+            if known is None:
+                refusals.append(invalid(f"toolkit_versions: there is no toolkit {toolkit[:80]}.", self._toolkit_like(toolkit)))
+            elif version not in known:
+                refusals.append(invalid(f"toolkit_versions: toolkit {toolkit} has no version {version}.", _one_of(known)))
+        return refusals
+
+    def _toolkits(self, toolkits: Sequence[str]) -> list[Refusal]:
+        refusals = []
+        for toolkit in toolkits:
+            if toolkit not in self.store.versions:
+                line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
+                refusals.append(Refusal(404, "toolkit_not_found", line, self._toolkit_like(toolkit)))
+            elif self._hidden(toolkit):
+                refusals.append(_forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}."))
+        return refusals
+
+    def _auth_configs(self, ids: Sequence[str]) -> list[Refusal]:
+        refusals = []
+        for id in ids:
+            config = self.store.auth_configs.get(id)
+            if config is None:
+                seen = [known for known, of in self.store.auth_configs.items() if not self._hidden(of["toolkit"])]
+                fix = _did_you_mean(names.nearest(id[: names.LONGEST], seen, most=3)) or "Check the id with the catalog's owner."
+                refusals.append(Refusal(404, "auth_config_not_found", f"auth_config_ids: there is no auth config {id[:80]}.", fix))
+            elif self._hidden(config["toolkit"]):
+                refusals.append(_forbidden(f"auth_config_ids: {id} is for a toolkit that this key's project may not use."))
+        return refusals
+
+    def _hidden(self, toolkit: str) -> bool:
+        return self.visible is not None and toolkit not in self.visible
+
+    def _all_versions(self) -> set[str]:
+        return {version for toolkit, some in self.store.versions.items() if not self._hidden(toolkit) for version in some}
+
+    def _toolkit_like(self, toolkit: str) -> str:
+        seen = [known for known in self.store.versions if not self._hidden(known)]
+        return _did_you_mean(names.nearest(toolkit[: names.LONGEST], seen, most=3)) or "Look its slug up on the site."
+
+
+def _no_version(line: str, existing: Sequence[str]) -> Refusal:
+    return Refusal(404, "tool_version_not_found", line, _one_of(existing))
+
+
+def _forbidden(line: str) -> Refusal:
+    return Refusal(403, "forbidden", line, "Ask for other toolkits, or use a key of a project that may.")
+
+
+def _one_of(existing: Sequence[str]) -> str:
+    return f"Use latest, or one of {', '.join(existing)}." if existing else "Use latest."
+
+
+def _did_you_mean(near: Sequence[str]) -> str:
+    return f"Did you mean {' or '.join(near)}?" if near else ""

@@ -1,0 +1,66 @@
+"""The real parts that tests start: the command line, a build, a server on a loopback port. No mocks."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHIPPED = ROOT / "catalog"
+SHARED = ROOT.parent / "shared"
+
+
+def toolcatalog(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end, as a user would."""
+    command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=cwd, timeout=120, check=False)
+
+
+def succeed(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
+    """Run one command that must succeed; its standard output."""
+    done = toolcatalog(*arguments, env=env, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: where it answers, and with which key; `log` grows while it runs."""
+
+    url: str
+    key: str
+    keys_file: Path
+    process: "subprocess.Popen[str]"
+    log: Path
+
+
+def new_key(keys_file: Path, *arguments: str) -> str:
+    """A new key of project `default`, or as the arguments say."""
+    project = () if "--project" in arguments else ("--project", "default")
+    return succeed("keys", "create", *project, *arguments, "--keys", keys_file).strip()
+
+
+@contextmanager
+def serving(build: Path, folder: Path, *arguments: str) -> Iterator[Server]:
+    """A real server of this build on a free loopback port, its keys and log in `folder`."""
+    keys_file, log = folder / "keys.json", folder / "server.log"
+    key = new_key(keys_file)
+    command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(build), "--port", "0", "--keys", str(keys_file), *arguments]
+    with log.open("w") as sink, subprocess.Popen(command, stderr=sink, text=True) as process:
+        try:
+            yield Server(_url(log, process), key, keys_file, process, log)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _url(log: Path, process: "subprocess.Popen[str]") -> str:
+    """Where the server says that it listens; it says so as soon as it does."""
+    while process.poll() is None:
+        if found := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
+            return found[0]
+    raise AssertionError(f"the server did not start: {log.read_text()}")
