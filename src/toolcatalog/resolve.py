@@ -59,12 +59,13 @@ def _auth_config(config: model.AuthConfig) -> snapshot.AuthConfig:
 
 
 def _session(catalog: model.Catalog, session: model.Session) -> snapshot.Session:
+    toolkits = choices.toolkits_of(catalog, session)
     given = {
-        "toolkits": choices.toolkits_of(catalog, session),
+        "toolkits": toolkits,
         "tools": [tool.slug for tool in choices.tools_of(catalog, session)],
         "session_id": session.id,
         "user_id": session.user_id,
-        "auth_configs": sorted(session.auth_configs.values()),
+        "auth_configs": sorted({config for toolkit, config in session.auth_configs.items() if toolkit in toolkits}),
     }
     tools = tuple(_meta_tool(catalog, tool, given) for tool in _meta_tools(catalog, session))
     return snapshot.Session(id=session.id, project=session.project, tools=tools)
@@ -88,14 +89,20 @@ def _meta_tool(catalog: model.Catalog, tool: model.MetaTool, given: dict[str, An
 
 def _without_empty_choices(described: dict[str, Any]) -> dict[str, Any]:
     """The parameters but those, at any level, whose choice is empty in this session: no value could ever be given for them."""
-    kept = {}
-    for name, description in described.items():
-        if _chooses_from_nothing(description):
-            continue
-        nested = description.get("properties")
-        kept[name] = description if nested is None else {**description, "properties": _without_empty_choices(nested)}
-    return kept
+    pruned = {name: _pruned(description) for name, description in described.items()}
+    return {name: description for name, description in pruned.items() if description is not None}
 
 
-def _chooses_from_nothing(description: dict[str, Any]) -> bool:
-    return description.get("enum") == [] or _chooses_from_nothing(description.get("items", {})) if description else False
+def _pruned(description: dict[str, Any]) -> dict[str, Any] | None:
+    """The description without empty choices, or None where nothing is left of it."""
+    kept = dict(description)
+    if "properties" in kept:
+        kept["properties"] = _without_empty_choices(kept["properties"])
+    if isinstance(kept.get("additionalProperties"), dict):
+        kept["additionalProperties"] = _pruned(kept["additionalProperties"]) or False
+    if "items" in kept:
+        kept["items"] = _pruned(kept["items"])
+    for key in {"anyOf", "oneOf"} & kept.keys():
+        kept[key] = [branch for branch in map(_pruned, kept[key]) if branch is not None]
+    empty = kept.get("enum") == [] or kept.get("items", {}) is None or kept.get("anyOf") == [] or kept.get("oneOf") == []
+    return None if empty else kept

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from toolcatalog import choices, names
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.model import Catalog, MetaTool, Session, ToolVersion
+from toolcatalog.model import ROUTER, Catalog, MetaTool, Session, ToolVersion
 
 Rule = Callable[[Catalog], Iterator[Finding]]
 
@@ -59,17 +59,31 @@ def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
             yield Finding(path=folders[other], rule="slug-taken", message=message, expected=expected, help=help)
 
 
+def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
+    """The slug of the meta tools' toolkit is nobody else's."""
+    if ROUTER in catalog.toolkits:
+        message, help = f"`{ROUTER}` is the toolkit of the meta tools", "rename the folder"
+        yield Finding(
+            path=f"toolkits/{ROUTER}/toolkit.yaml", rule="slug-taken", message=message, expected="another toolkit slug", help=help
+        )
+
+
 def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
-    """A deprecated tool is replaced by a tool that is there."""
-    slugs = {tool.slug for tool in catalog.tools}
-    for tool in catalog.tools:
-        replacement = tool.deprecation.replaced_by if tool.deprecation else ""
-        pointer = ("deprecation", "replaced_by")
-        if replacement == tool.slug:
+    """A deprecated tool is replaced by a tool that is there, a meta tool by a meta tool."""
+    tools = [(tool.path, tool.slug, tool.deprecation.replaced_by) for tool in catalog.tools if tool.deprecation]
+    metas = [(tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", "")) for tool in catalog.meta_tools]
+    yield from _replacements(tools, {tool.slug for tool in catalog.tools})
+    yield from _replacements(metas, {tool.slug for tool in catalog.meta_tools})
+
+
+def _replacements(deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]) -> Iterator[Finding]:
+    pointer = ("deprecation", "replaced_by")
+    for path, slug, replacement in deprecated:
+        if replacement == slug:
             message = f"`{replacement}` replaces itself"
-            yield Finding(path=tool.path, pointer=pointer, rule="reference", message=message, help="name another tool, or remove the line")
+            yield Finding(path=path, pointer=pointer, rule="reference", message=message, help="name another tool, or remove the line")
         elif replacement and replacement not in slugs:
-            yield _unknown(tool.path, pointer, "tool", replacement, slugs)
+            yield _unknown(path, pointer, "tool", replacement, slugs)
 
 
 def auth_configs_refer(catalog: Catalog) -> Iterator[Finding]:
@@ -162,5 +176,12 @@ def _versions_of(catalog: Catalog) -> dict[str, set[str]]:
     return found
 
 
-REFERENCES: tuple[Rule, ...] = (toolkits_are_described, slugs_are_unique, replacements_exist, auth_configs_refer, sessions_refer)
+REFERENCES: tuple[Rule, ...] = (
+    toolkits_are_described,
+    router_is_reserved,
+    slugs_are_unique,
+    replacements_exist,
+    auth_configs_refer,
+    sessions_refer,
+)
 TOTALS: tuple[Rule, ...] = (sessions_allow_tools,)

@@ -141,8 +141,8 @@ def files(contents: Contents) -> dict[str, bytes]:
     for config in contents.auth_configs:
         tree[f"auth_configs/{config.id}.json"] = dump(asdict(config))
     for session in contents.sessions:
-        assert contents.router is not None
-        tree[session_path(session.id)] = dump({"items": [document(tool, contents.router) for tool in session.tools]})
+        items = [document(tool, contents.router) for tool in session.tools if contents.router]
+        tree[session_path(session.id)] = dump({"items": items})
     tree[TOOLS] = dump(_query(contents))
     return tree
 
