@@ -5,7 +5,6 @@ build/current               a link to one of them, moved last and in one step
 site/                       one file after another; `.generated` lists them, so that pages of removed tools go
 """
 
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +52,14 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly) -
     except OSError as error:
         where = error.filename or out
         raise UsageError(f"Cannot write {where} ({error.strerror}): make room or mend its permissions, or name another folder.") from None
-    counts = {"tools": len({tool.slug for tool in contents.tools}), "tool_versions": len(contents.tools)}
     return Built(
-        digest=digest, changed=changed, toolkits=len(contents.toolkits), sessions=len(contents.sessions), pages=len(html), **counts
+        digest=digest,
+        changed=changed,
+        toolkits=len(contents.toolkits),
+        tools=len({tool.slug for tool in contents.tools}),
+        tool_versions=len(contents.tools),
+        sessions=len(contents.sessions),
+        pages=sum(path.endswith(".html") for path in html),
     )
 
 
@@ -65,12 +69,14 @@ def _publish(out: Path, digest: str, tree: snapshot.Tree, site: Path | None, htm
     with files.alone(out / ".lock") as got_it:
         if not got_it:
             raise UsageError(f"Another build is writing to {out}: try again when it is done.")
+        before = _generated(site) if site else set()
+        files.clean(out)
         for left_over in snapshots.glob(f"*{_PART}"):
-            shutil.rmtree(left_over)
+            files.remove(left_over)
         if not _is_whole(snapshots / digest, tree):
             _write_snapshot(snapshots, digest, tree, track)
         if site:
-            _write_site(site, html, track)
+            _write_site(site, html, before, track)
         current, target = out / "current", f"snapshots/{digest}"
         changed = not (current.is_symlink() and str(current.readlink()) == target)
         if changed:
@@ -92,14 +98,26 @@ def _write_snapshot(snapshots: Path, digest: str, tree: snapshot.Tree, track: Tr
     if place.exists():  # damaged: it leaves under a name that the next build removes, should this one be killed
         place.rename(snapshots / f"{digest}.damaged{_PART}")
     beside.rename(place)
-    shutil.rmtree(snapshots / f"{digest}.damaged{_PART}", ignore_errors=True)
+    files.remove(snapshots / f"{digest}.damaged{_PART}")
 
 
-def _write_site(site: Path, html: Mapping[str, bytes], track: Track) -> None:
+def _generated(site: Path) -> set[str]:
+    """The pages that an earlier build has made. Raises UsageError where the folder holds a site and it cannot be told whose."""
+    try:
+        return {str(path) for path in orjson.loads((site / _GENERATED).read_bytes())}
+    except FileNotFoundError:
+        if not (site / "index.html").exists():
+            return set()
+        wrong = f"{site} holds a site that this program did not make"
+    except (orjson.JSONDecodeError, TypeError):
+        wrong = f"{site / _GENERATED} is damaged, so it cannot be told which pages this program made"
+    raise UsageError(f"{wrong}: name another folder with --site, or empty this one.")
+
+
+def _write_site(site: Path, html: Mapping[str, bytes], before: set[str], track: Track) -> None:
     listing = site / _GENERATED
-    if (site / "index.html").exists() and not listing.exists():
-        raise UsageError(f"{site} holds a site that this program did not make: name another folder with --site, or empty this one.")
-    before = set(orjson.loads(listing.read_bytes())) if listing.exists() else set()
+    for folder in {(site / path).parent for path in before | {*html}}:
+        files.clean(folder)
     files.write_changed(listing, orjson.dumps(sorted(before | {*html}), option=orjson.OPT_INDENT_2))
     for path in track("Writing the site", [*html]):
         files.write_changed(site / path, html[path])

@@ -3,14 +3,16 @@
 One file with problems never hides those of another: it is replaced by a stub of its name while the rules look at the rest.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from toolcatalog import rules, schema, source
-from toolcatalog.errors import Finding, Problem
-from toolcatalog.model import ROUTER, About, AuthConfig, Catalog, MetaTool, Session, Toolkit, ToolVersion
+from toolcatalog.errors import MOST, Finding, Problem
+from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, MetaTool, Session, Toolkit, ToolVersion
 from toolcatalog.progress import Track, quietly
 from toolcatalog.source import Document
 
@@ -45,7 +47,33 @@ def check(root: Path, track: Track = quietly) -> Checked:
         help = "write one with at least `title`"
         findings.append(Finding(path="catalog.yaml", rule="catalog-missing", message="there is no catalog.yaml", help=help))
     findings += rules.check(catalog, broken)
-    return Checked(catalog=catalog, problems=tuple(sorted({*problems, *source.locate(root, findings)})), files=len(paths))
+    return Checked(catalog=catalog, problems=_worth_telling([*problems, *source.locate(root, findings)]), files=len(paths))
+
+
+def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems sorted by place, each once.
+
+    A misnamed folder is told of at the first of its files only; of a value that could not be read only that is told; and of a file
+    with very many problems only the first.
+    """
+    found = sorted({*problems})
+    valueless = {_place(problem) for problem in found if problem.rule in ("yaml-alias", "yaml-number")}
+    found = [problem for problem in found if problem.rule.startswith("yaml-") or _place(problem) not in valueless]
+    first = {(one.rule, one.message) if one.rule in ("name-toolkit", "name-tool") else one: one for one in reversed(found)}
+    by_path = groupby(sorted(first.values()), key=attrgetter("path"))
+    return tuple(problem for _, some in by_path for problem in _at_most([*some]))
+
+
+def _at_most(problems: list[Problem]) -> list[Problem]:
+    """The problems of one file, but where they are more than `MOST` the first of them and one that says so."""
+    if len(problems) <= MOST:
+        return problems
+    message, help = f"there are more problems in this file than these {MOST}", "mend these and check again"
+    return [*problems[:MOST], replace(problems[MOST], rule="too-many", message=message, expected="", help=help)]
+
+
+def _place(problem: Problem) -> tuple[str, int, int]:
+    return problem.path, problem.line, problem.column
 
 
 def _stub(document: Document) -> schema.Record:
@@ -62,7 +90,7 @@ def _stub(document: Document) -> schema.Record:
         case "meta_tool":
             return MetaTool(path=path, slug=place["tool"], version=place["version"], template={})
         case "auth_config":
-            return AuthConfig(path=path, id=place["auth_config"], toolkit="")
+            return AuthConfig(path=path, id=place["auth_config"], toolkit=UNKNOWN)
         case _:
             return Session(path=path, id=place["session"], tools={}, auth_configs={}, toolkit_versions={})
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError
 
-from toolcatalog import names, parameters
+from toolcatalog import names, parameters, placeholders
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.formats import SCHEMAS
 
@@ -24,6 +24,7 @@ _KINDS = {
     float: "the number",
     type(None): "null",
 }
+_EMPTY: dict[type[Any], str] = {dict: "an empty mapping", list: "an empty list", str: "an empty string"}
 _FIELDS = {key: inner.get("description", "") for schema in SCHEMAS.values() for key, inner in schema["properties"].items()}
 _FIELDS["type"] = "one of " + ", ".join(parameters.TYPES)
 
@@ -34,6 +35,7 @@ class _Error:
 
     path: str
     pointer: Pointer
+    of_key: bool
     instance: Any
     wanted: Any
     schema: Mapping[str, Any]
@@ -45,23 +47,26 @@ class _Error:
         """A finding at this place, or at a step below it; expected is what the schema's description says, unless said otherwise."""
         said = self.schema.get("description", "") if expected is None else expected
         pointer = (*self.pointer, *step)
-        return Finding(path=self.path, pointer=pointer, at_key=at_key, rule=rule, message=message, expected=said, help=help)
+        return Finding(path=self.path, pointer=pointer, at_key=at_key or self.of_key, rule=rule, message=message, expected=said, help=help)
 
 
 def told(path: str, error: ValidationError) -> Iterator[Finding]:
     """The findings that one error of the library amounts to."""
     pointer: Pointer = (*error.absolute_path,)
     whole: Any = error
-    if "propertyNames" in error.absolute_schema_path:
+    of_key = "propertyNames" in error.absolute_schema_path
+    if of_key:
         pointer = (*pointer, whole.instance)
     schema = whole.schema if isinstance(whole.schema, dict) else {}
-    told = _Error(path, pointer, whole.instance, whole.validator_value, schema, error.message)
+    told = _Error(path, pointer, of_key, whole.instance, whole.validator_value, schema, error.message)
     yield from _TELLERS.get(str(error.validator), _tell_value)(told)
 
 
 def seen(value: Any) -> str:
     """A value as a message names it."""
     kind = _KINDS[type(value)]
+    if value in ({}, [], ""):
+        return _EMPTY[type(value)]
     if isinstance(value, dict | list) or value is None:
         return kind
     text = value if isinstance(value, str) else json.dumps(value)
@@ -85,6 +90,8 @@ def _tell_unknown(error: _Error) -> Iterator[Finding]:
             help = f"did you mean `{near[0]}`?" if near else "remove it, or look the key up in docs/catalog-format.md"
             if key == "required" and "examples" in allowed:
                 help = "remove it: only a named input parameter says whether it is required"
+            if key == placeholders.MARK:
+                help = "write a value: only the files in meta_tools/ have placeholders"
             expected = "one of " + ", ".join(allowed)
             yield error.finding("unknown-key", f"unknown key `{key}`", help, (key,), at_key=True, expected=expected)
 
@@ -92,7 +99,8 @@ def _tell_unknown(error: _Error) -> Iterator[Finding]:
 def _tell_missing(error: _Error) -> Iterator[Finding]:
     for key in error.wanted:
         if key not in error.instance and f"'{key}'" in error.message:  # the library gives one error for each missing key
-            expected, help = _FIELDS.get(key, ""), f"add a line `{key}: ...`"
+            field = error.schema.get("properties", {}).get(key, {})
+            expected, help = field.get("description") or _FIELDS.get(key, ""), f"add a line `{key}: ...`"
             yield error.finding("missing-key", f"`{key}` is missing", help, at_key=bool(error.pointer), expected=expected)
 
 
@@ -103,15 +111,26 @@ def _tell_type(error: _Error) -> Iterator[Finding]:
         "boolean": "write `true` or `false`; other words are strings here",
     }
     help = helps.get(str(error.wanted), "")
+    if not error.pointer:
+        help = "write `key: value` lines"
     if error.wanted == "string" and isinstance(error.instance, bool | int | float):
         help = quoted(error.instance)
+    elif error.pointer[-1:] == ("required",) and isinstance(error.instance, list):
+        help = "say `required: true` in each of the properties"
+    elif error.wanted in ("number", "integer") and isinstance(error.instance, str):
+        help = "write a number, without quotes"
+    elif error.wanted == "string" and error.instance is None:
+        help = "write the text here, in quotes if it is the word `null`"
     expected = error.schema.get("description") or f"a value of type {error.wanted}"
     yield error.finding("wrong-type", f"{seen(error.instance)} stands here", help, expected=expected)
 
 
 def _tell_enum(error: _Error) -> Iterator[Finding]:
     near = names.nearest(str(error.instance), [str(choice) for choice in error.wanted])
-    yield error.finding("wrong-value", f"{seen(error.instance)} is not allowed", f"did you mean `{near[0]}`?" if near else "")
+    help = f"did you mean `{near[0]}`?" if near else ""
+    if error.pointer[-1:] == ("type",) and (error.instance in ("null", None) or isinstance(error.instance, list)):
+        help = "name one type; `nullable: true` beside it allows null too, `anyOf` holds several descriptions"
+    yield error.finding("wrong-value", f"{seen(error.instance)} is not allowed", help)
 
 
 def _tell_repeated(error: _Error) -> Iterator[Finding]:

@@ -2,8 +2,11 @@
 
 import contextlib
 import os
+import re
 import secrets
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 try:
@@ -11,16 +14,44 @@ try:
 except ImportError:  # pragma: no cover - there are no advisory locks to take on this system
     fcntl = None  # type: ignore[assignment]
 
+_NAP = 0.02  # seconds between two looks at a lock
+_LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part")
+
+
+def _beside(path: Path) -> Path:
+    """The name under which something is made before it takes its place."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+
+
+def clean(folder: Path) -> None:
+    """Remove what a process that was killed while writing has left in the folder under the name that `_beside` gives."""
+    with contextlib.suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            if _LEFT_OVER.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that it holds; nothing happens where there is none."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 def write(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then renamed."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    _put(path, data, mode, os.fsync)
+
+
+def _put(path: Path, data: bytes, mode: int, flush: Callable[[int], None]) -> None:
+    beside = _beside(path)
     try:
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with open(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(handle)
+            flush(handle)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
@@ -28,18 +59,21 @@ def write(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def write_changed(path: Path, data: bytes) -> bool:
-    """Put the bytes at `path` unless they are there already; tell whether anything was written."""
+    """Put the bytes at `path` in one step unless they are there already; tell whether anything was written.
+
+    For what can be made again: not flushed to disk, which would cost a thousand pages seconds.
+    """
     with contextlib.suppress(OSError):
         if path.read_bytes() == data:
             return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, data)
+    _put(path, data, 0o644, lambda _: None)
     return True
 
 
 def point(link: Path, target: str) -> None:
     """Make the symbolic link name `target`, in one step also where it named something else before."""
-    beside = link.with_name(f".{link.name}.{secrets.token_hex(4)}.part")
+    beside = _beside(link)
     beside.symlink_to(target)
     try:
         beside.replace(link)
@@ -49,13 +83,19 @@ def point(link: Path, target: str) -> None:
 
 
 @contextlib.contextmanager
-def alone(path: Path) -> Iterator[bool]:
-    """Hold the lock file at `path`: yields False, without waiting, where another process holds it. Ends with the process."""
+def alone(path: Path, wait: float = 0.0) -> Iterator[bool]:
+    """Hold the lock file at `path`: yields False where another process still holds it after `wait` seconds. Ends with the process."""
     with open(path, "a") as file:
-        try:
-            if fcntl:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        until = time.monotonic() + wait
+        while not (got_it := _lock(file.fileno())) and time.monotonic() < until:
+            time.sleep(_NAP)
+        yield got_it
+
+
+def _lock(handle: int) -> bool:
+    try:
+        if fcntl:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -32,8 +32,8 @@ def _full(pattern: str) -> str:
     return f"^{pattern}$"
 
 
-_LINE = {"minLength": 1, "pattern": r"\S"}
-_WORD = _text("a name without commas, line breaks or white space at its ends", minLength=1, pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$")
+_LINE = {"pattern": r"\S"}
+_WORD = _text("a name without commas, line breaks or white space at its ends", pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$")
 _URL = _text("an https URL", pattern=r"^https://[^\s\"'<>]+$")
 _DATE = _text("a date as YYYY-MM-DD", pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$")
 _VERSION = _text("a version: eight digits, `_`, two digits", pattern=_full(versions.PATTERN))
@@ -124,7 +124,7 @@ def _choice(items: Schema, what: str) -> Schema:
     return _object(fields, description=f"a mapping with `enable` or `disable`, each a list of {what}")
 
 
-_ONE_OF_TWO = {"not": {"required": ["enable", "disable"]}}
+_ONE_OF_TWO = {"not": {"type": "object", "required": ["enable", "disable"]}}
 _TAGS = _choice(_WORD, "tags")
 _SESSION_TOOLS = _choice(_TOOL, "tools")
 _SESSION_TOOLS = {**_SESSION_TOOLS, "properties": {**_SESSION_TOOLS["properties"], "tags": _TAGS}, "maxProperties": 1}
@@ -171,11 +171,16 @@ SCHEMAS: dict[str, Schema] = {
             "tags": _TAGS,
             "auth_configs": _map(_AUTH_CONFIG, "a mapping of toolkits to auth config ids"),
             "toolkit_versions": _map(_VERSION, "a mapping of toolkits to versions"),
-            "manage_connections": _object({"enable": {"type": "boolean", "description": "true or false"}}, "enable"),
+            "manage_connections": _object(
+                {"enable": {"type": "boolean", "description": "true or false"}},
+                "enable",
+                description="a mapping: `{enable: true}` or `{enable: false}`",
+            ),
             "meta_tools": _list(_TOOL, "a list of the meta tools to offer, in order"),
         }
     ),
 }
 for _kind, _schema in SCHEMAS.items():
     _schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    _schema["description"] = "a mapping of " + ", ".join(_schema["properties"])
     _schema["title"] = f"toolcatalog {_kind.replace('_', ' ')} file"

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -30,6 +31,7 @@ PREFIX = "tc_"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FORMAT = 1
 _LOOK_EVERY = 0.5  # seconds
+_PATIENCE = 5.0  # seconds that a command waits for another one to be done with the file
 _MEND = "mend its permissions, or name another with --keys."
 _log = logging.getLogger("toolcatalog.keys")
 
@@ -90,9 +92,7 @@ def load(file: Path) -> tuple[Key, ...]:
         value = orjson.loads(file.read_bytes())
         if value["format"] != _FORMAT:
             raise KeyFileError(f"The key file {file} has format {value['format']}, this program reads {_FORMAT}.")
-        keys = tuple(Key(**{**key, "toolkits": None if key["toolkits"] is None else tuple(key["toolkits"])}) for key in value["keys"])
-        for key in keys:
-            key.state(datetime.now(UTC))
+        keys = tuple(_key(fields) for fields in value["keys"])
     except FileNotFoundError:
         raise KeyFileError(f"There is no key file {file}: run `toolcatalog keys create --project default --keys {file}`.") from None
     except OSError as error:
@@ -100,6 +100,20 @@ def load(file: Path) -> tuple[Key, ...]:
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raise KeyFileError(f"The key file {file} is damaged: restore it from a backup, or move it away and create new keys.") from None
     return keys
+
+
+def _key(fields: Mapping[str, Any]) -> Key:
+    """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has edited the file."""
+    toolkits = fields["toolkits"]
+    key = Key(**{**fields, "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits})
+    if not (key.toolkits is None or isinstance(toolkits, list)):
+        raise TypeError
+    if not all(isinstance(text, str) for text in (key.id, key.project, key.sha256, key.hint, *(key.toolkits or ()))):
+        raise TypeError
+    for moment in (key.created, *(moment for moment in (key.expires, key.revoked) if moment is not None)):
+        if datetime.fromisoformat(moment).tzinfo is None:
+            raise ValueError
+    return key
 
 
 def _load_or_none(file: Path) -> tuple[Key, ...]:
@@ -118,7 +132,7 @@ def _save(file: Path, keys: Sequence[Key]) -> None:
 def create(file: Path, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None) -> tuple[str, Key]:
     """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
     now = datetime.now(UTC)
-    secret, key = _new(project, tuple(toolkits) if toolkits else None, now + lifetime if lifetime else None, now)
+    secret, key = _new(project, tuple(toolkits) if toolkits else None, now + lifetime if lifetime is not None else None, now)
     with _locked(file):
         _save(file, (*_load_or_none(file), key))
     return secret, key
@@ -170,10 +184,10 @@ def _text(when: datetime) -> str:
 
 @contextlib.contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Hold the key file against another command that changes it."""
+    """Hold the key file against other commands that change it, after those that are at it already."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with files.alone(file.with_name(f".{file.name}.lock")) as got_it:
+        with files.alone(file.with_name(f".{file.name}.lock"), _PATIENCE) as got_it:
             if not got_it:
                 raise KeyFileError(f"Another command is changing the key file {file}: try again when it is done.")
             yield

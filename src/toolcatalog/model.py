@@ -10,6 +10,7 @@ from typing import Any
 
 Parameters = Mapping[str, Mapping[str, Any]]
 ROUTER = "router"  # the toolkit of the meta tools
+UNKNOWN = ""  # the toolkit of an auth config whose file could not be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,15 @@ def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
     if "additionalProperties" in description:
         other = description["additionalProperties"]
         schema["additionalProperties"] = value_schema(other) if isinstance(other, Mapping) else other
-    return {"anyOf": [schema, {"type": "null"}]} if description.get("nullable") else schema
+        schema.setdefault("properties", {})  # without it the validator does not tell which property it refuses
+    return _or_null(schema) if description.get("nullable") else schema
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same for null too; as a second type where that is all it takes, because what is told of an `anyOf` says little."""
+    if "type" not in schema or any(key in schema for key in _BRANCHES):
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"], **({"enum": [*schema["enum"], None]} if "enum" in schema else {})}
 
 
 def walk(parameters: Mapping[str, Description], pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:

@@ -29,12 +29,23 @@ def fill(value: Any, given: Mapping[str, Any]) -> Any:
     return value
 
 
-def malformed(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
-    """Each placeholder that is not one key and a known name: its pointer, and what it names."""
+def without_choices(value: Any) -> Any:
+    """The value without each `enum` that is a placeholder: while the session is not known, any value may be one of its choices."""
+    if isinstance(value, dict):
+        return {key: without_choices(inner) for key, inner in value.items() if key != "enum" or not _stands(inner)}
+    return [without_choices(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _stands(value: Any) -> bool:
+    return isinstance(value, dict) and MARK in value
+
+
+def malformed(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, dict[str, Any]]]:
+    """Each placeholder that is not one key and a known name: its pointer, and what stands there."""
     if isinstance(value, dict):
         if MARK in value:
             if len(value) > 1 or not isinstance(value[MARK], str) or value[MARK] not in SAMPLES:
-                yield pointer, value[MARK]
+                yield pointer, value
         else:
             for key, inner in value.items():
                 yield from malformed(inner, (*pointer, key))

@@ -5,10 +5,13 @@ The shape of a single file is `schema`'s affair; here are existence, uniqueness 
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 from toolcatalog import choices, names
-from toolcatalog.errors import Finding, Pointer
-from toolcatalog.model import ROUTER, Catalog, MetaTool, Session, ToolVersion
+from toolcatalog.errors import MOST, Finding, Pointer
+from toolcatalog.model import ROUTER, UNKNOWN, AuthConfig, Catalog, MetaTool, Session, ToolVersion
+
+_FEW = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
 
@@ -19,17 +22,19 @@ def check(catalog: Catalog, broken: Collection[str]) -> list[Finding]:
     `broken` are the paths of files that `schema` refused: the catalog holds stubs for them, so that what refers to them is not
     reported as well; of themselves nothing more is said, and rules that count tools wait until they are mended.
     """
-    rules = REFERENCES if broken else (*REFERENCES, *TOTALS)
-    return [finding for rule in rules for finding in rule(catalog) if finding.path not in broken]
+    found = [finding for rule in REFERENCES for finding in rule(catalog) if finding.path not in broken]
+    if broken:
+        return found
+    told = {finding.path for finding in found}  # a wrong name in a file is the likely cause of what its totals say
+    return found + [finding for rule in TOTALS for finding in rule(catalog) if finding.path not in told]
 
 
-def _unknown(path: str, pointer: Pointer, what: str, name: str, known: Iterable[str], at_key: bool = False) -> Finding:
+def _unknown(path: str, pointer: Pointer, what: str, name: str, known: Collection[str], at_key: bool = False, where: str = "") -> Finding:
     near = names.nearest(name, known)
     help = f"did you mean `{near[0]}`?" if near else f"add the {what}, or name one that is there"
-    message = f"there is no {what} `{name}`"
-    return Finding(
-        path=path, pointer=pointer, at_key=at_key, rule="reference", message=message, expected=f"a {what} of this catalog", help=help
-    )
+    message = f"there is no {what} `{name}`{where}"
+    expected = f"one of the {len(known):,} that are there" if len(known) > _FEW else "one of " + (", ".join(sorted(known)) or "none yet")
+    return Finding(path=path, pointer=pointer, at_key=at_key, rule="reference", message=message, expected=expected, help=help)
 
 
 def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
@@ -72,44 +77,53 @@ def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
     """A deprecated tool is replaced by a tool that is there, a meta tool by a meta tool."""
     tools = [(tool.path, tool.slug, tool.deprecation.replaced_by) for tool in catalog.tools if tool.deprecation]
     metas = [(tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", "")) for tool in catalog.meta_tools]
-    yield from _replacements(tools, {tool.slug for tool in catalog.tools})
-    yield from _replacements(metas, {tool.slug for tool in catalog.meta_tools})
+    yield from _replacements("tool", tools, {tool.slug for tool in catalog.tools})
+    yield from _replacements("meta tool", metas, {tool.slug for tool in catalog.meta_tools})
 
 
-def _replacements(deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]) -> Iterator[Finding]:
+def _replacements(what: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]) -> Iterator[Finding]:
     pointer = ("deprecation", "replaced_by")
     for path, slug, replacement in deprecated:
         if replacement == slug:
             message = f"`{replacement}` replaces itself"
             yield Finding(path=path, pointer=pointer, rule="reference", message=message, help="name another tool, or remove the line")
         elif replacement and replacement not in slugs:
-            yield _unknown(path, pointer, "tool", replacement, slugs)
+            yield _unknown(path, pointer, what, replacement, slugs)
 
 
 def auth_configs_refer(catalog: Catalog) -> Iterator[Finding]:
     """An auth config names a toolkit and tools of it."""
     tools = _tools_of(catalog)
     for config in catalog.auth_configs:
-        if config.toolkit not in catalog.toolkits:
+        if config.toolkit in catalog.toolkits:
+            yield from _first(_auth_config_tools(config, tools[config.toolkit]))
+        else:
             yield _unknown(config.path, ("toolkit",), "toolkit", config.toolkit, catalog.toolkits)
-            continue
-        for index, slug in enumerate(config.tools or ()):
-            if slug not in tools[config.toolkit]:
-                yield _unknown(config.path, ("tools", index), f"tool in toolkit {config.toolkit}", slug, tools[config.toolkit])
+
+
+def _auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iterator[Finding]:
+    for index, slug in enumerate(config.tools or ()):
+        if slug not in tools:
+            yield _unknown(config.path, ("tools", index), "tool", slug, tools, where=f" in toolkit `{config.toolkit}`")
 
 
 def sessions_refer(catalog: Catalog) -> Iterator[Finding]:
     """A session names toolkits, tools, versions, auth configs and meta tools that are there."""
     tools, versions = _tools_of(catalog), _versions_of(catalog)
     for session in catalog.sessions:
-        yield from _session_toolkits(catalog, session)
-        yield from _session_tools(session, tools)
-        yield from _session_versions(session, versions)
-        yield from _session_auth_configs(catalog, session)
-        slugs = {tool.slug for tool in catalog.meta_tools}
-        for index, slug in enumerate(session.meta_tools or ()):
-            if slug not in slugs:
-                yield _unknown(session.path, ("meta_tools", index), "meta tool", slug, slugs)
+        parts = (
+            _session_toolkits(catalog, session),
+            _session_tools(session, tools),
+            _session_versions(session, versions),
+            _session_auth_configs(catalog, session),
+            _session_meta_tools(catalog, session),
+        )
+        yield from _first(chain(*parts))
+
+
+def _first(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """As many findings as are told of one file, and one more: looking up the name nearest to each of many takes long."""
+    return islice(findings, MOST + 1)
 
 
 def _session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
@@ -130,7 +144,8 @@ def _session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[
         for key, named in (("enable", said.tools.enable or ()), ("disable", said.tools.disable)):
             for index, slug in enumerate(named):
                 if slug not in tools[toolkit]:
-                    yield _unknown(session.path, ("tools", toolkit, key, index), f"tool in toolkit {toolkit}", slug, tools[toolkit])
+                    pointer = ("tools", toolkit, key, index)
+                    yield _unknown(session.path, pointer, "tool", slug, tools[toolkit], where=f" in toolkit `{toolkit}`")
 
 
 def _session_versions(session: Session, versions: Mapping[str, set[str]]) -> Iterator[Finding]:
@@ -147,11 +162,18 @@ def _session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Findin
         pointer = ("auth_configs", toolkit)
         if name not in configs:
             yield _unknown(session.path, pointer, "auth config", name, configs)
-        elif configs[name].toolkit != toolkit:
+        elif toolkit in catalog.toolkits and configs[name].toolkit not in (toolkit, UNKNOWN):
             message = f"auth config `{name}` is for toolkit `{configs[name].toolkit}`, not for `{toolkit}`"
             yield Finding(
                 path=session.path, pointer=pointer, rule="reference", message=message, expected=f"an auth config of toolkit {toolkit}"
             )
+
+
+def _session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Finding]:
+    slugs = {tool.slug for tool in catalog.meta_tools}
+    for index, slug in enumerate(session.meta_tools or ()):
+        if slug not in slugs:
+            yield _unknown(session.path, ("meta_tools", index), "meta tool", slug, slugs)
 
 
 def sessions_allow_tools(catalog: Catalog) -> Iterator[Finding]:

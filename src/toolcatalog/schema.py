@@ -7,112 +7,168 @@ Serves: "Any other key is an error that names the nearest allowed one" and "Exam
 description" of the catalog format.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 
 from toolcatalog import complaints, names, parameters, placeholders
-from toolcatalog.errors import Finding, Pointer
+from toolcatalog.errors import MOST, Finding, Pointer
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.model import ROUTER, About, AuthConfig, Choice, MetaTool, Session, ToolChoice, Toolkit, ToolVersion
 from toolcatalog.source import Document
 
 _UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a description that no value can be held against
+_MASK = "<value>"  # what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte long
 
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
 
 
 def record(document: Document) -> tuple[Record | None, list[Finding]]:
     """The record of one document, or None and what is wrong with it."""
-    kind, value = document.place.kind, document.value
+    kind, value, undecided = document.place.kind, document.value, document.value
     if kind == "meta_tool":
-        if findings := list(_bad_placeholders(document.path, value)):
+        if findings := _first(_bad_placeholders(document.path, value)):
             return None, findings
+        undecided = placeholders.fill(placeholders.without_choices(value), placeholders.SAMPLES)
         value = placeholders.fill(value, placeholders.SAMPLES)
     findings = _findings(document.path, kind, value)
-    if kind in ("tool", "meta_tool") and isinstance(value, dict):
-        findings += _misfits(document.path, value, {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE})
+    if kind in ("tool", "meta_tool") and isinstance(value, dict) and len(findings) <= MOST:
+        broken = {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE}
+        findings += _first(_misfits(document.path, value, undecided, broken))
     return (None, findings) if findings else (_RECORDS[kind](document), [])
 
 
+def _first(findings: Iterator[Finding]) -> list[Finding]:
+    """As many findings as are told of one file, and one more: whoever tells them can say that there are more."""
+    return [*islice(findings, MOST + 1)]
+
+
 def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
-    for pointer, name in placeholders.malformed(value):
-        near = names.nearest(str(name), placeholders.SAMPLES)
-        help = f"did you mean `{near[0]}`?" if near else "write `{$session: NAME}` and nothing else"
-        message, expected = f"`{name}` is not something that a session gives", "one of " + ", ".join(placeholders.SAMPLES)
+    for pointer, found in placeholders.malformed(value):
+        name, help = found[placeholders.MARK], "write `{$session: NAME}` and nothing else"
+        message, expected = f"{complaints.seen(name)} is not something that a session gives", "one of " + ", ".join(placeholders.SAMPLES)
+        if len(found) > 1:
+            message = f"`{placeholders.MARK}` does not stand alone here"
+        elif near := names.nearest(str(name), placeholders.SAMPLES):
+            help = f"did you mean `{near[0]}`?"
         yield Finding(path=path, pointer=pointer, rule="placeholder", message=message, expected=expected, help=help)
 
 
 @cache
 def _gate(kind: str) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(SCHEMAS[kind])
+    return jsonschema_rs.Draft202012Validator(SCHEMAS[kind], mask=_MASK)
 
 
 @cache
 def _lister(kind: str) -> Draft202012Validator:
-    return Draft202012Validator(SCHEMAS[kind])
+    keywords = {"additionalProperties": _others, "uniqueItems": _repeats}
+    validator: Draft202012Validator = extend(Draft202012Validator, keywords)(SCHEMAS[kind])  # type: ignore[no-untyped-call]
+    return validator
+
+
+def _others(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """`additionalProperties` in the order of the file: the library goes through a set, so the first hundred would be a lottery."""
+    others = [key for key in instance if key not in schema.get("properties", {})] if isinstance(instance, dict) else []
+    if isinstance(wanted, dict):
+        for key in others:
+            yield from validator.descend(instance[key], wanted, path=key)
+    elif others and not wanted:
+        yield ValidationError("unknown keys")
+
+
+def _repeats(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
+    """`uniqueItems` in one pass: the library compares each item with each, which takes minutes for a long list."""
+    if wanted and isinstance(instance, list) and len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
+        yield ValidationError("repeated items")
 
 
 def _findings(path: str, kind: str, value: Any) -> list[Finding]:
     if _gate(kind).is_valid(value):
         return []
-    found = [finding for error in _lister(kind).iter_errors(value) for finding in complaints.told(path, error)]
+    found = _first(finding for error in _lister(kind).iter_errors(value) for finding in complaints.told(path, error))
     # The two libraries read a pattern's `$` differently before a final line break: the gate's word counts.
     return found or [_refused(path, error) for error in _gate(kind).iter_errors(value)]
 
 
 def _refused(path: str, error: jsonschema_rs.ValidationError) -> Finding:
-    return Finding(path=path, pointer=(*error.instance_path,), rule="wrong-value", message=error.message)
+    return Finding(path=path, pointer=(*error.instance_path,), rule="wrong-value", message=_reason(error))
 
 
-def _misfits(path: str, tool: Mapping[str, Any], broken: Collection[Pointer]) -> Iterator[Finding]:
+def _reason(error: jsonschema_rs.ValidationError) -> str:
+    return error.message.replace(_MASK, complaints.seen(error.instance), 1)
+
+
+def _misfits(path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], broken: Collection[Pointer]) -> Iterator[Finding]:
     """Examples, defaults and enum values that do not fit their description, and descriptions that no value can be held against.
 
-    Parameters that are `broken` are passed over: what does not fit them can be told once they are mended.
+    `undecided` is the same tool without the choices that only a session knows, which no example can be held against. Parameters that
+    are `broken` are passed over: what does not fit them can be told once they are mended.
     """
     for field in ("input_parameters", "output_parameters"):
         if (field,) in broken:
             continue
-        sound = {name: description for name, description in tool.get(field, {}).items() if (field, name) not in broken}
-        for pointer, description in parameters.walk(sound, (field,)):
-            yield from _misfit(path, pointer, description)
+        both = [
+            parameters.walk({name: one for name, one in form.get(field, {}).items() if (field, name) not in broken}, (field,))
+            for form in (tool, undecided)
+        ]
+        for (pointer, description), (_, measure) in zip(*both, strict=True):
+            yield from _misfit(path, pointer, description, measure)
 
 
-def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Iterator[Finding]:
-    values: list[tuple[Pointer, Any, bool]] = [(("enum", index), value, False) for index, value in enumerate(description.get("enum", ()))]
-    values += [(("examples", index), value, True) for index, value in enumerate(description.get("examples", ()))]
-    values += [(("default",), description["default"], True)] if "default" in description else []
-    if not values and "pattern" not in description:
+def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure: Mapping[str, Any]) -> Iterator[Finding]:
+    if "pattern" in description and not _is_pattern(description["pattern"]):
+        message, expected = f"`{description['pattern']}` is not a regular expression", "an ECMA 262 regular expression"
+        yield Finding(path=path, pointer=(*pointer, "pattern"), rule="bad-pattern", message=message, expected=expected)
         return
+    choices: list[tuple[Pointer, Any]] = [(("enum", index), value) for index, value in enumerate(description.get("enum", ()))]
+    samples: list[tuple[Pointer, Any]] = [(("examples", index), value) for index, value in enumerate(description.get("examples", ()))]
+    samples += [(("default",), description["default"])] if "default" in description else []
     try:
-        gates = {enum: jsonschema_rs.Draft202012Validator(parameters.value_schema(description, enum)) for enum in (True, False)}
+        gates = [(_measure(measure, enum), values) for enum, values in ((False, choices), (True, samples)) if values]
     except jsonschema_rs.ValidationError as refusal:
-        yield _unusable(path, pointer, description, refusal)
+        if "regex" not in refusal.message:  # else it is the pattern of a description within this one, and told there
+            yield Finding(path=path, pointer=pointer, rule="wrong-value", message=f"not a usable description: {refusal.message}")
         return
-    for where, value, enum in values:
-        if error := next(iter(gates[enum].iter_errors(value)), None):
-            yield _misfit_finding(path, (*pointer, *where), str(where[0]), value, description, error.message)
+    for gate, values in gates:
+        for where, value in values:
+            if error := next(iter(gate.iter_errors(value)), None):
+                yield _misfit_finding(path, pointer, where, value, description, error)
 
 
-def _unusable(path: str, pointer: Pointer, description: Mapping[str, Any], refusal: jsonschema_rs.ValidationError) -> Finding:
-    if "pattern" not in description or "regex" not in refusal.message:
-        return Finding(path=path, pointer=pointer, rule="wrong-value", message=f"not a usable description: {refusal.message}")
-    message, expected = f"`{description['pattern']}` is not a regular expression", "an ECMA 262 regular expression"
-    return Finding(path=path, pointer=(*pointer, "pattern"), rule="bad-pattern", message=message, expected=expected)
+def _measure(description: Mapping[str, Any], enum: bool) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(parameters.value_schema(description, enum), validate_formats=True, mask=_MASK)
 
 
-def _misfit_finding(path: str, pointer: Pointer, keyword: str, value: Any, description: Mapping[str, Any], reason: str) -> Finding:
+def _is_pattern(text: str) -> bool:
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": text})
+    except jsonschema_rs.ValidationError:
+        return False
+    return True
+
+
+def _misfit_finding(
+    path: str, pointer: Pointer, where: Pointer, value: Any, description: Mapping[str, Any], error: jsonschema_rs.ValidationError
+) -> Finding:
+    keyword = str(where[0])
     what = {"enum": "enum value", "examples": "example", "default": "default"}[keyword]
     kind = parameters.type_of(description)
-    near = names.nearest(str(value), [str(choice) for choice in description.get("enum", ())]) if keyword != "enum" else []
-    help = f"did you mean `{near[0]}`?" if near else f"change the {what} or the description"
+    help = f"change the {what} or the description"
     if kind == "string" and isinstance(value, bool | int | float):
         help = complaints.quoted(value)
-    message = f"the {what} does not fit its description: {reason}"
-    return Finding(path=path, pointer=pointer, rule=f"misfit-{keyword}", message=message, expected=f"a value of type {kind}", help=help)
+    elif keyword != "enum" and (near := names.nearest(str(value), [str(choice) for choice in description.get("enum", ())[:MOST]])):
+        help = f"did you mean `{near[0]}`?"
+    message = f"the {what} does not fit its description: {_reason(error)}"
+    expected = "" if error.instance_path else f"a value of type {kind}"
+    spot = (*pointer, *where, *error.instance_path)
+    return Finding(path=path, pointer=spot, rule=f"misfit-{keyword}", message=message, expected=expected, help=help)
 
 
 def _about(document: Document) -> About:

@@ -16,14 +16,16 @@ import orjson
 
 _WEIGHTS = (4, 6, 1)  # slug, name, description
 _SATURATION, _LENGTH = 1.2, 0.6
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"  # also with accents, which do not end a word
+_RUN = re.compile(rf"\d+|[{_LATIN}]+|[^\W\d_{_LATIN}]+")
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 Postings = Mapping[str, tuple[list[int], list[float]]]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, folded to lower case: runs of letters or digits, with camelCase and snake_case taken apart."""
-    return [word.casefold() for word in _WORD.findall(text)]
+    """The words of a text, folded to lower case: runs of Latin letters, of other letters or of digits; camelCase and snake_case apart."""
+    return [word.casefold() for run in _RUN.findall(text) for word in _HUMP.split(run)]
 
 
 def index(fields: Iterable[tuple[str, str, str]]) -> bytes:

@@ -20,6 +20,7 @@ from toolcatalog import names, versions, yaml12
 from toolcatalog.errors import Finding, Problem, UsageError
 
 LARGEST = 1024 * 1024  # bytes
+LONGEST_TOLD = 500  # characters of a message
 _IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}  # prose and ownership beside the data; names with a leading dot too
 
 
@@ -51,10 +52,10 @@ _LAYOUT = (
     ("session", "sessions/{session}.yaml"),
 )
 _NAMES = {
-    "toolkit": (names.TOOLKIT_SLUG, "toolkit slug", "lower-case letters, digits, `_` and `-`, at most 200, not starting with `-`"),
-    "tool": (names.TOOL_SLUG, "tool slug", "capital letters, digits, `_` and `-`, at most 200, not starting with `-`"),
-    "session": (names.SESSION_ID, "session id", "`trs_` and then letters, digits, `_` and `-`"),
-    "auth_config": (names.AUTH_CONFIG_ID, "auth config id", "`ac_` and then letters, digits, `_` and `-`"),
+    "toolkit": (names.TOOLKIT_SLUG, "a toolkit slug", "lower-case letters, digits, `_` and `-`, at most 200, not starting with `-`"),
+    "tool": (names.TOOL_SLUG, "a tool slug", "capital letters, digits, `_` and `-`, at most 200, not starting with `-`"),
+    "session": (names.SESSION_ID, "a session id", "`trs_` and then letters, digits, `_` and `-`"),
+    "auth_config": (names.AUTH_CONFIG_ID, "an auth config id", "`ac_` and then letters, digits, `_` and `-`"),
 }
 _PATTERNS = tuple((kind, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)))) for kind, template in _LAYOUT)
 
@@ -69,13 +70,10 @@ def scan(root: Path) -> tuple[list[str], list[Problem]]:
     while folders:
         folder = folders.pop()
         for entry in _entries(root, folder, findings):
-            path = f"{folder}{entry.name}"
-            if fault := _refused(root, entry):
-                findings.append(Finding(path=path, rule="file-link", message=fault, help="put the file itself here"))
-            elif entry.is_dir():
-                folders.append(f"{path}/")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(f"{folder}{entry.name}/")
             else:
-                paths.append(path)
+                paths.append(f"{folder}{entry.name}")
     return sorted(paths), [_problem(root, finding, 1, 1, "") for finding in findings]
 
 
@@ -88,28 +86,32 @@ def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEnt
         return []
 
 
-def _refused(root: Path, entry: os.DirEntry[str]) -> str:
-    """Why a link is not followed; empty for all else."""
-    if not entry.is_symlink():
-        return ""
-    real = Path(os.path.realpath(entry.path))
-    if not real.is_relative_to(os.path.realpath(root)):
-        return "a link that leaves the catalog"
-    return "" if real.is_file() else "a link to a folder, or to nothing"
-
-
 def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     """Read one file: the document (None where no file belongs at this path), and what is wrong with it so far."""
-    place = _place(path)
+    place, link = _place(path), _refused_link(root, path)
     if isinstance(place, Finding):
-        return None, [_problem(root, place, 1, 1, "")]
-    data = _bytes(root, path)
+        return None, [_problem(root, link or place, 1, 1, "")]
+    data = link or _bytes(root, path)
     if isinstance(data, Finding):
         return Document(path, place), [_problem(root, data, 1, 1, "")]
     reading = yaml12.read(data)
     lines = _lines(data) if reading.faults else []
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
     return Document(path, place, reading.value, reading.mark is not None), problems
+
+
+def _refused_link(root: Path, path: str) -> Finding | None:
+    """Why a link is not followed; None for all else. Links in the place of folders are never followed: `scan` lists them as files."""
+    if not (root / path).is_symlink():
+        return None
+    real = Path(os.path.realpath(root / path))
+    if not real.is_relative_to(os.path.realpath(root)):
+        message = "a link that leaves the catalog"
+    elif not real.is_file():
+        message = "a link to a folder, or to nothing"
+    else:
+        return None
+    return Finding(path=path, rule="file-link", message=message, help="put the file itself here")
 
 
 def _fault(root: Path, path: str, fault: yaml12.Fault, excerpt: str) -> Problem:
@@ -140,13 +142,23 @@ def _located(root: Path, path: str, findings: list[Finding]) -> Iterator[Problem
 
 def shown(root: Path, path: str) -> str:
     """A path as people see it: relative to the catalog's parent, printable whatever bytes the name has."""
-    return f"{root.resolve().name}/{path}".encode("utf-8", "backslashreplace").decode()
+    return _printable(f"{root.resolve().name}/{path}")
+
+
+def _printable(text: str) -> str:
+    """The text with escapes for all that a terminal or a log would act on: what a file or its name says is not ours to trust."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def _sentence(text: str) -> str:
+    """The text for a message: on one line, and not longer than anybody reads."""
+    return _printable(text if len(text) <= LONGEST_TOLD else f"{text[: LONGEST_TOLD - 3]}...")
 
 
 def _problem(root: Path, finding: Finding, line: int, column: int, excerpt: str, length: int = 1) -> Problem:
     return Problem(
-        path=shown(root, finding.path), line=line, column=column, rule=finding.rule, message=finding.message,
-        expected=finding.expected, help=finding.help, excerpt=excerpt, length=length,
+        path=shown(root, finding.path), line=line, column=column, rule=finding.rule, message=_sentence(finding.message),
+        expected=_sentence(finding.expected), help=_sentence(finding.help), excerpt=excerpt, length=length,
     )  # fmt: skip
 
 
@@ -158,15 +170,14 @@ def _place(path: str) -> Place | Finding:
     """The kind of file that lies at `path`, or why none does."""
     for kind, pattern in _PATTERNS:
         if match := pattern.fullmatch(path):
-            found = match.groupdict()
-            return _misnamed(path, found) or Place(kind, found)
+            return _misnamed(path, match) or Place(kind, match.groupdict())
     expected = "one of " + ", ".join(template for _, template in _LAYOUT)
     help = "rename it to end in `.yaml`" if path.endswith(".yml") else "move it to its place, or out of the catalog"
     return Finding(path=path, rule="file-unexpected", message="no file is expected here", expected=expected, help=help)
 
 
-def _misnamed(path: str, found: Mapping[str, str]) -> Finding | None:
-    for key, name in found.items():
+def _misnamed(path: str, match: re.Match[str]) -> Finding | None:
+    for key, name in match.groupdict().items():
         if key == "version":
             if not versions.is_version(name):
                 help = "name the file like 20251027_00.yaml"
@@ -175,9 +186,8 @@ def _misnamed(path: str, found: Mapping[str, str]) -> Finding | None:
         elif not names.fits(_NAMES[key][0], name):
             _, what, expected = _NAMES[key]
             help = f"rename it, for example to `{_suggested(key, name)}`"
-            return Finding(
-                path=path, rule=f"name-{key.replace('_', '-')}", message=f"`{name}` is not a {what}", expected=expected, help=help
-            )
+            message = f"`{name}` in {path[: match.start(key)]} is not {what}"
+            return Finding(path=path, rule=f"name-{key.replace('_', '-')}", message=message, expected=expected, help=help)
     return None
 
 

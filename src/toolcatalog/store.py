@@ -7,6 +7,7 @@ numbers, so a set in order is a page in slug order.
 Serves: "Versions" and the parameters' rules of the decisions.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -190,7 +191,7 @@ def open_build(build: Path) -> Store:
     Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
     """
     try:
-        folder = (build / "current").resolve(strict=True)  # once: it may move to a newer snapshot while this one is read
+        folder = Path(os.path.realpath(build / "current", strict=True))  # once: it may move to a newer snapshot while this one is read
         manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
         if manifest["format"] != snapshot.FORMAT:
             raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {_MEND}")

@@ -26,19 +26,33 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from toolcatalog.errors import Pointer
+from toolcatalog.errors import MOST, Pointer
 
-DEEPEST = 32  # levels of nesting
+DEEPEST = 32  # mappings and lists within each other
 _LITERALS = {"": None, "null": None, "true": True, "false": False}
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Also the line ends that YAML counts and editors do not: every line number given must be the one that an editor shows.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]|\r(?!\n)")
 _BOM = "\ufeff"
+# JSON writes a character beyond U+FFFF as two escapes. libyaml refuses them, YAML 1.2 holds every JSON text.
+_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_BAD_ESCAPE = "invalid Unicode character escape code"
 _REFUSED = (
     (_CONTROL, "yaml-control-character", "control character", "remove it, or write it as an escape in a double-quoted string"),
     (re.compile(_BOM), "yaml-byte-order-mark", "byte-order mark", "remove it: it may only be the first character of a file"),
 )
+_SYNTAX_HELP = {  # what libyaml says: what most often is the cause
+    "mapping values are not allowed in this context": "put the whole value in quotes if it holds `: `, or mend the indentation",
+    "found character that cannot start any token": "indent with spaces, not tabs; quote values that start with `@`, `%` or a backtick",
+    "could not find expected ':'": "write `key: value`; a value that goes on in the next line is indented",
+    "did not find expected key": "line the keys up; close quotes, and write a quote within quotes as `''`",
+    "did not find expected ',' or ']'": "close the list with `]`; put values with brackets, commas or `: ` in quotes",
+    "did not find expected ',' or '}'": "close the mapping with `}`; put values with brackets, commas or `: ` in quotes",
+    "found unexpected end of stream": "close the quote that starts here",
+    "found unknown escape character": "use single quotes, or double the backslash",
+}
+_BEGAN_BEFORE = {"could not find expected ':'", "found unexpected end of stream"}  # what is wrong is where the key or quote starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,18 @@ class Reading:
 def read(data: bytes) -> Reading:
     """Read one YAML document. A file with faults still gives what could be read of it, so that all is reported at once."""
     text, faults = _decode(data)
-    return Reading(None, None, tuple(faults)) if faults else _Constructor(text).read()
+    if faults:
+        return Reading(None, None, tuple(faults))
+    reading = _Constructor(text).read()
+    if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _PAIR.search(text):
+        return _Constructor(_PAIR.sub(_joined, text), joined=True).read()
+    return reading
+
+
+def _joined(pair: re.Match[str]) -> str:
+    """A surrogate pair as JSON escapes it, in the one escape that libyaml takes for the same character."""
+    high, low = int(pair[2], 16), int(pair[3], 16)
+    return f"{pair[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
 def place(mark: Mark, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:
@@ -124,9 +149,10 @@ class _Unreadable(Exception):
 class _Constructor:
     """Events to values. One object reads one file."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, joined: bool = False) -> None:
         self.events: Iterator[Event] = iter(yaml.parse(text, Loader=yaml.CSafeLoader))
         self.faults: list[Fault] = []
+        self.joined = joined
 
     def read(self) -> Reading:
         try:
@@ -153,8 +179,9 @@ class _Constructor:
     def node(self, event: Event, key: Event | None, depth: int) -> tuple[Any, Mark]:
         if isinstance(event, AliasEvent):
             help = "write the value out: aliases are not read, because they can expand without end"
-            self.refuse(event, "yaml-alias", f"alias `*{event.anchor}`", help)
-        if depth > DEEPEST:
+            self.fault(event, "yaml-alias", f"alias `*{event.anchor}`", help)
+            return None, Mark(event, key, {})
+        if depth > DEEPEST and not isinstance(event, ScalarEvent):
             self.refuse(event, "yaml-depth", f"nested more than {DEEPEST} levels deep", "flatten the structure")
         self.extras(event)
         if isinstance(event, MappingStartEvent):
@@ -202,7 +229,7 @@ class _Constructor:
         return text
 
     def integer(self, event: Event, text: str) -> int:
-        if len(text) > 19 or not -(2**63) <= int(text) < 2**63:
+        if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
             help = "quote it to make it a string: JSON readers lose its last digits"
             self.fault(event, "yaml-number", "a whole number beyond 64 bits", help)
             return 0
@@ -211,9 +238,13 @@ class _Constructor:
     def number(self, event: Event, value: float) -> float:
         if not math.isfinite(value):
             self.fault(event, "yaml-number", "a number too large for JSON", "write a smaller number, or quote it to make it a string")
+            return 0.0
         return value
 
     def extras(self, event: Event) -> None:
+        if self.joined and getattr(event, "style", '"') != '"' and "\\U000" in getattr(event, "value", ""):
+            help = "write the character itself: outside double quotes a backslash is only a backslash"
+            self.refuse(event, "yaml-syntax", "a surrogate pair outside double quotes", help)
         if anchor := getattr(event, "anchor", None):
             self.fault(event, "yaml-anchor", f"anchor `&{anchor}`", "remove it: aliases are not read, so nothing can refer to it")
         if tag := getattr(event, "tag", None):
@@ -225,11 +256,17 @@ class _Constructor:
         raise _Unreadable
 
     def fault(self, event: Event, rule: str, message: str, help: str) -> None:
-        self.faults.append(Fault(*_span(event)[:2], rule, message, help, _span(event)[2]))
+        line, column, length = _span(event)
+        self.faults.append(Fault(line, column, rule, message, help, length))
+        if len(self.faults) > MOST:
+            raise _Unreadable
 
 
 def _syntax(error: yaml.YAMLError) -> Fault:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = str(getattr(error, "problem", ""))
+    marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
+    mark = marks[1] if problem in _BEGAN_BEFORE and marks[1] else marks[0] or marks[1]
     said = [part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part]
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    return Fault(line, column, "yaml-syntax", ", ".join(said) or "not YAML", "check indentation, colons and quotes around this place")
+    help = _SYNTAX_HELP.get(problem, "check indentation, colons and quotes around this place")
+    return Fault(line, column, "yaml-syntax", ", ".join(said) or "not YAML", help)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from toolcatalog import __version__
+from toolcatalog import __version__, names
 from toolcatalog.cli import terminal
 from toolcatalog.errors import InvalidCatalog, ToolcatalogError
 
@@ -42,6 +42,13 @@ class _Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}").command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name for one that is not there: click knows only commands that are loaded."""
+        near = names.nearest(args[0], _COMMANDS) if args[0] not in _COMMANDS else []
+        if near and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for heading in dict.fromkeys(row[2] for row in _COMMANDS.values()):

@@ -20,6 +20,24 @@ Examples:
 
 A key is shown once, when it is made; the file keeps only its hash. A running server takes a change over within a second.
 """
+_CREATE = """\b
+Examples:
+  toolcatalog keys create --project research
+  toolcatalog keys create --project partner --toolkits github,slack --expires 90d
+"""
+_LIST = """\b
+Example:
+  toolcatalog keys list --keys /etc/toolcatalog/keys.json
+"""
+_ROTATE = """\b
+Examples:
+  toolcatalog keys rotate key_4Fq0aZ9b
+  toolcatalog keys rotate key_4Fq0aZ9b --overlap 0s
+"""
+_REVOKE = """\b
+Example:
+  toolcatalog keys revoke key_4Fq0aZ9b
+"""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -53,7 +71,7 @@ def command() -> None:
     """Create, list, rotate and revoke API keys."""
 
 
-@command.command()
+@command.command(epilog=_CREATE)
 @click.option("--project", required=True, help="The project that the key belongs to; it must own the sessions it reads.")
 @click.option("--toolkits", type=_Toolkits(), metavar="A,B", help="Limit the key to these toolkits.")
 @click.option("--expires", type=_Duration(), metavar="DURATION", help="When the key ends, as in 90d. Never, if left out.")
@@ -62,13 +80,15 @@ def create(project: str, toolkits: tuple[str, ...] | None, expires: timedelta | 
     """Make a key: printed alone on standard output, and never again."""
     if not project.strip():
         raise click.BadParameter("a project needs a name", param_hint="--project")
+    if expires == timedelta(0):
+        raise click.BadParameter("a key must live for a while: leave the option out for a key without end", param_hint="--expires")
     file = keys_file or keys.default_file()
     secret, key = keys.create(file, project.strip(), toolkits, expires)
     click.echo(secret)
     terminal.say(f"{_told(key)} Kept as a hash in {file}: store the key now, it is not shown again.")
 
 
-@command.command("list")
+@command.command("list", epilog=_LIST)
 @options.keys
 def list_(keys_file: Path | None) -> None:
     """List the keys, without their secrets."""
@@ -82,7 +102,7 @@ def list_(keys_file: Path | None) -> None:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-@command.command()
+@command.command(epilog=_ROTATE)
 @click.argument("id")
 @click.option("--overlap", type=_Duration(), default="24h", show_default=True, metavar="DURATION", help="How long the old key stays good.")
 @options.keys
@@ -93,7 +113,7 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None) -> None:
     terminal.say(f"{_told(key)} It follows {id}, which ends in {overlap}. Store the key now, it is not shown again.")
 
 
-@command.command()
+@command.command(epilog=_REVOKE)
 @click.argument("id")
 @options.keys
 def revoke(id: str, keys_file: Path | None) -> None:

@@ -13,7 +13,7 @@ site = click.option("--site", type=FOLDER, default="site", show_default=True, he
 keys = click.option(
     "--keys",
     "keys_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),  # the room `keys` says better what to do about it
     envvar="TOOLCATALOG_KEYS",
     show_envvar=True,
     help="The key file.  [default: keys.json in the user's configuration folder]",

@@ -1,9 +1,12 @@
 """`toolcatalog serve`"""
 
+import errno
 import logging
 import os
+import signal
 import socket
 from pathlib import Path
+from typing import NoReturn
 
 import click
 import uvicorn
@@ -51,8 +54,13 @@ def command(build: Path, site: Path, host: str, port: int, keys_file: Path | Non
             timeout_graceful_shutdown=_DRAIN,
         )
     )
+    signal.signal(signal.SIGTERM, _stop)  # uvicorn drains, then raises the signal again: that is a good end
     _greet(store, listener, pages)
     server.run(sockets=[listener])
+
+
+def _stop(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given
+    raise SystemExit(0)
 
 
 def _ring(keys_file: Path | None) -> keys.KeyRing:
@@ -75,7 +83,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = (
             "the port is in use"
-            if error.errno == 98
+            if error.errno == errno.EADDRINUSE
             else os.strerror(error.errno or 0)
             if error.errno and error.errno > 0
             else error.strerror

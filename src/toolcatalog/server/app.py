@@ -18,7 +18,7 @@ from toolcatalog import names
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import openapi, questions
 from toolcatalog.server.answers import answer, refuse
-from toolcatalog.server.edge import Edge, request_id
+from toolcatalog.server.edge import Edge, fault, request_id
 from toolcatalog.server.questions import LARGEST_BODY, Page
 from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
@@ -36,7 +36,7 @@ def create_app(store: Store, keys: KeyRing, site: Path | None) -> ASGIApp:
     routes.append(Route("/openapi.json", api.openapi))
     routes.append(Route("/healthz", api.health))
     routes.append(Route("/readyz", api.ready))
-    app = Starlette(routes=routes, exception_handlers={Refused: _refused, HTTPException: _http_refused})
+    app = Starlette(routes=routes, exception_handlers={Refused: _refused, HTTPException: _http_refused, Exception: _failed})
     app.router.redirect_slashes = False
     if site:
         app.router.default = _Site(site)
@@ -74,17 +74,18 @@ class Api:
         """List meta tools for a tool router session."""
         key = self._key(request)
         question, refusals = questions.session(request.path_params["id"], request.scope["query_string"], await _body(request))
-        if refusals:
+        if refusals := [*refusals, *self._not_its_session(question.id, key.project)]:
             raise Refused(*refusals)
-        owner = self.store.sessions.get(question.id)
-        if owner is None:
-            raise Refused(
-                Refusal(404, "session_not_found", f"session_id: there is no session {question.id}.", "Check the id with its owner.")
-            )
-        if owner != key.project:
-            raise Refused(Refusal(403, "forbidden", f"session_id: {question.id} belongs to another project.", "Use a key of its owner."))
         body = self.store.session(question.id)
         return answer(request, _paged(body, question.page) if question.page else body)
+
+    def _not_its_session(self, id: str, project: str) -> list[Refusal]:
+        owner = self.store.sessions.get(id)
+        if owner == project or not names.fits(names.SESSION_ID, id):
+            return []
+        if owner is None:
+            return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
+        return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
 
     async def openapi(self, request: Request) -> Response:
         """The OpenAPI document."""
@@ -135,7 +136,7 @@ class _Site:
         self.files = StaticFiles(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"].startswith("/api/"):
+        if scope["path"].startswith("/api/") or "/." in scope["path"]:  # files of our own, and of others, that are no pages
             raise HTTPException(404)
         await self.files(scope, receive, send)
 
@@ -143,6 +144,10 @@ class _Site:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     return refuse(error.refusals, request_id(request))
+
+
+async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette raises it again, and the edge logs it
+    return fault(request_id(request))
 
 
 async def _http_refused(request: Request, error: Exception) -> Response:

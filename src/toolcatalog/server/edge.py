@@ -7,7 +7,7 @@ import uuid
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -43,13 +43,18 @@ class Edge:
                 _complete(MutableHeaders(scope=message), request_id)
             await send(message)
 
-        app = self.gzipped if accepts_gzip(headers.get("accept-encoding", "")) else self.plain
+        app: ASGIApp = self.plain
+        if accepts_gzip(headers.get("accept-encoding", "")):
+            app = self.gzipped
+            scope["headers"] = [(b"accept-encoding", b"gzip"), *scope["headers"]]  # Starlette knows no other spelling
         try:
             await app(scope, receive, send_on)
+        except ClientDisconnect:
+            _log.info("request %s: the client went away before it had sent its body", request_id)
         except Exception:
-            _log.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
+            _log.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
             if not started:
-                await _fault(request_id)(scope, receive, send_on)
+                await fault(request_id)(scope, receive, send_on)
 
 
 def _complete(headers: MutableHeaders, request_id: str) -> None:
@@ -70,7 +75,7 @@ class _Cors(CORSMiddleware):
         return response
 
 
-def _fault(request_id: str) -> ASGIApp:
+def fault(request_id: str) -> Response:
     """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
     fix = f"Try again; if it lasts, report request id {request_id} to the operator."
     return refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], request_id)

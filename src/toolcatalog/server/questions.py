@@ -26,7 +26,7 @@ _MOST_FIELDS = 5000
 SORTS = ("relevance", "slug", "name", "version")
 ORDERS = ("asc", "desc")
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _CURSOR = re.compile(r"([1-9][0-9]{0,17}):([1-9][0-9]{0,3})")
 _INDEXED = re.compile(r"(\w+)\[[0-9]*\]")
 _BRACKETS = re.compile(r"toolkit_versions\[([^\]]*)\]")
@@ -92,8 +92,9 @@ def tool(slug: str, query: bytes) -> tuple[ToolQuestion, list[Refusal]]:
         capitals = slug.upper().replace(" ", "_")
         example = f": try {capitals}." if names.fits(names.TOOL_SLUG, capitals) else ", as in GITHUB_CREATE_ISSUE."
         reader.refuse("tool_slug", slug, "a tool slug", wanted + example)
-    version = reader.version("version", reader.text("version"))
-    return ToolQuestion(slug, version, reader.pins()), reader.problems
+    asked = reader.text("version")
+    version, pins = reader.version("version", asked), reader.pins()
+    return ToolQuestion(slug, version, Pins() if asked == versions.LATEST else pins), reader.problems  # `version` wins
 
 
 def tools(query: bytes) -> tuple[ListQuestion, list[Refusal]]:
@@ -153,6 +154,10 @@ class _Reader:
             self.problems.append(invalid("query string: not UTF-8.", "Percent-encode the parameters as UTF-8."))
         except ValueError:
             self.problems.append(invalid(f"query string: more than {_MOST_FIELDS} parameters.", "Join values by commas, or send fewer."))
+        self.values: dict[str, list[str]] = {}
+        for name, value in self.pairs:
+            if value:
+                self.values.setdefault(name, []).append(value)
 
     def refuse(self, name: str, value: str, wanted: str, fix: str) -> None:
         shown = value if len(value) <= 80 else value[:77] + "..."
@@ -160,7 +165,7 @@ class _Reader:
 
     def text(self, name: str) -> str | None:
         """The value of a parameter that is given once; None where it is absent or empty."""
-        values = [*dict.fromkeys(value for key, value in self.pairs if key == name and value)]
+        values = [*dict.fromkeys(self.values.get(name, ()))]
         if len(values) > 1:
             self.problems.append(invalid(f"{name}: given {len(values)} times with different values.", f"Send {name} once."))
         return values[0] if values else None
@@ -248,7 +253,7 @@ class _Reader:
         """`toolkit_versions`: a plain value for every toolkit, a bracket for one toolkit, or both, where the bracket goes before."""
         everywhere = self.version("toolkit_versions", self.text("toolkit_versions"))
         toolkits = {}
-        for key in dict.fromkeys(key for key, value in self.pairs if value):
+        for key in self.values:
             if bracket := _BRACKETS.fullmatch(key):
                 toolkits[bracket[1]] = self.version(key, self.text(key))
         return Pins(everywhere=everywhere, toolkits=toolkits)

@@ -1,0 +1,243 @@
+"""JSON Schema as others write it, in one plain spelling. Pure.
+
+Pydantic, OpenAPI and people say one thing in many ways: `const`, `anyOf` with a null branch, lists of types, `$ref`, `allOf`. A plain
+schema has none of these: one `type` or branches, `nullable`, `enum`, and every schema within it is plain as well. The meaning stays;
+what cannot be said plainly is left out and told as a `Loss`. No knowledge of the catalog format, but for how deep a file may be.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from toolcatalog.errors import Pointer
+from toolcatalog.yaml12 import DEEPEST
+
+MOST = 20_000  # schemas that the references of one definition may unfold to: more would not fit into a file of 1 MiB
+BRANCHES = ("anyOf", "oneOf")
+TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+_KEYWORDS: Mapping[str, tuple[str, ...]] = {  # those that say something about values of this type alone
+    "string": ("pattern", "minLength", "maxLength"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    "array": ("items", "minItems", "maxItems", "uniqueItems"),
+    "object": ("properties", "required", "additionalProperties"),
+}
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that is not held: where in the tool's file it would have stood, of what kind it is, and more about it."""
+
+    pointer: Pointer
+    what: str
+    detail: str = ""
+
+
+def keywords(kind: str) -> tuple[str, ...]:
+    """The keywords that concern values of one type only."""
+    return _KEYWORDS.get("number" if kind == "integer" else kind, ())
+
+
+@dataclass(slots=True)
+class Reader:
+    """Makes the schemas of one definition plain. `root` is what its references lead into; `losses` gathers what goes missing."""
+
+    root: Mapping[str, Any]
+    losses: list[Loss] = field(default_factory=list)
+    left: int = MOST
+
+    def lose(self, at: Pointer, what: str, detail: str = "") -> None:
+        """Tell a loss."""
+        self.losses.append(Loss(at, what, detail))
+
+    def plain(self, schema: Any, at: Pointer, refs: tuple[str, ...] = ()) -> Schema | None:
+        """The plain form of a schema that stands at `at`; None, and a loss, where there is none.
+
+        `refs` are the references on the way here: one that comes again would never end.
+        """
+        self.left -= 1
+        schema = {} if schema is True else schema
+        if reason := self.refusal(schema, at):
+            self.lose(at, reason)
+            return None
+        own = self.respelled(dict(schema), at)
+        parts = [*self.parts(own, at, refs)]
+        own = {key: value for key in own for value in self.within(key, own[key], at, refs)}
+        for part, inner_refs in parts:
+            own = self.joined(own, self.plain(part, at, inner_refs) or {}, at)
+        return own
+
+    def refusal(self, schema: Any, at: Pointer) -> str:
+        """Why a schema cannot be held at all; empty where it can."""
+        if len(at) + 2 > DEEPEST:
+            return f"nesting beyond {DEEPEST} levels"
+        if self.left < 0:
+            return f"what follows the first {MOST:,} schemas of a definition"
+        if isinstance(schema, Mapping):
+            return ""
+        return "`false`: a value that must not be there" if schema is False else "something that is not a schema"
+
+    def respelled(self, own: Schema, at: Pointer) -> Schema:
+        """Older and shorter spellings in the plain one; a keyword of the wrong kind goes, so that nobody after this need ask."""
+        for key in [key for key, fits in _KINDS.items() if key in own and not fits(own[key])]:
+            self.lose((*at, key), f"`{key}` of a form that is not read")
+            del own[key]
+        if "const" in own and any(_same(own["const"], value) for value in own.get("enum", [own["const"]])):
+            own["enum"] = [own.pop("const")]
+        if "example" in own:
+            first = own.pop("example")
+            own["examples"] = [first, *(value for value in own.get("examples", ()) if not _same(value, first))]
+        for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
+                own[key] = own.pop(bound)
+        return self.one_type(own, at)
+
+    def one_type(self, own: Schema, at: Pointer) -> Schema:
+        """A list of types as `nullable`, and as branches where more than one is left."""
+        said = own.pop("type", [])
+        types = [*dict.fromkeys([said] if isinstance(said, str) else said)]
+        for unknown in [name for name in types if name not in TYPES]:
+            self.lose((*at, "type"), "`type` that JSON Schema does not have", str(unknown))
+            types.remove(unknown)
+        if len(types) > 1 and "null" in types:
+            types.remove("null")
+            own["nullable"] = True
+        if "number" in types and "integer" in types:
+            types.remove("integer")
+        if len(types) == 1:
+            return {"type": types[0], **own}
+        slot = next((key for key in BRANCHES if key not in own), None)
+        if types and slot:
+            own[slot] = [{"type": name, **{key: own[key] for key in keywords(name) if key in own}} for name in types]
+            return {key: own[key] for key in own if not any(key in keywords(name) for name in types)}
+        if types:
+            self.lose((*at, "type"), "a list of types beside `anyOf` and `oneOf`")
+        return own
+
+    def parts(self, own: Schema, at: Pointer, refs: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+        """Take out of `own` the schemas that hold as a whole beside it: references, `allOf`, a branch that stands alone."""
+        own.pop("$defs", None), own.pop("definitions", None)
+        if "$ref" in own:
+            yield self.target(own.pop("$ref"), at, refs)
+        for part in own.pop("allOf", ()):
+            yield part, refs
+        for key in [key for key in BRANCHES if key in own]:
+            branches = [branch for branch in own[key] if not _is_null(branch)]
+            if 0 < len(branches) < len(own[key]):
+                own["nullable"] = True
+                self.tell_nulls(own[key], (*at, key))
+            if len(branches) > 1:
+                own[key] = branches
+            else:
+                del own[key]
+                yield branches[0] if branches else {"type": "null"}, refs
+
+    def tell_nulls(self, branches: list[Any], at: Pointer) -> None:
+        """Tell what null branches say beside that they are."""
+        for key in [key for branch in branches if _is_null(branch) for key in branch if key not in ("type", "const", "enum")]:
+            self.lose(at, f"`{key}` of a null branch")
+
+    def target(self, ref: str, at: Pointer, refs: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
+        """What a reference leads to, and the references on the way from there."""
+        found: Any = self.root if ref.startswith("#") else None
+        for step in ref.split("/")[1:]:
+            found = found.get(unquote(step).replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        if not isinstance(found, Mapping):
+            self.lose((*at, "$ref"), "a `$ref` that leads to nothing in its definition", ref)
+            return {}, refs
+        if ref in refs:
+            self.lose((*at, "$ref"), "a schema within itself, cut where it comes again", ref)
+            return {key: found[key] for key in ("type", "title", "description") if key in found}, refs
+        return {**found}, (*refs, ref)
+
+    def within(self, key: str, value: Any, at: Pointer, refs: tuple[str, ...]) -> Iterator[Any]:
+        """The value of a keyword with the schemas in it made plain; nothing where it says nothing, or cannot be said."""
+        if key == "properties":
+            inside = (*at, key) if len(at) > 1 else at  # a tool's parameters stand right below the name of the field
+            found = {name: self.plain(inner, (*inside, name), refs) for name, inner in value.items()}
+            yield {name: inner for name, inner in found.items() if inner is not None}
+        elif key in BRANCHES:
+            yield [inner for index, branch in enumerate(value) if (inner := self.plain(branch, (*at, key, index), refs)) is not None]
+        elif key == "items" and (value is True or value == {}):
+            pass  # anything, as without it
+        elif key in ("items", "additionalProperties") and isinstance(value, Mapping) and value:
+            if (inner := self.plain(value, (*at, key), refs)) is not None:
+                yield inner
+        elif key == "additionalProperties":
+            yield value is not False
+        else:
+            yield value
+
+    def joined(self, own: Schema, part: Schema, at: Pointer) -> Schema:
+        """Both in one. Where they say different things of the same, the part becomes a branch: that holds as well."""
+        both: Schema = {**own}
+        clash = ["additionalProperties"] if _closes(own, part) or _closes(part, own) else []
+        for key, value in part.items():
+            both[key], agree = _together(key, own[key], value) if key in own else (value, True)
+            clash += [] if agree or key in clash else [key]
+        slot = next((key for key in BRANCHES if key not in own), None)
+        if slot and len(at) > 1 and {*clash} - {"title"}:
+            return {**own, slot: [part]}
+        for key in clash:
+            self.lose((*at, key), f"`{key}` of a schema that is part of one with another `{key}`")
+        return both
+
+
+def _together(key: str, one: Any, other: Any) -> tuple[Any, bool]:
+    """What two schemas that both hold say by the same keyword, and whether they agree; where not, it is what the first one says."""
+    if key == "properties":
+        return {**one, **other, **one}, all(_same(one[name], other[name]) for name in one.keys() & other.keys())
+    if key == "required" and isinstance(one, list) and isinstance(other, list):
+        return [*dict.fromkeys([*one, *other])], True
+    return one, _same(one, other)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two JSON values are the same: unlike in Python, true is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _closes(one: Schema, other: Schema) -> bool:
+    """Tell whether `one` speaks of properties that it does not list, and `other` lists such: put together, they would mean less."""
+    return one.get("additionalProperties", True) is not True and bool(other.get("properties", {}).keys() - one.get("properties", {}).keys())
+
+
+def _is_null(branch: Any) -> bool:
+    """Tell whether a branch allows null and nothing else."""
+    if not isinstance(branch, Mapping):
+        return False
+    return branch.get("type") in ("null", ["null"]) or branch.get("enum", [branch.get("const", 0)]) == [None]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_choice(value: Any) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "type": lambda value: _is_text(value) or _are_texts(value),
+    "required": lambda value: isinstance(value, bool) or _are_texts(value),
+    "$ref": _is_text,
+    "properties": _is_map,
+    "items": lambda value: _is_map(value) or value is True,
+    "additionalProperties": lambda value: _is_map(value) or isinstance(value, bool),
+    "enum": _is_choice,
+    "anyOf": _is_choice,
+    "oneOf": _is_choice,
+    "allOf": _is_choice,
+    "examples": lambda value: isinstance(value, list),
+}

@@ -1,0 +1,90 @@
+"""Tool definitions as APIs of this family send them, to additions to a catalog. Pure.
+
+A definition has a slug, a name, a description, tags, and two JSON Schemas of objects; in some stand the toolkit, a version, scopes and
+whether the tool is deprecated as well. Everything that the catalog format can hold is handed on, and the rest is told.
+
+Serves: `import wire` of the command line.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolcatalog.additions import Addition, stop
+from toolcatalog.descriptions import describe
+from toolcatalog.dialects import Loss
+from toolcatalog.errors import UsageError
+
+_PARAMETERS = ("input_parameters", "output_parameters")
+_TAKEN = ("name", "description", "scopes", "tags", "no_auth")  # as they are
+_READ = ("slug", "toolkit", "version", "available_versions", "is_deprecated", "deprecated", *_TAKEN, *_PARAMETERS)
+
+
+def additions(value: Any) -> list[Addition]:
+    """The tools in a JSON value: a list of definitions, or a page of the API (`{"items": [...]}`).
+
+    Raises UsageError, a sentence for each, where something is not a definition.
+    """
+    definitions = value.get("items") if isinstance(value, dict) else value
+    if not isinstance(definitions, list):
+        raise UsageError('There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {"items": [...]}.')
+    stop([fault for number, definition in enumerate(definitions, 1) for fault in _faults(definition, number)])
+    return [_addition(definition) for definition in definitions]
+
+
+def _faults(definition: Any, number: int) -> Iterator[str]:
+    """Why an item of the list, counted from 1, is not a tool definition."""
+    if not isinstance(definition, dict):
+        yield f"Item {number} is not a JSON object: a tool definition has at least a slug, a name and a description."
+        return
+    slug = definition.get("slug")
+    if not (isinstance(slug, str) and slug):
+        yield f"Item {number} has no slug: give it one, or remove the item."
+    for key in _PARAMETERS:
+        if definition.get(key) is not None and not _describes_an_object(definition[key]):
+            yield f"`{key}` of item {number} ({slug!r}) is not the JSON Schema of an object: mend it, or remove it."
+
+
+def _describes_an_object(schema: Any) -> bool:
+    return isinstance(schema, dict) and (isinstance(schema.get("type", {}), dict) or schema["type"] in ("object", ["object"]))
+
+
+def _addition(definition: Mapping[str, Any]) -> Addition:
+    value = {key: definition[key] for key in _TAKEN if definition.get(key) not in (None, [])}
+    losses = [*_untaken(definition)]
+    if _is_deprecated(definition):
+        value["deprecation"] = {}
+    for key in _PARAMETERS:
+        described, lost = describe(definition.get(key) or {}, key)
+        losses += lost
+        if described:
+            value[key] = described
+    toolkit, version = definition.get("toolkit"), definition.get("version")
+    return Addition(
+        slug=definition["slug"],
+        value=value,
+        toolkit=toolkit if isinstance(toolkit, dict) else {},
+        version=version if isinstance(version, str) else "",
+        losses=tuple(losses),
+    )
+
+
+def _is_deprecated(definition: Mapping[str, Any]) -> bool:
+    details = definition.get("deprecated")
+    return definition.get("is_deprecated") is True or (isinstance(details, dict) and details.get("is_deprecated") is True)
+
+
+def _untaken(definition: Mapping[str, Any]) -> Iterator[Loss]:
+    """What of a definition has no place in a tool's file, its parameters aside."""
+    for key in definition:
+        if key not in _READ:
+            yield Loss((key,), f"`{key}` of a tool")
+    for key, kind in (("toolkit", dict), ("version", str), ("available_versions", list), ("deprecated", dict)):
+        if not isinstance(definition.get(key), (kind, type(None))):
+            yield Loss((key,), f"`{key}` of a form that is not read")
+    there = definition.get("available_versions")
+    others = [one for one in there if one != definition.get("version")] if isinstance(there, list) else []
+    if others:
+        yield Loss(("available_versions",), "`available_versions` other than the one that is described", ", ".join(map(str, others)))
+    details = definition.get("deprecated")
+    if isinstance(details, dict) and details.get("displayName", definition.get("name")) != definition.get("name"):
+        yield Loss(("deprecated", "displayName"), "a `displayName` other than the name")

@@ -1,0 +1,35 @@
+"""Small catalogs as records, for the rooms that never see a file."""
+
+from typing import Any
+
+from toolcatalog.model import ROUTER, About, Catalog, MetaTool, Session, Toolkit, ToolVersion
+
+
+def tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:
+    """A tool version; its toolkit is what stands before the first `_`."""
+    toolkit = fields.pop("toolkit", slug.partition("_")[0].lower())
+    value = {"name": slug.title(), "description": "", **fields}
+    return ToolVersion.of(value, path=f"toolkits/{toolkit}/{slug}/{version}.yaml", slug=slug, toolkit=toolkit, version=version)
+
+
+def meta_tool(slug: str, version: str = "20250101_00", *, when: str | None = None, **fields: Any) -> MetaTool:
+    template = {"name": slug.title(), "description": "", **fields}
+    return MetaTool(path=f"meta_tools/{slug}/{version}.yaml", slug=slug, version=version, template=template, when=when)
+
+
+def session(id: str = "trs_one", **fields: Any) -> Session:
+    empty: dict[str, Any] = {"tools": {}, "auth_configs": {}, "toolkit_versions": {}}
+    return Session(path=f"sessions/{id}.yaml", id=id, **{**empty, **fields})
+
+
+def catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: Any) -> Catalog:
+    """A catalog of these tools, sorted, with a toolkit for each that is not given."""
+    given = {one.slug: one for one in toolkits}
+    slugs = sorted({one.toolkit for one in tools} | {*given})
+    return Catalog(
+        about=About(title="Test"),
+        toolkits={slug: given.get(slug, Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.png")) for slug in slugs},
+        tools=tuple(sorted(tools, key=lambda one: (one.slug, one.version))),
+        router=Toolkit(slug=ROUTER, name="Router", logo="https://router.example/logo.png"),
+        **fields,
+    )

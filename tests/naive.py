@@ -1,0 +1,418 @@
+"""The decisions read a second time, in the plainest way, as an oracle for `test_differential`.
+
+Reads the YAML files itself and answers get and list with lists and loops. It imports nothing of toolcatalog, so that a mistake there
+is not repeated here. Relevance alone has no second reading: where it gives the order, an answer is a set of tools.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import yaml
+
+JSON_LITERAL = re.compile(r"null|true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+TOOL_SLUG = re.compile(r"[A-Z0-9_][A-Z0-9_-]*")
+VERSION = re.compile(r"[0-9]{8}_[0-9]{2}")
+
+
+class Loader(yaml.CBaseLoader):
+    """Every scalar a string, but for plain ones that are JSON literals; an empty one is null; keys are always strings."""
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        if node.style or not JSON_LITERAL.fullmatch(node.value):
+            return None if not node.style and node.value == "" else node.value
+        return json.loads(node.value)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002
+        return {key.value: self.construct_object(value, deep=True) for key, value in node.value}
+
+
+@dataclass
+class Entry:
+    """One version of one tool."""
+
+    slug: str
+    version: str
+    toolkit: str
+    name: str
+    tags: list[str]
+    scopes: list[str]
+    deprecated: bool
+    words: set[str]
+    body: str
+
+
+@dataclass
+class Verdict:
+    """What must come: either `problems` (status, slug, the parameter named first in the line), or `entries`.
+
+    Of a list they are all entries of all pages, in order unless `ranked`; of get it is the one, and `size` is 0.
+    """
+
+    problems: list[tuple[int, str, str]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    ranked: bool = False
+    number: int = 1
+    size: int = 0
+
+    @property
+    def total_pages(self) -> int:
+        return (len(self.entries) + self.size - 1) // self.size
+
+    def frame(self) -> dict[str, Any]:
+        """A list page without its items."""
+        following = base64.b64encode(f"{self.number + 1}:{self.size}".encode()).decode() if self.number < self.total_pages else None
+        return {"next_cursor": following, "total_pages": self.total_pages, "current_page": self.number, "total_items": len(self.entries)}
+
+    def body(self) -> str:
+        """The JSON of the answer, byte for byte."""
+        if self.size == 0:
+            return self.entries[0].body
+        page = self.entries[(self.number - 1) * self.size : self.number * self.size]
+        return '{"items":[' + ",".join(entry.body for entry in page) + "]," + packed(self.frame())[1:]
+
+
+def packed(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def words(text: str) -> set[str]:
+    """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken apart, folded to lower case."""
+    found = [""]
+    for at, char in enumerate(text):
+        before, after = text[at - 1 : at], text[at + 1 : at + 2]
+        hump = is_capital(char) and (is_small(before) or (is_capital(before) and is_small(after)))
+        if hump or script(char) != script(before):
+            found.append("")
+        if script(char):
+            found[-1] += char
+    return {word.casefold() for word in found if word}
+
+
+def script(char: str) -> str:
+    """What runs are made of; empty for what is in no word."""
+    if not char.isalnum():
+        return ""
+    if char.isdecimal():
+        return "digit"
+    latin = char.isalpha() and char not in "ªº" and (char < "\u02b0" or "\u1e00" <= char <= "\u1eff")
+    return "latin" if latin else "other"
+
+
+def is_capital(char: str) -> bool:
+    return "A" <= char <= "Z"
+
+
+def is_small(char: str) -> bool:
+    return "a" <= char <= "z"
+
+
+def described(parameters: dict[str, Any], inputs: bool) -> dict[str, Any]:
+    """A map of parameters as served: `required` on all of them or on none."""
+    return {name: description(of, inputs, required=inputs) for name, of in parameters.items()}
+
+
+def description(of: dict[str, Any], inputs: bool, required: bool) -> dict[str, Any]:
+    served = {"type": kind(of), "description": of.get("description", "")}
+    if required:
+        served["required"] = of.get("required", False)
+    for key, value in of.items():
+        if key == "properties":
+            served[key] = described(value, inputs)
+        elif key in ("anyOf", "oneOf"):
+            served[key] = [description(branch, inputs, required=False) for branch in value]
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            served[key] = description(value, inputs, required=False)
+        elif key not in ("type", "description", "required"):
+            served[key] = value
+    return served
+
+
+def kind(of: dict[str, Any]) -> str:
+    """The type: the author's, else that of the first branch; `number` where some branches are integers and all others numbers."""
+    if "type" in of:
+        return str(of["type"])
+    kinds = [kind(branch) for branch in [*of.get("anyOf", []), *of.get("oneOf", [])]]
+    return "number" if set(kinds) == {"integer", "number"} else kinds[0]
+
+
+def document(slug: str, version: str, versions: list[str], toolkit: dict[str, Any], tool: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "slug": slug,
+        "name": tool["name"],
+        "description": tool["description"],
+        "toolkit": {"slug": toolkit["slug"], "name": toolkit["name"], "logo": toolkit["logo"]},
+        "input_parameters": described(tool.get("input_parameters", {}), inputs=True),
+        "output_parameters": described(tool.get("output_parameters", {}), inputs=False),
+        "no_auth": tool.get("no_auth", toolkit.get("no_auth", False)),
+        "available_versions": versions,
+        "version": version,
+        "scopes": tool.get("scopes", []),
+        "tags": tool.get("tags", []),
+        "is_deprecated": "deprecation" in tool,
+        "deprecated": {
+            "displayName": tool["name"],
+            "version": version,
+            "available_versions": versions,
+            "is_deprecated": "deprecation" in tool,
+            "toolkit": {"logo": toolkit["logo"]},
+        },
+    }
+
+
+def read(path: Path) -> dict[str, Any]:
+    value: dict[str, Any] = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506 - it makes strings and JSON literals only
+    return value
+
+
+class Naive:
+    """A catalog folder, read."""
+
+    def __init__(self, catalog: Path) -> None:
+        self.toolkits: dict[str, list[str]] = {}
+        self.tools: dict[str, list[Entry]] = {}
+        self.configs = {path.stem: read(path) for path in sorted(catalog.glob("auth_configs/*.yaml"))}
+        for path in sorted(catalog.glob("toolkits/*/toolkit.yaml")):
+            toolkit = {"slug": path.parent.name, **read(path)}
+            folders = sorted(folder for folder in path.parent.iterdir() if folder.is_dir())
+            for folder in folders:
+                self.tools[folder.name] = list(versions_of(folder, toolkit))
+            found = {entry.version for folder in folders for entry in self.tools[folder.name]}
+            self.toolkits[path.parent.name] = sorted(found)
+
+    def get(self, slug: str, query: str, visible: set[str] | None) -> Verdict:
+        """Get tool by slug."""
+        ask = Question(query)
+        asked = ask.one("version")
+        version, pins = ask.version("version", asked), ask.pins()
+        if not TOOL_SLUG.fullmatch(slug) or len(slug) > 200:
+            ask.problem(400, "invalid_request", "tool_slug")
+            return Verdict(problems=ask.problems)
+        entries = self.tools.get(slug, [])
+        if not entries or not seen(entries[0].toolkit, visible):
+            ask.problem(404, "tool_not_found", "tool_slug")
+            return Verdict(problems=ask.problems)
+        toolkit = entries[0].toolkit
+        if version is not None:
+            found = [entry for entry in entries if entry.version == version]
+            parameter = "version"
+        elif asked == "latest":
+            found, parameter = entries, "version"
+        else:
+            at = pins[toolkit] if toolkit in pins else pins.get("")
+            there = self.toolkits[toolkit] if toolkit in pins else self.all_versions(visible)
+            found = [] if at is not None and at not in there else [entry for entry in entries if at is None or entry.version <= at]
+            parameter = "toolkit_versions"
+        if not found:
+            ask.problem(404, "tool_version_not_found", parameter)
+        return Verdict(problems=ask.problems, entries=found[-1:])
+
+    def find(self, query: str, visible: set[str] | None) -> Verdict:
+        """List tools."""
+        ask = Question(query)
+        number, size = ask.page()
+        text = ask.text()
+        sort_by = ask.choice("sort_by", ["relevance", "slug", "name", "version"]) or ("relevance" if text else "slug")
+        order = ask.choice("order", ["asc", "desc"]) or ("desc" if sort_by in ("relevance", "version") else "asc")
+        slugs, toolkits, configs = ask.many("tool_slugs"), ask.many("toolkit_slug"), ask.many("auth_config_ids")
+        tags, scopes, pins = ask.many("tags"), ask.many("scopes"), ask.pins()
+        important = ask.choice("important", ["true", "false"]) == "true"
+        deprecated = ask.boolean("include_deprecated")
+        if len(slugs) > 1000:
+            ask.problem(400, "invalid_request", "tool_slugs")
+        self.check_pins(ask, pins, visible)
+        if not slugs:
+            self.check_names(ask, toolkits, configs, visible)
+        if ask.problems:
+            return Verdict(problems=ask.problems)
+        force = self.in_force(pins, visible)
+        if slugs:
+            by_slug = {entry.slug: entry for entry in force}
+            return Verdict(entries=[by_slug[slug] for slug in slugs if slug in by_slug], number=number, size=size)
+        wanted = words(text)
+        found = []
+        for entry in force:
+            ok = not toolkits or entry.toolkit in toolkits
+            ok = ok and (not configs or any(self.usable(entry, self.configs[config]) for config in configs))
+            ok = ok and (not tags or any(tag in entry.tags for tag in tags))
+            ok = ok and (not scopes or any(scope in entry.scopes for scope in scopes))
+            ok = ok and ("important" in entry.tags or not important)
+            ok = ok and (deprecated or not entry.deprecated)
+            if ok and (not text or wanted & entry.words):
+                found.append(entry)
+        return Verdict(entries=in_order(found, sort_by, order), ranked=sort_by == "relevance" and text != "", number=number, size=size)
+
+    def in_force(self, pins: dict[str, str | None], visible: set[str] | None) -> list[Entry]:
+        """Of each tool that may be seen the version in force, by slug."""
+        found = []
+        for slug in sorted(self.tools):
+            toolkit = self.tools[slug][0].toolkit
+            at = pins[toolkit] if toolkit in pins else pins.get("")
+            then = self.tools[slug] if at is None else [entry for entry in self.tools[slug] if entry.version <= at]
+            if then and seen(toolkit, visible):
+                found.append(then[-1])
+        return found
+
+    def usable(self, entry: Entry, config: dict[str, Any]) -> bool:
+        listed = "tools" not in config or entry.slug in config["tools"]
+        granted = "scopes" not in config or all(scope in config["scopes"] for scope in entry.scopes)
+        return entry.toolkit == config["toolkit"] and listed and granted
+
+    def all_versions(self, visible: set[str] | None) -> set[str]:
+        return {version for toolkit in self.toolkits if seen(toolkit, visible) for version in self.toolkits[toolkit]}
+
+    def check_pins(self, ask: "Question", pins: dict[str, str | None], visible: set[str] | None) -> None:
+        for toolkit, version in pins.items():
+            if version is None or (toolkit in self.toolkits and not seen(toolkit, visible)):
+                continue
+            there = self.all_versions(visible) if toolkit == "" else self.toolkits.get(toolkit, [])
+            if version not in there:
+                ask.problem(400, "invalid_request", "toolkit_versions")
+
+    def check_names(self, ask: "Question", toolkits: list[str], configs: list[str], visible: set[str] | None) -> None:
+        for toolkit in toolkits:
+            if toolkit not in self.toolkits:
+                ask.problem(404, "toolkit_not_found", "toolkit_slug")
+            elif not seen(toolkit, visible):
+                ask.problem(403, "forbidden", "toolkit_slug")
+        for config in configs:
+            if config not in self.configs:
+                ask.problem(404, "auth_config_not_found", "auth_config_ids")
+            elif not seen(self.configs[config]["toolkit"], visible):
+                ask.problem(403, "forbidden", "auth_config_ids")
+
+
+def seen(toolkit: str, visible: set[str] | None) -> bool:
+    return visible is None or toolkit in visible
+
+
+def versions_of(folder: Path, toolkit: dict[str, Any]) -> Iterator[Entry]:
+    """The versions of one tool, oldest first."""
+    paths = sorted(folder.glob("*.yaml"))
+    versions = [path.stem for path in paths]
+    for path in paths:
+        tool = read(path)
+        yield Entry(
+            slug=folder.name,
+            version=path.stem,
+            toolkit=toolkit["slug"],
+            name=tool["name"],
+            tags=tool.get("tags", []),
+            scopes=tool.get("scopes", []),
+            deprecated="deprecation" in tool,
+            words=words(folder.name) | words(tool["name"]) | words(tool["description"]),
+            body=packed(document(folder.name, path.stem, versions, toolkit, tool)),
+        )
+
+
+def in_order(entries: list[Entry], sort_by: str, order: str) -> list[Entry]:
+    """In the order asked for; ties by slug, whichever way the order goes. Without a query all are equally relevant."""
+    by_slug = sorted(entries, key=lambda entry: entry.slug)
+    if sort_by == "relevance":
+        return by_slug
+    return sorted(by_slug, key=lambda entry: str(getattr(entry, sort_by)), reverse=order == "desc")
+
+
+class Question:
+    """A query string, and what is wrong with it. A malformed parameter is a problem and then as if absent."""
+
+    def __init__(self, query: str) -> None:
+        self.problems: list[tuple[int, str, str]] = []
+        self.pairs: list[tuple[str, str]] = []
+        try:
+            for part in query.split("&"):
+                key, _, value = part.partition("=")
+                self.pairs.append((decoded(key), decoded(value)))
+        except UnicodeDecodeError:
+            self.pairs = []
+            self.problem(400, "invalid_request", "query string")
+
+    def problem(self, status: int, slug: str, parameter: str) -> None:
+        self.problems.append((status, slug, parameter))
+
+    def one(self, name: str) -> str | None:
+        """A parameter that has one value; an empty value is an absent one."""
+        values = [value for key, value in self.pairs if key == name and value != ""]
+        if len(set(values)) > 1:
+            self.problem(400, "invalid_request", name.partition("[")[0])
+        return values[0] if values else None
+
+    def many(self, name: str) -> list[str]:
+        """A list parameter: commas, repetition and `[]` alike, mixed."""
+        found: list[str] = []
+        for key, value in self.pairs:
+            if re.sub(r"\[[0-9]*\]$", "", key) == name:
+                for word in value.split(","):
+                    if word.strip() and word.strip() not in found:
+                        found.append(word.strip())
+        return found
+
+    def choice(self, name: str, allowed: list[str]) -> str | None:
+        value = self.one(name)
+        if value is not None and value not in allowed:
+            self.problem(400, "invalid_request", name)
+            return None
+        return value
+
+    def boolean(self, name: str) -> bool:
+        value = (self.one(name) or "true").lower()
+        if value not in ("true", "false", "1", "0"):
+            self.problem(400, "invalid_request", name)
+        return value not in ("false", "0")
+
+    def text(self) -> str:
+        """What is searched for: `query` wins over `search`; nothing but white space is as if absent."""
+        texts = [(self.one(name) or "").strip() for name in ("query", "search")]
+        for name, text in zip(("query", "search"), texts, strict=True):
+            if len(text) > 1000:
+                self.problem(400, "invalid_request", name)
+        return texts[0] or texts[1]
+
+    def page(self) -> tuple[int, int]:
+        size, cursor = self.limit(), self.one("cursor")
+        if cursor is None:
+            return 1, size
+        try:
+            number, size = (int(part) for part in base64.b64decode(cursor, validate=True).decode("ascii").split(":"))
+        except ValueError:
+            number, size = 0, 0
+        if number < 1 or not 1 <= size <= 1000 or base64.b64encode(f"{number}:{size}".encode()).decode() != cursor:
+            self.problem(400, "invalid_request", "cursor")
+            return 1, 20
+        return number, size
+
+    def limit(self) -> int:
+        value = self.one("limit")
+        if value is None:
+            return 20
+        whole = re.fullmatch(r"0*([1-9][0-9]*)(\.0*)?", value)
+        if not whole:
+            self.problem(400, "invalid_request", "limit")
+            return 20
+        return min(int(whole[1]), 1000)
+
+    def version(self, name: str, value: str | None) -> str | None:
+        if value is None or value == "latest":
+            return None
+        if not VERSION.fullmatch(value):
+            self.problem(400, "invalid_request", name)
+            return None
+        return value
+
+    def pins(self) -> dict[str, str | None]:
+        """The version asked for of each toolkit that is named, and under "" that of all others; None is the newest."""
+        found = {"": self.version("toolkit_versions", self.one("toolkit_versions"))}
+        for key, value in self.pairs:
+            bracket = re.fullmatch(r"toolkit_versions\[(.+)\]", key)
+            if bracket and value != "" and bracket[1] not in found:
+                found[bracket[1]] = self.version("toolkit_versions", self.one(key))
+        return found
+
+
+def decoded(text: str) -> str:
+    return unquote_to_bytes(text.replace("+", " ")).decode("utf-8")

@@ -1,0 +1,429 @@
+"""The build: equal input gives equal bytes, a reader sees the old snapshot or the new one whatever happens, and problems change nothing."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from running import SHIPPED, succeed, toolcatalog
+from toolcatalog import files
+from toolcatalog.build import build
+from toolcatalog.errors import SnapshotError, UsageError
+from toolcatalog.store import Store, open_build
+
+GOLDEN = Path(__file__).parent / "golden"
+HISTORY = GOLDEN / "history" / "catalog"
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def state_of(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
+    """Every file, folder and link: when and as what it was made, and what it holds."""
+    found = {}
+    for path in (path for folder in folders for path in [folder, *folder.rglob("*")]):
+        holds = bytes(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        found[path] = (path.lstat().st_mtime_ns, path.lstat().st_ino, holds)
+    return found
+
+
+def building(catalog: Path, out: Path, site: Path) -> list[str]:
+    """The command line of a build."""
+    options = {"--catalog": catalog, "--out": out, "--site": site}
+    return [sys.executable, "-m", "toolcatalog", "build", *(str(word) for option in options.items() for word in option)]
+
+
+def left_overs(*folders: Path) -> list[Path]:
+    return [path for folder in folders for path in folder.rglob("*.part")]
+
+
+def one_sentence(done: "subprocess.CompletedProcess[str]") -> str:
+    """What a command that must fail with 2 says at its end: one line, no traceback."""
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return done.stderr.strip().rpartition("\n")[2]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """A small catalog that may be changed."""
+    return Path(shutil.copytree(HISTORY, tmp_path / "catalog"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "build"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    return tmp_path / "site"
+
+
+def describe(catalog: Path, text: str) -> None:
+    """Change what one tool says of itself."""
+    (catalog / "toolkits/clock/CLOCK_NOW/20250601_00.yaml").write_text(f"name: Now\ndescription: {text}\n")
+
+
+def description(build: Path) -> str:
+    """What that tool says in the build's current snapshot, which must be whole."""
+    return str(json.loads(open_build(build).tool("CLOCK_NOW", "20250601_00"))["description"])
+
+
+# Equal input, equal bytes
+
+ENVIRONMENTS = {
+    "plain": ({"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}, 0o022),
+    "ascii": ({"PYTHONHASHSEED": "1", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "TZ": "Asia/Kathmandu"}, 0o077),
+    "turkish": ({"PYTHONHASHSEED": "random", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns", "COLUMNS": "20"}, 0o000),
+    "bare": ({"PYTHONHASHSEED": "random", "LC_ALL": "POSIX", "TZ": "", "PYTHONOPTIMIZE": "2", "HOME": "/nowhere"}, 0o027),
+}
+
+
+def shuffled_copy(source: Path, target: Path, seed: int) -> Path:
+    """The same files, made in another order at other times."""
+    draw = random.Random(seed)  # noqa: S311 - nothing secret
+    paths = sorted(path for path in source.rglob("*") if path.is_file())
+    draw.shuffle(paths)
+    for path in paths:
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+        when = draw.randrange(2**31)
+        os.utime(copy, (when, when))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("source", "environments"),
+    [(SHIPPED, ["ascii", "turkish"]), (GOLDEN / "unicode" / "catalog", [*ENVIRONMENTS])],
+    ids=["shipped", "unicode"],
+)
+def test_equal_catalogs_give_equal_bytes(source: Path, environments: list[str], tmp_path: Path) -> None:
+    """Folder, order and time of the files, hash seed, locale, time zone, umask and -OO reach no byte of snapshot and site."""
+    running = []
+    for number, name in enumerate(environments):
+        variables, umask = ENVIRONMENTS[name]
+        folder = tmp_path / name / ("deep/" * number)
+        catalog = shuffled_copy(source, folder / f"catalog {name}", number)
+        command = building(catalog, folder / "build", folder / "site")
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))} | variables
+        process = subprocess.Popen(command, env=env, umask=umask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running.append((folder, process))
+    results = []
+    for folder, process in running:
+        digest, complaint = process.communicate(timeout=60)
+        assert process.returncode == 0, complaint
+        assert (folder / "build/current").readlink() == Path("snapshots") / digest.strip()
+        results.append((digest, bytes_of(folder / "build/snapshots"), bytes_of(folder / "site")))
+    assert len(results[0][1]) > 5
+    for result in results[1:]:
+        assert result == results[0]
+
+
+def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) -> None:
+    """The same catalog again: it says that nothing has changed, names the same digest and touches no file."""
+    arguments = ("build", "--catalog", catalog, "--out", out, "--site", site)
+    first = toolcatalog(*arguments)
+    before = state_of(out / "snapshots", out / "current", site)
+    second = toolcatalog(*arguments)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert "Built 4 tools in 8 versions, 3 toolkits, 0 sessions, 8 pages." in first.stderr
+    assert "Nothing has changed: 4 tools in 8 versions" in second.stderr
+    assert first.stdout == second.stdout == f"{(out / 'current').readlink().name}\n"
+    assert state_of(out / "snapshots", out / "current", site) == before
+
+
+def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> None:
+    """Two catalogs have two snapshots side by side; the first catalog again names the first digest again."""
+    digests = []
+    for text in ("one", "two", "one"):
+        describe(catalog, text)
+        built = build(catalog, out, None)
+        assert built.changed
+        assert description(out) == text
+        digests.append(built.digest)
+    assert digests[0] == digests[2] != digests[1]
+    assert sorted(path.name for path in (out / "snapshots").iterdir()) == sorted({*digests})
+
+
+# The old or the new, never half
+
+DRIVER = """
+import json, os, signal, sys, time
+from pathlib import Path
+from toolcatalog.build import build
+
+def killer(step):
+    done = 0
+    def track(label, items):
+        nonlocal done
+        for item in items:
+            done += 1
+            if done == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield item
+    return track
+
+for line in sys.stdin:
+    catalog, out, site, step, delay = json.loads(line)
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        build(Path(catalog), Path(out), Path(site), killer(step))
+        os._exit(0)
+    if delay:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    print(json.dumps([status, time.monotonic() - start]), flush=True)
+"""
+KILLS = 20  # builds killed at evenly spread places of their work, and as many at random moments of their time
+
+
+@pytest.fixture
+def driver() -> Iterator["subprocess.Popen[str]"]:
+    """A process that has everything imported and makes each build in a fork of itself, so that a kill hits the build's own work."""
+    with subprocess.Popen([sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin
+        process.stdin.close()
+
+
+def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site: Path, driver: "subprocess.Popen[str]") -> None:
+    """After SIGKILL at 40 moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
+
+    def run(text: str, step: int, delay: float) -> tuple[int, float]:
+        describe(catalog, text)
+        assert driver.stdin
+        assert driver.stdout
+        print(json.dumps([str(catalog), str(out), str(site), step, delay]), file=driver.stdin, flush=True)
+        status, seconds = json.loads(driver.stdout.readline())
+        return status, seconds
+
+    work = 12 + 4 + 17 + 9  # files read, pages made, files of the snapshot and of the site written: what a whole build tracks
+    places = [1 + number * (work - 1) // (KILLS - 1) for number in range(KILLS)]
+    assert run("killed at the last place", work, 0.0)[0] == signal.SIGKILL
+    with pytest.raises(SnapshotError):
+        open_build(out)
+    status, seconds = run("whole", work + 1, 0.0)
+    assert status == 0
+    draw = random.Random(2)  # noqa: S311 - nothing secret
+    moments = [(place, 0.0) for place in places] + [(0, draw.uniform(0.001, 1.2 * seconds)) for _ in range(KILLS)] + [(0, 0.0)] * 5
+    draw.shuffle(moments)
+    before, killed, littered = "whole", 0, 0
+    for number, (place, delay) in enumerate(moments):
+        killed += run(f"round {number}", place, delay)[0] == signal.SIGKILL
+        littered += bool(left_overs(out))
+        now = description(out)
+        assert now in (before, f"round {number}"), f"killed at {(place, delay)}"
+        before = now
+        for page in site.rglob("*.html"):
+            assert page.read_text().rstrip().endswith("</html>"), page
+    assert killed >= KILLS
+    assert littered > 0
+    assert_like_new(catalog, out, site)
+
+
+def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
+    """After one more build nothing is left over, and snapshot and site are those of a build into empty folders."""
+    build(catalog, out, site)
+    fresh = out.with_name("fresh")
+    build(catalog, fresh / "build", fresh / "site")
+    assert left_overs(out, site) == []
+    assert bytes_of(out / "current") == bytes_of(fresh / "build/current")
+    assert bytes_of(site) == bytes_of(fresh / "site")
+
+
+def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site: Path) -> None:
+    """What a killed build leaves under the program's own temporary names goes with the next build; files of others stay."""
+    build(catalog, out, site)
+    ours = [out / ".current.0123abcd.part", out / "snapshots/abc.part/tools", site / ".index.html.0123abcd.part",
+            site / "tools/CLOCK_NOW/.index.html.ffffffff.part", out / "snapshots/def.part"]  # fmt: skip
+    ours[0].symlink_to("snapshots/nothing")
+    ours[1].mkdir(parents=True)
+    theirs = [site / "draft.part", site / ".notes.part", out / "video.part", site / "other/.index.html.0123abcd.part"]
+    theirs[3].parent.mkdir()
+    for path in (*ours[2:], *theirs):
+        path.write_text("")
+    build(catalog, out, site)
+    assert sorted(left_overs(out, site)) == sorted(theirs)
+
+
+@pytest.mark.parametrize("damage", ["a changed byte", "a missing file", "a file in its place", "a manifest only"])
+def test_a_damaged_snapshot_of_the_same_digest_is_replaced(damage: str, catalog: Path, out: Path) -> None:
+    """Building mends a snapshot that is there under the right name with the wrong content."""
+    digest = build(catalog, out, None).digest
+    good, folder = bytes_of(out / "current"), out / "snapshots" / digest
+    if damage == "a changed byte":
+        file = folder / "tools/CLOCK_NOW/20250601_00.json"
+        file.write_bytes(file.read_bytes().replace(b"time", b"Time"))
+    elif damage == "a missing file":
+        (folder / "query.text.json").unlink()
+    else:
+        shutil.rmtree(folder)
+        if damage == "a file in its place":
+            folder.write_text("")
+        else:
+            folder.mkdir()
+            (folder / "manifest.json").write_bytes(good["manifest.json"])
+    with pytest.raises(SnapshotError):
+        open_build(out)
+    assert build(catalog, out, None).digest == digest
+    assert bytes_of(out / "current") == good
+    assert [path.name for path in (out / "snapshots").iterdir()] == [digest]
+
+
+def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, site: Path) -> None:
+    """While one build writes, another says so with exit code 2 and changes nothing."""
+    build(catalog, out, site)
+    describe(catalog, "later")
+    before = state_of(out, site)
+    with files.alone(out / ".lock") as got_it:
+        assert got_it
+        done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    assert one_sentence(done) == f"error: Another build is writing to {out}: try again when it is done."
+    assert state_of(out, site) == before
+    assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 0
+
+
+def test_builds_started_together_leave_one_whole_snapshot(catalog: Path, out: Path, site: Path) -> None:
+    """Of four builds at once each ends well or says that another is writing; what stands there then is whole."""
+    command = building(catalog, out, site)
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        _, complaint = process.communicate(timeout=60)
+        assert process.returncode == 0 or (process.returncode == 2 and "Another build is writing" in complaint), complaint
+    assert any(process.returncode == 0 for process in processes)
+    assert_like_new(catalog, out, site)
+
+
+# What cannot be done changes nothing
+
+
+def test_problems_write_nothing(catalog: Path, out: Path, site: Path) -> None:
+    """A catalog with problems ends with 1, and not one file, folder, link or time of the last good build changes."""
+    build(catalog, out, site)
+    before = state_of(out, site)
+    (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
+    done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    assert done.returncode == 1
+    assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
+    assert "Nothing was written." in done.stderr
+    assert state_of(out, site) == before
+
+
+def test_problems_make_no_folder(catalog: Path, out: Path, site: Path) -> None:
+    """Where nothing was built before, a catalog with problems leaves nothing behind."""
+    (catalog / "catalog.yaml").unlink()
+    assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
+    assert not out.exists()
+    assert not site.exists()
+
+
+@pytest.mark.parametrize(
+    ("out_at", "site_at", "sentence"),
+    [
+        ("file/build", "site", "Cannot write {0}/file/build/snapshots (Not a directory)"),
+        ("file", "site", "Directory '{0}/file' is a file."),
+        ("build", "file/site", "Cannot write {0}/file/site/.generated (Not a directory)"),
+        ("build", "file", "Directory '{0}/file' is a file."),
+        ("taken", "site", "Cannot write {0}/taken/"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_one_sentence(out_at: str, site_at: str, sentence: str, catalog: Path, tmp_path: Path) -> None:
+    """A place that cannot be a folder ends with 2 and one sentence that names it, and nothing is current."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken/current").mkdir(parents=True)
+    done = toolcatalog("build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at)
+    assert sentence.format(tmp_path) in one_sentence(done)
+    assert not (tmp_path / out_at / "current").is_symlink()
+
+
+def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, site: Path) -> None:
+    """Where a file cannot be written to its end, the build ends with 2, the old snapshot stays, and the next build tidies up."""
+    describe(catalog, "old")
+    build(catalog, out, site)
+    describe(catalog, "new")
+    command = building(catalog, out, site)
+    limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]  # blocks of 512 or 1024 bytes: less than the manifest
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    assert "File too large" in one_sentence(done)
+    assert description(out) == "old"
+    assert_like_new(catalog, out, site)
+    assert description(out) == "new"
+
+
+def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
+    """A catalog folder that is not there ends with 2 and says how to name or start one."""
+    assert "--catalog" in one_sentence(toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site"))
+    assert not out.exists()
+
+
+# The site
+
+
+@pytest.mark.parametrize("listing", [None, "", "not JSON", "null", "{"])
+def test_a_site_of_somebody_else_is_left_alone(listing: str | None, catalog: Path, out: Path, site: Path) -> None:
+    """A folder with an index.html and no readable list of our pages is refused, before anything becomes current."""
+    site.mkdir()
+    (site / "index.html").write_text("My own site.")
+    if listing is not None:
+        (site / ".generated").write_text(listing)
+    before = state_of(site)
+    with pytest.raises(UsageError, match=r"name another folder with --site, or empty this one\.$"):
+        build(catalog, out, site)
+    assert state_of(site) == before
+    assert not (out / "current").is_symlink()
+
+
+def test_pages_of_removed_tools_go_and_files_of_others_stay(catalog: Path, out: Path, site: Path) -> None:
+    """A removed tool's page and folder and a removed toolkit's go; what the build did not make stays, also beside such pages."""
+    build(catalog, out, site)
+    paths = ("robots.txt", ".gitignore", "tools/NOTES_FIND/notes.txt", "tools/MINE/index.html", "../build/README.md")
+    theirs = [site / path for path in paths]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    for folder in ("notes/NOTES_FIND", "notes/NOTES_SEARCH", "clock"):
+        shutil.rmtree(catalog / "toolkits" / folder)
+    assert build(catalog, out, site).pages == 4
+    assert not (site / "tools/NOTES_SEARCH").exists()
+    assert not (site / "tools/CLOCK_NOW").exists()
+    assert not (site / "toolkits/clock").exists()
+    assert [path.name for path in (site / "tools/NOTES_FIND").iterdir()] == ["notes.txt"]
+    assert all(path.read_text() == "mine" for path in theirs)
+    assert (site / "tools/NOTES_CREATE/index.html").is_file()
+
+
+def test_nothing_outside_the_site_is_removed(catalog: Path, out: Path, site: Path, tmp_path: Path) -> None:
+    """A list of pages that names files elsewhere, by whatever path, removes none of them."""
+    (tmp_path / "outside").mkdir()
+    precious = tmp_path / "outside/precious.html"
+    precious.write_text("")
+    site.mkdir()
+    (site / "link").symlink_to(tmp_path / "outside")
+    (site / ".generated").write_text(json.dumps(["../outside/precious.html", str(precious), "link/precious.html", "nothing.html"]))
+    build(catalog, out, site)
+    assert precious.exists()
+
+
+def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
+    """`--no-site` builds the same snapshot and leaves a site that is there as it is."""
+    digest = succeed("build", "--catalog", catalog, "--out", out, "--no-site", cwd=out.parent)
+    assert not site.exists()
+    build(catalog, out.with_name("other"), site)
+    before = state_of(site)
+    describe(catalog, "new")
+    assert succeed("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site) != digest
+    assert state_of(site) == before
+    assert isinstance(open_build(out), Store)

@@ -1,0 +1,162 @@
+"""The room `files`: what it writes is there whole or not at all, and a lock is one process's."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolcatalog import files
+
+WRITERS = [files.write, files.write_changed, lambda path, data: files.point(path, data.decode())]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_write_replaces_in_one_step(tmp_path: Path) -> None:
+    """A reader that had the old file open goes on reading the old bytes; the name stands for the new ones; nothing else is left."""
+    path = tmp_path / "file"
+    files.write(path, b"old")
+    with path.open("rb") as old:
+        files.write(path, b"new")
+        assert old.read() == b"old"
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["file"]
+
+
+def test_write_gives_the_mode_asked_for(tmp_path: Path) -> None:
+    """A secret file is its owner's alone from its first byte, also where one of another mode stood before."""
+    path = tmp_path / "keys"
+    path.write_bytes(b"")
+    path.chmod(0o644)
+    files.write(path, b"secret", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=["write", "write_changed", "point"])
+def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
+    """Where the place is a folder the writer fails, the folder stays and no temporary file does."""
+    (tmp_path / "place/inside").mkdir(parents=True)
+    with pytest.raises(OSError, match="place"):
+        write(tmp_path / "place", b"data")
+    assert names(tmp_path) == ["place"]
+    assert names(tmp_path / "place") == ["inside"]
+
+
+@pytest.mark.parametrize("write", WRITERS[:2], ids=["write", "write_changed"])
+def test_readers_never_see_half(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
+    """While one thread writes two long contents in turn, every read of the file gives one of them whole."""
+    path, contents = tmp_path / "file", [b"a" * 300_000, b"b" * 200_000]
+    write(path, contents[0])
+    done = threading.Event()
+
+    def alternate() -> None:
+        for number in range(150):
+            write(path, contents[number % 2])
+        done.set()
+
+    writer = threading.Thread(target=alternate)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        seen.add(path.read_bytes())
+    writer.join()
+    assert seen <= {*contents}
+
+
+def test_write_changed_leaves_equal_files_untouched(tmp_path: Path) -> None:
+    """Folders are made where they are missing, equal bytes are not written again, and the answer says which it was."""
+    path = tmp_path / "a/b/file"
+    assert files.write_changed(path, b"x")
+    before = path.stat()
+    assert not files.write_changed(path, b"x")
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert files.write_changed(path, b"y")
+    assert path.read_bytes() == b"y"
+
+
+def test_point_moves_a_link_in_one_step(tmp_path: Path) -> None:
+    """While a link is moved a thousand times between two folders, it names one of them at every look."""
+    link = tmp_path / "current"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    files.point(link, "one")
+    done = threading.Event()
+
+    def alternate() -> None:
+        for number in range(1000):
+            files.point(link, ("one", "two")[number % 2])
+        done.set()
+
+    mover = threading.Thread(target=alternate)
+    mover.start()
+    seen = set()
+    while not done.is_set():
+        seen.add(link.resolve(strict=True).name)
+    mover.join()
+    assert seen <= {"one", "two"}
+    assert names(tmp_path) == ["current", "one", "two"]
+
+
+def test_clean_knows_its_own_names(tmp_path: Path) -> None:
+    """What the writers would leave when killed goes, whatever it is; names that only look like it stay, and folders below too."""
+    ours = [".keys.json.0123abcd.part", ".current.ffffffff.part", ".a b.part.00000000.part"]
+    theirs = ["keys.json.0123abcd.part", ".x.part", ".x.0123ABCD.part", ".x.0123abc.part", ".x.0123abcd.part.gz", "below"]
+    for name in (*ours[:1], *ours[2:], *theirs[:-1]):
+        (tmp_path / name).write_text("")
+    (tmp_path / ours[1]).symlink_to("nowhere")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / ours[0]).write_text("")
+    files.clean(tmp_path)
+    assert names(tmp_path) == sorted(theirs)
+    assert names(tmp_path / "below") == [ours[0]]
+    files.clean(tmp_path / "nowhere")
+
+
+def test_killed_writers_leave_what_clean_removes(tmp_path: Path) -> None:
+    """A process that dies between writing and renaming leaves one file, and `clean` removes it."""
+    script = "import os, sys; os.replace = os._exit; os.rename = os._exit; from toolcatalog import files; from pathlib import Path\n"
+    script += "import signal; os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nfiles.write(Path(sys.argv[1]), b'x')"
+    done = subprocess.run([sys.executable, "-c", script, tmp_path / "file"], timeout=30, check=False)
+    assert done.returncode == -9
+    assert len(names(tmp_path)) == 1
+    files.clean(tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_remove_takes_files_links_and_folders(tmp_path: Path) -> None:
+    """A file, a folder with all in it, and a link but not what it names; where nothing is, nothing happens."""
+    (tmp_path / "folder/below").mkdir(parents=True)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "link").symlink_to("kept")
+    (tmp_path / "file").write_text("")
+    for name in ("folder", "link", "file", "nothing"):
+        files.remove(tmp_path / name)
+    assert names(tmp_path) == ["kept"]
+
+
+HOLD = "import sys\nfrom pathlib import Path\nfrom toolcatalog import files\nwith files.alone(Path(sys.argv[1])):\n print(1, flush=True); sys.stdin.read()"
+
+
+def test_a_lock_is_one_process_s_and_ends_with_it(tmp_path: Path) -> None:
+    """While another process holds the lock it is refused at once, or after the wait; when that process is killed it is free again."""
+    lock = tmp_path / "lock"
+    with subprocess.Popen([sys.executable, "-c", HOLD, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"1\n"
+        with files.alone(lock) as got_it:
+            assert not got_it
+        start = time.monotonic()
+        with files.alone(lock, wait=0.2) as got_it:
+            assert not got_it
+        assert time.monotonic() - start >= 0.2
+        holder.kill()
+    with files.alone(lock) as got_it:
+        assert got_it
+    assert os.access(lock, os.R_OK)

@@ -1,0 +1,73 @@
+"""Names: what is safe in a path and a URL, and which name is nearest."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcatalog.names import AUTH_CONFIG_ID, SESSION_ID, TOOL_SLUG, TOOLKIT_SLUG, fits, nearest
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        (TOOLKIT_SLUG, "github"),
+        (TOOLKIT_SLUG, "_9-a_"),
+        (TOOL_SLUG, "GITHUB_CREATE_ISSUE"),
+        (TOOL_SLUG, "9"),
+        (TOOL_SLUG, "A" * 200),
+        (SESSION_ID, "trs_-"),
+        (AUTH_CONFIG_ID, "ac_Z9"),
+    ],
+)
+def test_fits(pattern: str, name: str) -> None:
+    """What the format allows."""
+    assert fits(pattern, name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        (TOOLKIT_SLUG, ""),
+        (TOOLKIT_SLUG, "GitHub"),
+        (TOOLKIT_SLUG, "-git"),
+        (TOOLKIT_SLUG, "git.hub"),
+        (TOOLKIT_SLUG, "github\n"),
+        (TOOLKIT_SLUG, "gïthub"),
+        (TOOL_SLUG, "github_create"),
+        (TOOL_SLUG, "A" * 201),
+        (TOOL_SLUG, "A/B"),
+        (TOOL_SLUG, ".."),
+        (SESSION_ID, "trs_"),
+        (SESSION_ID, "TRS_a"),
+        (AUTH_CONFIG_ID, "ac"),
+    ],
+)
+def test_does_not_fit(pattern: str, name: str) -> None:
+    """What it does not."""
+    assert not fits(pattern, name)
+
+
+@given(st.sampled_from([TOOLKIT_SLUG, TOOL_SLUG, SESSION_ID, AUTH_CONFIG_ID]), st.text("aZ9_-./\\%~ \n\0é", max_size=12))
+def test_a_name_that_fits_is_safe(pattern: str, name: str) -> None:
+    """Whatever fits one of the patterns is one plain path segment, the same in a URL, and no option."""
+    for candidate in (name, f"trs_{name}", f"ac_{name}"):
+        if fits(pattern, candidate):
+            assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", candidate)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("exmaples", ["examples"]), ("EXAMPLES", ["examples"]), ("Required", ["required"]), ("xyz", []), ("", [])],
+)
+def test_nearest(name: str, expected: list[str]) -> None:
+    """The known name most like it, whatever the case, as the known one is written; none where none is near."""
+    assert nearest(name, ["type", "examples", "required", "enum"]) == expected
+
+
+def test_nearest_several_best_first() -> None:
+    """More than one where more are asked for, the best first, in the same order whatever the order of the known."""
+    known = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
+    assert nearest("MAIL_SEN", known, most=2) == nearest("MAIL_SEN", known[::-1], most=2)
+    assert nearest("mail_sendd", known, most=2) == ["MAIL_SEND", "MAIL_SENT"]

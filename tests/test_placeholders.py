@@ -1,0 +1,57 @@
+"""Placeholders: filled anywhere, refused where they are not one key and a known name."""
+
+from typing import Any
+
+import pytest
+
+from toolcatalog.placeholders import SAMPLES, fill, malformed, without_choices
+
+
+def test_fill_replaces_at_any_depth() -> None:
+    """A placeholder may stand for any value: in a mapping, in a list, or alone; all else stays."""
+    value = {"a": {"$session": "tools"}, "b": [{"$session": "user_id"}, "x", {"c": {"$session": "user_id"}}], "d": 1}
+    given = {"tools": ["T"], "user_id": "u"}
+    assert fill(value, given) == {"a": ["T"], "b": ["u", "x", {"c": "u"}], "d": 1}
+    assert fill({"$session": "tools"}, given) == ["T"]
+
+
+def test_fill_leaves_its_input_alone() -> None:
+    """What is filled for one session is not what the next one is filled from."""
+    template = {"a": {"b": {"$session": "user_id"}}}
+    fill(template, {"user_id": "u"})
+    assert template == {"a": {"b": {"$session": "user_id"}}}
+
+
+def test_fill_of_a_name_that_is_not_given() -> None:
+    """A name that is not given is a mistake of the caller, not an empty value."""
+    with pytest.raises(KeyError):
+        fill({"$session": "tools"}, {})
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_sample_name_is_well_formed(name: str) -> None:
+    """The names that the format lists are the ones that are known."""
+    assert list(malformed({"a": [{"$session": name}]})) == []
+    assert {*SAMPLES} == {"toolkits", "tools", "session_id", "user_id", "auth_configs"}
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        {"$session": "toolkit"},
+        {"$session": None},
+        {"$session": ["tools"]},
+        {"$session": {}},
+        {"$session": 5},
+        {"$session": "tools", "x": 1},
+    ],
+)
+def test_malformed(placeholder: dict[str, Any]) -> None:
+    """An unknown name, a value that is no name and a neighbour are told with the place and what stands there."""
+    assert list(malformed({"a": ["x", {"b": placeholder}]})) == [(("a", 1, "b"), placeholder)]
+
+
+def test_without_choices() -> None:
+    """Only an `enum` that is a placeholder goes; one that is written out stays, and so do other placeholders."""
+    value = {"x": {"enum": {"$session": "tools"}, "default": {"$session": "user_id"}}, "y": [{"enum": ["a"]}]}
+    assert without_choices(value) == {"x": {"default": {"$session": "user_id"}}, "y": [{"enum": ["a"]}]}

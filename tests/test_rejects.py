@@ -1,0 +1,218 @@
+"""Every way to be wrong: what `toolcatalog check` says of it, and where. See tests/rejects/README.md for how to add one."""
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolcatalog.checking import check
+from toolcatalog.errors import MOST, Problem
+
+CASES = Path(__file__).parent / "rejects"
+BASE = CASES / "_base" / "catalog"
+SOURCE = Path(__file__).parent.parent / "src" / "toolcatalog"
+HEAD = "name: Send\ndescription: Send a message.\n"
+TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
+TOOLKIT = "toolkits/mail/toolkit.yaml"
+
+
+def row(problem: Problem) -> str:
+    return f"{problem.path}:{problem.line}:{problem.column} {problem.rule}"
+
+
+def expectation(case: Path) -> tuple[list[str], list[str], list[str]]:
+    """The problems of a case, what their texts contain, and which files of the base it does without."""
+    lines = (case / "expected.txt").read_text().splitlines()
+    contains, without = ([line.removeprefix(mark) for line in lines if line.startswith(mark)] for mark in ("# contains: ", "# without: "))
+    return [line for line in lines if not line.startswith("#")], contains, without
+
+
+def texts(problem: Problem) -> str:
+    return f"{problem.message}\n{problem.expected}\n{problem.help}"
+
+
+ALL = [file.parent for file in sorted(CASES.glob("*/*/expected.txt"))]
+
+
+def test_the_base_is_valid() -> None:
+    """What a case finds is its own: without it there is nothing to find."""
+    assert check(BASE).problems == ()
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_case(case: Path, tmp_path: Path) -> None:
+    """Exactly the expected problems are told, in order, each at its place, with the words that help."""
+    expected, contains, without = expectation(case)
+    catalog = tmp_path / "catalog"
+    shutil.copytree(BASE, catalog)
+    if (case / "catalog").exists():
+        shutil.copytree(case / "catalog", catalog, dirs_exist_ok=True)
+    for path in without:
+        (catalog / path).unlink()
+
+    problems = check(catalog).problems
+
+    assert [row(problem) for problem in problems] == expected
+    for text in contains:
+        assert any(text in texts(problem) for problem in problems), text
+
+
+def text_of(path: str, text: str) -> Callable[[Path], None]:
+    """Write these characters, just as they are."""
+    return bytes_of(path, text.encode())
+
+
+def bytes_of(path: str, data: bytes) -> Callable[[Path], None]:
+    def make(root: Path) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+
+    return make
+
+
+def link(path: str, target: str) -> Callable[[Path], None]:
+    def make(root: Path) -> None:
+        (root / path).unlink(missing_ok=True)
+        (root / path).symlink_to(target)
+
+    return make
+
+
+def pipe(root: Path) -> None:
+    os.mkfifo(root / TOOL)
+
+
+def socket(root: Path) -> None:
+    try:
+        os.mknod(root / TOOL, stat.S_IFSOCK | 0o600)
+    except OSError:
+        pytest.skip("this system does not let us make a socket")
+
+
+def closed(root: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("nothing is unreadable for root")
+    (root / TOOL).write_text(HEAD)
+    (root / TOOL).chmod(0)
+
+
+def undecodable_name(root: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(root) + b"/\xff.txt")).touch()
+    except OSError:
+        pytest.skip("this file system takes only names that are UTF-8")
+
+
+NESTED_33 = f"{HEAD}input_parameters: {{a: {{type: array, default: {'[' * 30}{']' * 30}}}}}\n"
+UNKNOWN_KEYS = HEAD + "".join(f"key{number}: 1\n" for number in range(MOST + 1))
+MADE = {
+    "byte-order-mark-within": (
+        text_of(TOOL, "name: Se\ufeffnd\ndescription: Send a message.\n"),
+        [f"catalog/{TOOL}:1:9 yaml-byte-order-mark"],
+        "U+FEFF",
+    ),
+    "not-utf-8": (bytes_of(TOOL, b"name: Send\ndescription: caf\xe9\n"), [f"catalog/{TOOL}:2:17 yaml-encoding"], "byte 0xe9 is not UTF-8"),
+    "utf-16": (bytes_of(TOOL, HEAD.encode("utf-16")), [f"catalog/{TOOL}:1:1 yaml-encoding"], "save the file as UTF-8"),
+    "null-character": (
+        text_of(TOOL, "name: S\0end\ndescription: \x1b[2J\n"),
+        [f"catalog/{TOOL}:1:8 yaml-control-character"],
+        "(and 1 more",
+    ),
+    "line-separator": (text_of(TOOL, f"{HEAD}# a\u2028b\n"), [f"catalog/{TOOL}:3:4 yaml-control-character"], "U+2028"),
+    "carriage-return-alone": (text_of(TOOL, "name: Send\rtags: []\r\n"), [f"catalog/{TOOL}:1:11 yaml-control-character"], "U+000D"),
+    "windows-line-ends": (text_of(TOOL, f"{HEAD}no_auth: yes\n".replace("\n", "\r\n")), [f"catalog/{TOOL}:3:10 wrong-type"], "`yes`"),
+    "byte-order-mark-before-an-error": (text_of(TOOL, f"\ufeffname: 5\n{HEAD[11:]}"), [f"catalog/{TOOL}:1:7 wrong-type"], "`5`"),
+    "tab-for-indentation": (text_of(TOOL, f"{HEAD}deprecation:\n\treason: Old.\n"), [f"catalog/{TOOL}:4:1 yaml-syntax"], "tab"),
+    "over-1-mib": (bytes_of(TOOL, b"#" * (1024 * 1024 + 1)), [f"catalog/{TOOL}:1:1 file-too-large"], "at most 1 MiB"),
+    "over-32-levels": (text_of(TOOL, NESTED_33), [f"catalog/{TOOL}:3:75 yaml-depth"], "nested more than 32 levels deep"),
+    "too-many-problems": (
+        text_of(TOOL, UNKNOWN_KEYS),
+        [*(f"catalog/{TOOL}:{line}:1 unknown-key" for line in range(3, MOST + 3)), f"catalog/{TOOL}:{MOST + 3}:1 too-many"],
+        "more problems in this file than these 100",
+    ),
+    "link-that-leaves": (link(TOOL, "/dev/zero"), [f"catalog/{TOOL}:1:1 file-link"], "leaves the catalog"),
+    "link-to-a-folder-outside": (link("toolkits/other", "/tmp"), ["catalog/toolkits/other:1:1 file-link"], "leaves the catalog"),  # noqa: S108
+    "link-to-a-folder-inside": (link("toolkits/copy", "mail"), ["catalog/toolkits/copy:1:1 file-link"], "a link to a folder"),
+    "link-to-nothing": (link(TOOL, "gone.yaml"), [f"catalog/{TOOL}:1:1 file-link"], "to nothing"),
+    "link-to-itself": (link(TOOL, Path(TOOL).name), [f"catalog/{TOOL}:1:1 file-link"], "to nothing"),
+    "toolkit-that-is-a-link-has-no-follow-ups": (
+        link(TOOLKIT, "/dev/null"),
+        [f"catalog/{TOOLKIT}:1:1 file-link"],
+        "put the file itself here",
+    ),
+    "pipe": (pipe, [f"catalog/{TOOL}:1:1 file-unexpected"], "not a plain file"),
+    "socket": (socket, [f"catalog/{TOOL}:1:1 file-unreadable"], "cannot be read: "),
+    "closed": (closed, [f"catalog/{TOOL}:1:1 file-unreadable"], "permission denied"),
+    "undecodable-name": (undecodable_name, [r"catalog/\udcff.txt:1:1 file-unexpected"], "no file is expected here"),
+    "name-with-a-line-break": (
+        text_of("toolkits/mail/A\n\x1b/20250101_00.yaml", HEAD),
+        [r"catalog/toolkits/mail/A\n\x1b/20250101_00.yaml:1:1 name-tool"],
+        r"`A\n\x1b`",
+    ),
+    "name-too-long": (
+        text_of(f"toolkits/mail/{'A' * 201}/20250101_00.yaml", HEAD),
+        [f"catalog/toolkits/mail/{'A' * 201}/20250101_00.yaml:1:1 name-tool"],
+        "at most 200",
+    ),
+    "escape-sequence-in-a-value": (
+        text_of(TOOL, f'{HEAD}no_auth: "\\e[31m\\n::error::"\n'),
+        [f"catalog/{TOOL}:3:10 wrong-type"],
+        r"`\x1b[31m\n::error::`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "expected", "contains"), MADE.values(), ids=MADE)
+def test_made_case(make: Callable[[Path], None], expected: list[str], contains: str, tmp_path: Path) -> None:
+    """What an editor or git would spoil is told in the same way, and no text of it reaches the reader unescaped."""
+    catalog = tmp_path / "catalog"
+    shutil.copytree(BASE, catalog)
+    make(catalog)
+
+    problems = check(catalog).problems
+
+    assert [row(problem) for problem in problems] == expected
+    assert any(contains in texts(problem) for problem in problems)
+    assert all(text.isprintable() for problem in problems for text in (problem.path, problem.message, problem.expected, problem.help))
+
+
+def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
+    """A byte-order mark at the start, Windows line ends, a link within the catalog, 32 levels and exactly 1 MiB are no problems."""
+    catalog = tmp_path / "catalog"
+    shutil.copytree(BASE, catalog)
+    deepest = f"{HEAD}input_parameters: {{a: {{type: array, default: {'[' * 29}{']' * 29}}}}}\n"
+    text_of(TOOL, f"\ufeff{HEAD}".replace("\n", "\r\n"))(catalog)
+    text_of("toolkits/mail/MAIL_DEEP/20250202_00.yaml", deepest)(catalog)
+    bytes_of("toolkits/mail/MAIL_LONG/20250202_00.yaml", HEAD.encode().ljust(1024 * 1024, b"#"))(catalog)
+    link("toolkits/mail/MAIL_DEEP/20250303_00.yaml", "20250202_00.yaml")(catalog)
+    text_of("toolkits/mail/README.md", "Prose.\n")(catalog)
+    text_of("toolkits/mail/.draft.yaml", "not ready\n")(catalog)
+
+    checked = check(catalog)
+
+    assert checked.problems == ()
+    assert [tool.version for tool in checked.catalog.tools if tool.slug == "MAIL_DEEP"] == ["20250202_00", "20250303_00"]
+
+
+def test_every_rule_has_a_case() -> None:
+    """Each rule id that the package can give is among the cases, and no case waits for a rule that is gone."""
+    code = "".join(file.read_text() for file in sorted(SOURCE.glob("*.py")))
+    literal = {*re.findall(r'(?:rule=|finding\()"([a-z-]+)"', code), *re.findall(r'"((?:yaml|file)-[a-z-]+)"', code), "name-version"}
+    formed = {f"misfit-{keyword}" for keyword in ("enum", "examples", "default")}
+    formed |= {f"name-{key}" for key in ("toolkit", "tool", "session", "auth-config")}
+    assert len(re.findall('rule=f"', code)) == 2, "name here what a third rule id with a variable part can be"
+
+    shown = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
+    shown |= {line.rpartition(" ")[2] for _, expected, _ in MADE.values() for line in expected}
+    assert shown == literal | formed
+
+
+def test_a_folder_is_named_for_a_rule_that_its_cases_show() -> None:
+    """`rejects/<rule>/<case>`: the folder's rule is among the problems of each case below it; `several` shows more than one file."""
+    for case in ALL:
+        rules = {line.rpartition(" ")[2] for line in expectation(case)[0]}
+        assert case.parent.name in rules | {"several"}, case

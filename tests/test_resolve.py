@@ -1,0 +1,147 @@
+"""The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
+
+from typing import Any
+
+import pytest
+
+from modelling import catalog, meta_tool, session, tool
+from toolcatalog.model import AuthConfig, Choice, Session, Toolkit
+from toolcatalog.resolve import resolve
+from toolcatalog.snapshot import Tool
+
+NAMES = {"type": "string", "enum": {"$session": "tools"}}
+
+
+def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
+    """What the session serves in a catalog of two toolkits and these meta tools."""
+    contents = resolve(catalog(tool("CHAT_POST"), tool("MAIL_SEND"), meta_tools=metas, sessions=(chosen,), **fields))
+    return contents.sessions[0].tools
+
+
+def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> None:
+    """`available_versions` is the tool's whole list, oldest first, on each version; a toolkit's versions are those of all its tools."""
+    contents = resolve(catalog(tool("MAIL_SEND", "20250601_00"), tool("MAIL_SEND"), tool("MAIL_LIST", "20250301_00"), tool("CHAT_POST")))
+    assert [(one.slug, one.version, one.available_versions) for one in contents.tools] == [
+        ("CHAT_POST", "20250101_00", ("20250101_00",)),
+        ("MAIL_LIST", "20250301_00", ("20250301_00",)),
+        ("MAIL_SEND", "20250101_00", ("20250101_00", "20250601_00")),
+        ("MAIL_SEND", "20250601_00", ("20250101_00", "20250601_00")),
+    ]
+    assert [(one.slug, one.versions) for one in contents.toolkits] == [
+        ("chat", ("20250101_00",)),
+        ("mail", ("20250101_00", "20250301_00", "20250601_00")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "toolkits", "expected"), [(None, True, True), (None, False, False), (False, True, False), (True, False, True)]
+)
+def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(own: bool | None, toolkits: bool, expected: bool) -> None:
+    """A tool's own `no_auth` wins over its toolkit's."""
+    toolkit = Toolkit(slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits)
+    said: dict[str, Any] = {} if own is None else {"no_auth": own}
+    assert resolve(catalog(tool("MAIL_SEND", **said), toolkits=(toolkit,))).tools[0].no_auth is expected
+
+
+def test_deprecation() -> None:
+    """A version that says `deprecation`, even an empty one, is deprecated; the others are not."""
+    tools = resolve(
+        catalog(tool("MAIL_SEND", deprecation={}), tool("MAIL_SEND", "20250601_00"), tool("MAIL_LIST", deprecation={"reason": "Old."}))
+    ).tools
+    assert [one.deprecation for one in tools] == [
+        {"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
+        {"reason": "", "since": "", "sunset": "", "replaced_by": ""},
+        None,
+    ]
+
+
+def test_placeholders_are_filled_for_each_session() -> None:
+    """Allowed toolkits, tools and auth configs become what the session has; its id and user are its own."""
+    find = meta_tool(
+        "FIND",
+        description={"$session": "session_id"},
+        tags=["a"],
+        input_parameters={
+            "toolkit": {"type": "string", "enum": {"$session": "toolkits"}, "required": True},
+            "tools": {"type": "array", "items": NAMES},
+            "user": {"type": "string", "default": {"$session": "user_id"}},
+            "account": {"type": "string", "enum": {"$session": "auth_configs"}},
+        },
+    )
+    config = AuthConfig(path="", id="ac_mail", toolkit="mail")
+    chosen = session("trs_x", user_id="ann", toolkits=Choice(enable=("mail",)), auth_configs={"mail": "ac_mail"})
+    (served,) = tools_in(chosen, find, auth_configs=(config,))
+    assert (served.slug, served.toolkit, served.version, served.description, served.tags) == (
+        "FIND",
+        "router",
+        "20250101_00",
+        "trs_x",
+        ("a",),
+    )
+    assert served.input_parameters == {
+        "toolkit": {"type": "string", "description": "", "required": True, "enum": ["mail"]},
+        "tools": {
+            "type": "array",
+            "description": "",
+            "required": False,
+            "items": {"type": "string", "description": "", "enum": ["MAIL_SEND"]},
+        },
+        "user": {"type": "string", "description": "", "required": False, "default": "ann"},
+        "account": {"type": "string", "description": "", "required": False, "enum": ["ac_mail"]},
+    }
+
+
+EMPTY = {"type": "string", "enum": {"$session": "auth_configs"}}
+PLAIN = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("described", "left"),
+    [
+        ({"a": EMPTY, "b": PLAIN}, ["b"]),
+        ({"a": {"type": "array", "items": EMPTY}}, []),
+        ({"a": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}}, ["a", "a.c"]),
+        ({"a": {"type": "array", "items": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}}}, ["a", "a[].c"]),
+        ({"a": {"anyOf": [EMPTY, PLAIN]}}, ["a"]),
+        ({"a": {"anyOf": [EMPTY]}}, []),
+    ],
+)
+def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[str]) -> None:
+    """Where the session has nothing to choose from, the parameter is not served, at any level: an empty `enum` fits no value."""
+    (served,) = tools_in(session(), meta_tool("FIND", input_parameters=described, output_parameters=described))
+
+    def names(parameters: dict[str, Any], before: str = "") -> list[str]:
+        found = []
+        for name, description in parameters.items():
+            found.append(f"{before}{name}")
+            found += names(description.get("properties", {}), f"{before}{name}.")
+            found += names(description.get("items", {}).get("properties", {}), f"{before}{name}[].")
+        return found
+
+    assert names(dict(served.input_parameters)) == left
+    assert names(dict(served.output_parameters)) == left
+    assert '"enum": []' not in str(served)
+    assert "'enum': []" not in str(served)
+
+
+METAS = (meta_tool("FIND"), meta_tool("LINK", when="manage_connections"), meta_tool("RUN"), meta_tool("RUN", "20250601_00"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ["FIND 20250101_00", "RUN 20250601_00"]),
+        ({"manage_connections": True}, ["FIND 20250101_00", "LINK 20250101_00", "RUN 20250601_00"]),
+        ({"meta_tools": ("RUN", "FIND")}, ["RUN 20250601_00", "FIND 20250101_00"]),
+        ({"meta_tools": ("LINK",)}, []),
+        ({"meta_tools": ()}, []),
+    ],
+)
+def test_which_meta_tools(fields: dict[str, Any], expected: list[str]) -> None:
+    """All by default, else those named in their order; the newest version; `when: manage_connections` only where that is enabled."""
+    assert [f"{one.slug} {one.version}" for one in tools_in(session(**fields), *METAS)] == expected
+
+
+def test_available_versions_of_a_meta_tool() -> None:
+    """A meta tool lists all its versions as any tool does."""
+    assert tools_in(session(meta_tools=("RUN",)), *METAS)[0].available_versions == ("20250101_00", "20250601_00")

@@ -1,0 +1,61 @@
+"""Versions: their form, their order, and which is in force."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcatalog.versions import is_version, newest_at
+
+versions = st.tuples(st.integers(0, 99999999), st.integers(0, 99)).map(lambda parts: f"{parts[0]:08}_{parts[1]:02}")
+
+
+@pytest.mark.parametrize("text", ["20251027_00", "00000000_00", "99999999_99", "20250230_01"])
+def test_a_version(text: str) -> None:
+    """Eight digits, an underscore, two digits; a calendar date is not enforced."""
+    assert is_version(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "latest",
+        "20251027",
+        "20251027_0",
+        "20251027_000",
+        "2025-10-27_00",
+        "20251027-00",
+        " 20251027_00",
+        "20251027_00\n",
+        "\u0662\u0660251027_00",
+    ],
+)
+def test_not_a_version(text: str) -> None:
+    """Nothing more and nothing less, and only the digits of ASCII."""
+    assert not is_version(text)
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("20241231_99", None),
+        ("20250101_00", "20250101_00"),
+        ("20250101_01", "20250101_00"),
+        ("20250301_00", "20250301_00"),
+        ("99999999_99", "20250301_02"),
+    ],
+)
+def test_newest_at(at: str, expected: str | None) -> None:
+    """The newest not newer than the one asked; none before the first."""
+    assert newest_at(["20250101_00", "20250301_00", "20250301_02"], at) == expected
+
+
+@given(st.lists(versions, unique=True).map(sorted), versions)
+def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str) -> None:
+    """For any versions and any moment: the greatest of those at or before it, compared as date and count."""
+
+    def parts(version: str) -> tuple[int, int]:
+        return int(version[:8]), int(version[9:])
+
+    before = [version for version in known if parts(version) <= parts(at)]
+    assert newest_at(known, at) == (max(before, key=parts) if before else None)

@@ -1,0 +1,225 @@
+"""Reading YAML safely: what is typed, what stays a string, what is refused, and where everything stands."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolcatalog import yaml12
+from toolcatalog.errors import MOST
+
+STAY_STRINGS = """
+no yes on off y n Yes NO True FALSE Null NULL ~ 012 0o14 0x1F 0b1 1_000 1:30 1:30:45 20250909_00 2025-01-01 2025-01-01T10:00:00Z
+.inf -.inf .nan .5 5. +5 1e5x 1.2.3 - -- <<= = 00 -01 1e 0x null_ truex
+""".split()  # noqa: SIM905 - a table
+TYPED = {
+    "null": None,
+    "true": True,
+    "false": False,
+    "0": 0,
+    "-0": 0,
+    "7": 7,
+    "-12": -12,
+    "9223372036854775807": 2**63 - 1,
+    "-9223372036854775808": -(2**63),
+    "1.5": 1.5,
+    "-0.25": -0.25,
+    "1e3": 1000.0,
+    "2.5E-3": 0.0025,
+    "1.0": 1.0,
+}
+
+
+def read(text: str) -> Any:
+    reading = yaml12.read(text.encode())
+    assert reading.faults == ()
+    return reading.value
+
+
+@pytest.mark.parametrize("text", STAY_STRINGS)
+def test_what_is_no_json_literal_stays_as_typed(text: str) -> None:
+    """YAML 1.1's booleans, octals, base-60 numbers, dates and underscored numbers are the strings that they look like."""
+    if text not in ("-", "="):  # a lone dash is a list, and what follows a colon may not begin one
+        assert read(f"key: {text}") == {"key": text}
+    assert read(f"[x, '{text}', \"{text}\"]") == ["x", text, text]
+
+
+@pytest.mark.parametrize(("text", "value"), TYPED.items())
+def test_json_literals_are_typed(text: str, value: Any) -> None:
+    """A plain JSON literal is the value that JSON gives it; the same in quotes or in a block is a string."""
+    found = read(f"key: {text}")["key"]
+    assert found == value
+    assert type(found) is type(value)
+    assert read(f"key: '{text}'") == {"key": text}
+    assert read(f"key: |-\n  {text}") == {"key": text}
+
+
+def test_keys_are_always_strings() -> None:
+    """A key is the text that stands there, also where it looks like a number, a boolean or nothing."""
+    assert read("{1: a, true: b, null: c, 2025-01-01: d, 'x y': e, '': f}") == {
+        "1": "a",
+        "true": "b",
+        "null": "c",
+        "2025-01-01": "d",
+        "x y": "e",
+        "": "f",
+    }
+
+
+def test_nothing_is_null() -> None:
+    """A key with nothing behind it, and an item with nothing behind its dash, are null."""
+    assert read("a:\nb:\n  -\n  - x\n") == {"a": None, "b": [None, "x"]}
+
+
+def test_strings_of_all_styles() -> None:
+    """Folded, literal, quoted and many-line plain text read as YAML says."""
+    text = "a: >-\n  one\n  two\nb: |\n  one\n   two\nc: 'it''s'\nd: \"tab\\t\\u00e9\"\ne: one\n  two\n"
+    assert read(text) == {"a": "one two", "b": "one\n two\n", "c": "it's", "d": "tab\té", "e": "one two"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text("ab :#-é日"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc :", max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_json_reads_as_itself(value: Any) -> None:
+    """JSON is YAML: whatever a JSON writer gives is read as the same values."""
+    assert read(json.dumps(value, ensure_ascii=False)) == value
+
+
+FAULTS = {
+    "not utf-8": (b"a: \xff", (1, 4), "yaml-encoding"),
+    "cut utf-8": ("é\n日".encode()[:-1], (2, 1), "yaml-encoding"),
+    "surrogate": (b"a: \xed\xa0\x80", (1, 4), "yaml-encoding"),
+    "nul": (b"a: b\nc: \0", (2, 4), "yaml-control-character"),
+    "delete": (b"a: \x7f", (1, 4), "yaml-control-character"),
+    "next line": ("a: b\u0085c: d".encode(), (1, 5), "yaml-control-character"),
+    "lone carriage return": (b"a: b\rc: d\r\n", (1, 5), "yaml-control-character"),
+    "paragraph separator": ("日本: \u2029".encode(), (1, 5), "yaml-control-character"),
+    "bom within": ("\ufeffa: \ufeff".encode(), (1, 4), "yaml-byte-order-mark"),
+    "nothing": (b"", (1, 1), "yaml-empty"),
+    "only comments": (b"# a\n# b\n", (3, 1), "yaml-empty"),
+    "second document": (b"a: b\n---\nc: d\n", (2, 1), "yaml-documents"),
+    "alias": (b"a: b\nc: *a\n", (2, 4), "yaml-alias"),
+    "alias as key": (b"*a : b\n", (1, 1), "yaml-key"),
+    "anchor": (b"a: &x [b]\n", (1, 4), "yaml-anchor"),
+    "anchor on a key": (b"&x a: b\n", (1, 1), "yaml-anchor"),
+    "tag": (b"a: !!binary aGk=\n", (1, 4), "yaml-tag"),
+    "own tag": (b"- !env HOME\n", (1, 3), "yaml-tag"),
+    "tag on a mapping": (b"!!map {a: b}\n", (1, 1), "yaml-tag"),
+    "list as key": (b"? [a]\n: b\n", (1, 3), "yaml-key"),
+    "mapping as key": (b"{{a: b}: c}\n", (1, 2), "yaml-key"),
+    "duplicate": (b"a: 1\nb: 2\na: 3\n", (3, 1), "yaml-duplicate-key"),
+    "duplicate in another style": (b"{a: 1, 'a': 2}\n", (1, 8), "yaml-duplicate-key"),
+    "integer too large": (b"- 9223372036854775808\n", (1, 3), "yaml-number"),
+    "integer too small": (b"- -9223372036854775809\n", (1, 3), "yaml-number"),
+    "very long integer": (b"a: " + b"9" * 5000, (1, 4), "yaml-number"),
+    "float too large": (b"- 1e400\n", (1, 3), "yaml-number"),
+    "33 levels": (b"[" * 33 + b"]" * 33, (1, 33), "yaml-depth"),
+    "33 levels of mappings": (b"{a: " * 33 + b"1" + b"}" * 33, (1, 129), "yaml-depth"),
+    "colon in a value": (b"a: b: c\n", (1, 5), "yaml-syntax"),
+    "tab": (b"a:\n\tb: c\n", (2, 1), "yaml-syntax"),
+    "open quote": (b"a: b\nc: 'd\n", (2, 4), "yaml-syntax"),
+    "open list": (b"a: [b\n", (2, 1), "yaml-syntax"),
+    "wrong escape": (b'a: "\\q"\n', (1, 5), "yaml-syntax"),
+    "escaped surrogate": (b'a: "\\ud800"\n', (1, 7), "yaml-syntax"),
+}
+
+
+@pytest.mark.parametrize(("data", "place", "rule"), FAULTS.values(), ids=FAULTS)
+def test_fault(data: bytes, place: tuple[int, int], rule: str) -> None:
+    """Each thing that is refused is one fault, at the line and column (in characters) where an editor shows it, with help."""
+    faults = yaml12.read(data).faults
+    assert [(fault.line, fault.column, fault.rule) for fault in faults] == [(*place, rule)]
+    assert faults[0].message
+    assert faults[0].help
+
+
+def test_depth_counts_mappings_and_lists() -> None:
+    """32 lists within each other are read, with a value in the innermost."""
+    value = read("[" * 32 + "x" + "]" * 32)
+    for _ in range(32):
+        (value,) = value
+    assert value == "x"
+
+
+def test_all_faults_of_a_file_at_once() -> None:
+    """A fault does not hide the next one, and what is sound is read all the same."""
+    reading = yaml12.read(b"a: &x 1\na: 2\nb: *x\nc: !t 3\nd: 1e999\ne: fine\n")
+    assert [(fault.line, fault.rule) for fault in reading.faults] == [
+        (1, "yaml-anchor"),
+        (2, "yaml-duplicate-key"),
+        (3, "yaml-alias"),
+        (4, "yaml-tag"),
+        (5, "yaml-number"),
+    ]
+    assert reading.value == {"a": 1, "b": None, "c": "3", "d": 0.0, "e": "fine"}
+
+
+def test_control_characters_are_counted_not_listed() -> None:
+    """A binary file is one fault, which says how many more there are."""
+    (fault,) = yaml12.read(b"\x01\x02\x03").faults
+    assert fault.message == "control character U+0001 (and 2 more in this file)"
+
+
+def test_reading_stops_where_nobody_would_read_on() -> None:
+    """After more faults than are told, the rest of the file is not looked at."""
+    reading = yaml12.read(b"- &a x\n" * 100_000)
+    assert len(reading.faults) == MOST + 1
+    assert reading.mark is None
+
+
+def test_billion_laughs_do_not_expand() -> None:
+    """Aliases are not followed, so a file that would be gigabytes is read in no time and gives its faults."""
+    lines = ["a: &a [x, x]", *(f"{name}: &{name} [*{last}, *{last}, *{last}]" for last, name in zip("abcdefgh", "bcdefghi", strict=True))]
+    reading = yaml12.read("\n".join(lines).encode())
+    assert len(reading.faults) == 9 + 24
+    assert reading.value["i"] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "at_key", "expected"),
+    [
+        ((), False, (2, 1, 1)),
+        (("name",), False, (2, 7, 4)),
+        (("name",), True, (2, 1, 4)),
+        (("日本",), False, (3, 5, 6)),
+        (("list", 1), False, (6, 5, 1)),
+        (("list", 1, "a"), False, (6, 8, 1)),
+        (("list", 1, "a"), True, (6, 5, 1)),
+        (("flow", "b", 0), False, (7, 12, 3)),
+        (("text",), False, (8, 7, 1)),
+        (("empty",), False, (10, 7, 1)),
+        (("list", 7), False, (5, 3, 1)),
+        (("flow", "b", 0, "further"), True, (7, 12, 3)),
+        (("nowhere", "at", "all"), True, (2, 1, 1)),
+    ],
+)
+def test_place(pointer: tuple[str | int, ...], at_key: bool, expected: tuple[int, int, int]) -> None:
+    """A value is found again by its pointer, a missing one by the nearest that holds it; columns and lengths are in characters."""
+    text = "# first\nname: Send\n日本: 'né!é'\nlist:\n  - x\n  - a: b\nflow: {b: [\"c\"]}\ntext: |\n  more\nempty:\n"
+    mark = yaml12.read(text.encode()).mark
+    assert mark is not None
+    assert yaml12.place(mark, pointer, at_key) == expected
+
+
+def test_a_float_stays_finite() -> None:
+    """A refused number leaves a finite one in its place, so that what looks at the value later does not stumble."""
+    assert math.isfinite(yaml12.read(b"1e999").value)
+
+
+@given(st.binary(max_size=200) | st.text("ab:-?[]{}&*!|>'\"#%@`, \t\n\r\\0é\u2028\ufeff", max_size=80).map(str.encode))
+def test_whatever_the_bytes_reading_does_not_raise(data: bytes) -> None:
+    """Any bytes give a value or faults, and every fault lies within the file."""
+    reading = yaml12.read(data)
+    lines = data.decode("utf-8", "replace").split("\n")
+    assert reading.faults or reading.mark is not None
+    for fault in reading.faults:
+        assert 1 <= fault.line <= len(lines) + 1
+        assert 1 <= fault.column <= max(map(len, lines)) + 1
