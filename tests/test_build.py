@@ -190,39 +190,48 @@ for line in sys.stdin:
 KILLS = 20  # builds killed at evenly spread places of their work, and as many at random moments of their time
 
 
+class Driver:
+    """The driver at work in three folders."""
+
+    def __init__(self, process: "subprocess.Popen[str]", *folders: Path) -> None:
+        self.process = process
+        self.folders = [str(folder) for folder in folders]
+
+    def run(self, step: int = 0, delay: float = 0.0) -> tuple[int, float]:
+        """Build, to be killed at a step or after some seconds unless they are 0: the status (0, or the signal) and the seconds it took."""
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps([*self.folders, step, delay]), file=self.process.stdin, flush=True)
+        status, seconds = json.loads(self.process.stdout.readline())
+        return status, seconds
+
+
 @pytest.fixture
-def driver() -> Iterator["subprocess.Popen[str]"]:
+def driver(catalog: Path, out: Path, site: Path) -> Iterator[Driver]:
     """A process that has everything imported and makes each build in a fork of itself, so that a kill hits the build's own work."""
     with subprocess.Popen([sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield process
+        yield Driver(process, catalog, out, site)
         assert process.stdin
         process.stdin.close()
 
 
-def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site: Path, driver: "subprocess.Popen[str]") -> None:
+def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
     """After SIGKILL at 40 moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
-
-    def run(text: str, step: int, delay: float) -> tuple[int, float]:
-        describe(catalog, text)
-        assert driver.stdin
-        assert driver.stdout
-        print(json.dumps([str(catalog), str(out), str(site), step, delay]), file=driver.stdin, flush=True)
-        status, seconds = json.loads(driver.stdout.readline())
-        return status, seconds
-
     work = 12 + 4 + 17 + 9  # files read, pages made, files of the snapshot and of the site written: what a whole build tracks
     places = [1 + number * (work - 1) // (KILLS - 1) for number in range(KILLS)]
-    assert run("killed at the last place", work, 0.0)[0] == signal.SIGKILL
+    describe(catalog, "whole")
+    assert driver.run(step=work)[0] == signal.SIGKILL
     with pytest.raises(SnapshotError):
         open_build(out)
-    status, seconds = run("whole", work + 1, 0.0)
+    status, seconds = driver.run(step=work + 1)
     assert status == 0
     draw = random.Random(2)  # noqa: S311 - nothing secret
     moments = [(place, 0.0) for place in places] + [(0, draw.uniform(0.001, 1.2 * seconds)) for _ in range(KILLS)] + [(0, 0.0)] * 5
     draw.shuffle(moments)
     before, killed, littered = "whole", 0, 0
     for number, (place, delay) in enumerate(moments):
-        killed += run(f"round {number}", place, delay)[0] == signal.SIGKILL
+        describe(catalog, f"round {number}")
+        killed += driver.run(place, delay)[0] == signal.SIGKILL
         littered += bool(left_overs(out))
         now = description(out)
         assert now in (before, f"round {number}"), f"killed at {(place, delay)}"
@@ -232,6 +241,21 @@ def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site
     assert killed >= KILLS
     assert littered > 0
     assert_like_new(catalog, out, site)
+
+
+def test_pages_of_killed_builds_go_too(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
+    """A page that a killed build has added, or not yet removed, is known as ours and goes with the build that no longer has its tool."""
+    tool, page = catalog / "toolkits/clock/CLOCK_NOW", site / "tools/CLOCK_NOW/index.html"
+    taken = tool.rename(catalog.with_name("taken"))
+    build(catalog, out, site)
+    taken.rename(tool)
+    assert driver.run(step=12 + 4 + 17 + 9)[0] == signal.SIGKILL
+    assert page.exists()
+    tool.rename(taken)
+    assert driver.run(step=11 + 3 + 0 + 8)[0] == signal.SIGKILL  # the snapshot is there already
+    assert page.exists()
+    assert_like_new(catalog, out, site)
+    assert not page.exists()
 
 
 def assert_like_new(catalog: Path, out: Path, site: Path) -> None:

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,7 +29,7 @@ PREFIXES = ("/api/v3", "/api/v3.1")
 ALL_ERRORS = {
     "invalid_request", "forbidden", "tool_not_found", "tool_version_not_found", "toolkit_not_found", "auth_config_not_found",
 }  # fmt: skip
-BAD_CURSORS = ["abc", "!", "MQ==", "MToyMA", *(base64.b64encode(text).decode() for text in (
+BAD_CURSORS = ["abc", "!", "MQ==", "MToyMA", "MToyMB==", *(base64.b64encode(text).decode() for text in (
     b"0:20", b"1:0", b"1:1001", b"-1:20", b"1:20:3", b"1 :20", b"01:20", b"1:020", b"a:b", b"1;20", b"", b"\xff", b"[1,20]",
 ))]  # fmt: skip
 GOOD_LIMITS = ["1", "2", "3", "7", "20", "50", "50.0", "999", "1000", "1001", "9999", "1.", "99999999999999999999"]
@@ -38,7 +37,7 @@ BAD_LIMITS = ["0", "-1", "abc", "1.5", "0.0", "-0", "inf", "nan", "1,2", "0x10",
 BAD_VERSIONS = ["newest", "LATEST", "2025", "20250301", "20250301_0", "20250301_000", "20250301-00", "20250301_00 ", "v1", "null"]
 BAD_SLUGS = ["github_create_issue", "A B", "Ä", "A.B", "-A", "A\n", "'", "A" * 201, "{slug}", "A,B"]
 ODD_QUERIES = [
-    " ", "\t\n", "zzzzzz", "???", "createIssue", "HTTPServer2go", "éÉßı日本", "x" * 1000, "x" * 1001, "😀", "a&b=c;d+e%f#g",
+    " ", "\t\n", "zzzzzz", "???", "createIssue", "HTTPServer2go", "éÉßı日本", "ÉCOLE caf", "api", "x" * 1000, "x" * 1001, "😀", "a&b=c;d+e%f#g",
 ]  # fmt: skip
 
 
@@ -296,8 +295,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server,
     """A server of 930 imported tools, a third of them with more versions made here."""
     if not WIRE_TOOLS.is_file():
         pytest.skip("no shared/data/wire-tools.json beside this repository")
-    if find_spec("toolcatalog.wire") is None or find_spec("toolcatalog.cli.importing") is None:
-        pytest.skip("`toolcatalog import wire` does not exist yet")
     folder = tmp_path_factory.mktemp("imported")
     catalog = folder / "catalog"
     succeed("import", "wire", WIRE_TOOLS, "--into", catalog)
@@ -318,10 +315,16 @@ def make_history(catalog: Path) -> None:
             other = draw.choice(tools)
             changed = {**tool, "name": draw.choice([tool, other])["name"], "description": draw.choice([tool, other])["description"]}
             changed["tags"] = draw.choice([tool.get("tags", []), other.get("tags", []), ["important", "é b"]])
+            if draw.random() < 0.2:
+                changed["description"] += " Café, École: 日本語API, Straße ½."
             changed["scopes"] = draw.sample(["read", "write", "https://www.example.com/auth/all", "admin:*"], draw.randint(0, 3))
             if draw.random() < 0.3:
                 changed["deprecation"] = draw.choice([{}, {"reason": "Old."}])
             (path.parent / f"{version}.yaml").write_text(json.dumps(changed, ensure_ascii=False), encoding="utf-8")  # JSON is YAML
+    for number in range(150):  # so that there are more than the 1000 that a page may hold
+        more = paths[0].parent.with_name(f"MORE_{number}") / "20250301_00.yaml"
+        more.parent.mkdir()
+        more.write_text(json.dumps({"name": f"More {number % 10}", "description": "One of many.", "tags": ["many"]}))
     (catalog / "auth_configs").mkdir(exist_ok=True)
     for number, toolkit in enumerate(sorted(folder.name for folder in catalog.glob("toolkits/*"))):
         slugs = sorted(folder.name for folder in (catalog / "toolkits" / toolkit).iterdir() if folder.is_dir())

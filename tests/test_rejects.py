@@ -132,7 +132,12 @@ MADE = {
     "too-many-problems": (
         text_of(TOOL, UNKNOWN_KEYS),
         [*(f"catalog/{TOOL}:{line}:1 unknown-key" for line in range(3, MOST + 3)), f"catalog/{TOOL}:{MOST + 3}:1 too-many"],
-        "more problems in this file than these 100",
+        f"more problems in this file than these {MOST}",
+    ),
+    "pattern-too-long": (
+        text_of(TOOL, f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples: [x]}}}}\n"),
+        [f"catalog/{TOOL}:3:47 wrong-value"],
+        "of at most 1,000 characters",
     ),
     "link-that-leaves": (link(TOOL, "/dev/zero"), [f"catalog/{TOOL}:1:1 file-link"], "leaves the catalog"),
     "link-to-a-folder-outside": (link("toolkits/other", "/tmp"), ["catalog/toolkits/other:1:1 file-link"], "leaves the catalog"),  # noqa: S108

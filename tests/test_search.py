@@ -76,6 +76,13 @@ def test_the_tool_that_is_meant_comes_first(query: str, first: str) -> None:
     assert ranking(query)[0] == first
 
 
+def test_fields_weigh_differently() -> None:
+    """Of three tools alike the one with the word in its name comes first, then slug, then description."""
+    fields = [("A_B", "c d", "e zebra"), ("A_ZEBRA", "c d", "e f"), ("A_B", "c zebra", "e f")]
+    scores = search.scores(search.load(search.index(fields)), "zebra")
+    assert sorted(scores, key=lambda number: -scores[number]) == [2, 1, 0]
+
+
 def test_a_word_asked_twice_counts_once() -> None:
     """Saying a word again changes no score, and neither does the order of the words."""
     postings = search.load(search.index(TOOLS))

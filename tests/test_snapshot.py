@@ -70,7 +70,7 @@ def test_the_document_of_a_tool() -> None:
 
 @pytest.mark.parametrize(("at", "tools"), [("20250101_00", [OLD]), ("20250201_00", [NEW, OTHER])])
 def test_the_index_of_a_toolkit_version(at: str, tools: list[Tool]) -> None:
-    """Every tool in force at that version, with the place of its document, the digest of that file's very bytes, and why it is deprecated."""
+    """Every tool in force at that version, with the place of its document, the digest of that file's bytes, and why it is deprecated."""
     tree = snapshot.files(CONTENTS)
     index = json.loads(tree[f"toolkits/kit/{at}.json"])
     assert index["version"] == at

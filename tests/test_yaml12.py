@@ -198,6 +198,7 @@ def test_billion_laughs_do_not_expand() -> None:
         (("empty",), False, (10, 7, 1)),
         (("list", 7), False, (5, 3, 1)),
         (("flow", "b", 0, "further"), True, (7, 12, 3)),
+        (("flow", "further"), True, (7, 7, 1)),
         (("nowhere", "at", "all"), True, (2, 1, 1)),
     ],
 )

@@ -34,7 +34,7 @@ def same(left: object, right: object) -> bool:
     return json.dumps(left) == json.dumps(right)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(VALUES)
 @example({"": None})
 @example([[], {}, [[]], [{}], {"a": []}])
@@ -46,11 +46,10 @@ def test_any_json_value_is_read_back(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", TRICKY)
-@pytest.mark.parametrize("shape", ["{}", "[{}]", "[[{}, 1]]", '{{"key": {}}}', '{{"key": [{}]}}', "{{{}: 1}}", '{{"a": {{{}: [1]}}}}'])
-def test_strings_that_look_like_something_else_stay_strings(text: str, shape: str) -> None:
+def test_strings_that_look_like_something_else_stay_strings(text: str) -> None:
     """A string that some YAML gives a meaning to stays that string at the root, in lists, as a value and as a key."""
-    value = json.loads(shape.format(json.dumps(text)))
-    assert same(yaml12.read(emit(value)).value, value)
+    for value in (text, [text], [[text, 1]], {"key": text}, {"key": [text]}, {text: 1}, {"a": {text: [1]}}):
+        assert same(yaml12.read(emit(value)).value, value)
 
 
 @pytest.mark.parametrize("text", TRICKY)

@@ -136,7 +136,7 @@ class _Work:
         said = new.version if versions.is_version(new.version) else ""
         chosen = self.version or said or UNDATED
         if new.version not in ("", chosen):
-            self.note(slug, Loss(("version",), "a `version` other than the one imported", new.version))
+            self.note(slug, Loss(("version",), "`version` other than the one imported", new.version))
         return chosen
 
     def clashes(self, slug: str, toolkit: str, path: str, data: bytes) -> bool:
@@ -153,7 +153,7 @@ class _Work:
         known = self.toolkits.setdefault(toolkit, {})
         for key, value in said.items():
             if known.setdefault(key, value) != value:
-                self.note(slug, Loss(("toolkit", key), f"a `{key}` of the toolkit other than the first"))
+                self.note(slug, Loss(("toolkit", key), f"`{key}` of the toolkit other than the first"))
 
     def describe(self, toolkit: str) -> None:
         """Put the file of one toolkit into the tree."""
@@ -173,25 +173,41 @@ def _file(document: Document, needed: Mapping[str, Any]) -> tuple[bytes, list[Lo
     value = {key: value[key] for key in value if holdable(value[key], 2)}
     losses += [Loss((key,), f"no `{key}` in the source: made up", str(needed[key])) for key in needed if key not in value]
     while findings := _findings(document, value := {**needed, **value}):
-        for pointer in sorted(findings, reverse=True):
-            losses.append(_loss(findings[pointer]))
+        # An example may be refused for a description that is itself in the wrong: that one goes first.
+        urgent = [pointer for pointer in findings if not {"examples", "default"} & {*pointer[-2:]}]
+        for pointer in sorted(urgent or findings, reverse=True):
+            losses.append(_loss(pointer, findings[pointer]))
             _remove(value, pointer)
     data = yamlout.emit(value)
     return (data, losses) if len(data) <= LARGEST else (b"", [Loss((), "a tool left out: its file would be larger than 1 MiB")])
 
 
 def _findings(document: Document, value: dict[str, Any]) -> dict[Pointer, Finding]:
+    """What the catalog refuses, by the pointers of whole values: an example goes or stays, nothing within it does."""
     _, findings = schema.record(Document(document.path, document.place, value, True))
-    return {finding.pointer: finding for finding in findings}
+    return {_whole(finding.pointer): finding for finding in findings}
 
 
-def _loss(finding: Finding) -> Loss:
-    *outer, last = finding.pointer
+def _whole(pointer: Pointer) -> Pointer:
+    """The pointer up to the first value that is not a description."""
+    end = 2
+    while end < len(pointer):
+        if pointer[end] in ("properties", "anyOf", "oneOf"):
+            end += 2
+        elif pointer[end] in ("items", "additionalProperties"):
+            end += 1
+        else:
+            return pointer[: end + (2 if pointer[end] in ("examples", "enum") else 1)]
+    return pointer
+
+
+def _loss(pointer: Pointer, finding: Finding) -> Loss:
+    *outer, last = pointer
     if isinstance(last, int):
         what = f"a value in `{outer[-1]}`"
     else:
         what = "a parameter" if outer[-1:] == ["properties"] or len(outer) == 1 else f"`{last}`"
-    return Loss(finding.pointer, f"{what} that the catalog refuses", finding.message)
+    return Loss(pointer, f"{what} that the catalog refuses", finding.message)
 
 
 def _remove(value: Any, pointer: Pointer) -> None:

@@ -112,7 +112,7 @@ def _tell_type(error: _Error) -> Iterator[Finding]:
     }
     help = helps.get(str(error.wanted), "")
     if not error.pointer:
-        help = "write `key: value` lines"
+        help = "start the file with `key: value` lines"
     if error.wanted == "string" and isinstance(error.instance, bool | int | float):
         help = quoted(error.instance)
     elif error.pointer[-1:] == ("required",) and isinstance(error.instance, list):

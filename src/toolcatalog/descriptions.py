@@ -74,10 +74,10 @@ class _Writer:
                 self.lose(inside, "a name that is not Unicode")
         return found
 
-    def description(self, own: Schema, at: Pointer, required: bool = False) -> dict[str, Any]:
-        """The description of one value."""
+    def description(self, own: Schema, at: Pointer, required: bool = False, outer: str = "") -> dict[str, Any]:
+        """The description of one value; `outer` is the type of the description that this one is a branch of, if it has one."""
         self.tell_required(own, at, required)
-        own = self.typed(own, at)
+        own = self.typed(own, at, outer)
         answer = {key: value for key in own for value in self.kept(key, own, at)}
         if self.served and any(key in answer for key in BRANCHES):
             answer = _without_type_of_branches(answer)
@@ -95,7 +95,7 @@ class _Writer:
             if name not in own.get("properties", {}):
                 self.lose((*at, "required"), "a required property that is not described", name)
 
-    def typed(self, own: Schema, at: Pointer) -> Schema:
+    def typed(self, own: Schema, at: Pointer, outer: str) -> Schema:
         """The schema with a `type` or branches, as the format wants it; what is said of no type in particular may be anything."""
         if own.get("type") == "null":
             return {**own, "type": "string", "nullable": True, "enum": [None]}
@@ -104,6 +104,8 @@ class _Writer:
         telling = [kind for kind in ("string", "number", "array", "object") if any(key in own for key in keywords(kind))]
         if "enum" in own:
             kinds = [*dict.fromkeys(_NAMES[type(value)] for value in own["enum"])]
+        elif outer:
+            kinds = [outer]
         elif len(telling) == 1:
             kinds = telling
             self.lose((*at, "type"), "no `type` in the source: taken from the other keywords", telling[0])
@@ -123,7 +125,8 @@ class _Writer:
         elif key == "items" or (key == "additionalProperties" and isinstance(value, dict)):
             yield self.description(value, (*at, key))
         elif key in BRANCHES:
-            yield from [[self.description(branch, (*at, key, index)) for index, branch in enumerate(value)]] if value else []
+            outer = own.get("type", "")
+            yield from [[self.description(branch, (*at, key, index), outer=outer) for index, branch in enumerate(value)]] if value else []
         elif key in ("enum", "examples"):
             yield from self.choice(key, value, at)
         elif key in _HELD and holdable(value, len(at) + 2):

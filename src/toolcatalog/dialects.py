@@ -142,7 +142,7 @@ class Reader:
 
     def target(self, ref: str, at: Pointer, refs: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
         """What a reference leads to, and the references on the way from there."""
-        found: Any = self.root if ref.startswith("#") else None
+        found: Any = self.root if ref == "#" or ref.startswith("#/") else None
         for step in ref.split("/")[1:]:
             found = found.get(unquote(step).replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         if not isinstance(found, Mapping):

@@ -10,6 +10,7 @@ from toolcatalog import names, versions
 from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
+LONGEST_PATTERN = 1000  # characters: what a matcher sets aside grows with the square of the length, and past that it ends the process
 
 
 def _text(description: str, **more: Any) -> Schema:
@@ -53,7 +54,7 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
         "title": _text("a display name"),
         "default": {"description": "the value taken where none is given"},
         "format": _text("a format name such as date-time, email or uri"),
-        "pattern": _text("a regular expression that the text must match"),
+        "pattern": _text("a regular expression, of at most 1,000 characters, that the text must match", maxLength=LONGEST_PATTERN),
         "minimum": _BOUND,
         "maximum": _BOUND,
         "exclusiveMinimum": _BOUND,

@@ -25,6 +25,7 @@ from toolcatalog.model import ROUTER, About, AuthConfig, Choice, MetaTool, Sessi
 from toolcatalog.source import Document
 
 _UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a description that no value can be held against
+_LOOKED_AT = 100  # choices among which the one nearest to a wrong value is looked for
 _MASK = "<value>"  # what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte long
 
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
@@ -163,7 +164,7 @@ def _misfit_finding(
     help = f"change the {what} or the description"
     if kind == "string" and isinstance(value, bool | int | float):
         help = complaints.quoted(value)
-    elif keyword != "enum" and (near := names.nearest(str(value), [str(choice) for choice in description.get("enum", ())[:MOST]])):
+    elif keyword != "enum" and (near := names.nearest(str(value), [str(choice) for choice in description.get("enum", ())[:_LOOKED_AT]])):
         help = f"did you mean `{near[0]}`?"
     message = f"the {what} does not fit its description: {_reason(error)}"
     expected = "" if error.instance_path else f"a value of type {kind}"

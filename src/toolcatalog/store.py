@@ -191,7 +191,7 @@ def open_build(build: Path) -> Store:
     Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
     """
     try:
-        folder = Path(os.path.realpath(build / "current", strict=True))  # once: it may move to a newer snapshot while this one is read
+        folder = Path(os.path.realpath(build / "current"))  # once: it may move to a newer snapshot while this one is read
         manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
         if manifest["format"] != snapshot.FORMAT:
             raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {_MEND}")

@@ -87,4 +87,4 @@ def _untaken(definition: Mapping[str, Any]) -> Iterator[Loss]:
         yield Loss(("available_versions",), "`available_versions` other than the one that is described", ", ".join(map(str, others)))
     details = definition.get("deprecated")
     if isinstance(details, dict) and details.get("displayName", definition.get("name")) != definition.get("name"):
-        yield Loss(("deprecated", "displayName"), "a `displayName` other than the name")
+        yield Loss(("deprecated", "displayName"), "`displayName` other than the name")
