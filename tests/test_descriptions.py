@@ -131,7 +131,11 @@ def test_a_schema_within_itself_is_cut() -> None:
     """A schema that contains itself is written out once, and where it comes again only its type, title and description stand."""
     node = {"type": "object", "title": "Node", "properties": {"next": {"$ref": "#/$defs/Node"}, "value": {"type": "string"}}}
     found, losses = described({"$ref": "#/$defs/Node"}, {"$defs": {"Node": node}})
-    assert found == {"type": "object", "title": "Node", "properties": {"next": {"type": "object", "title": "Node"}, "value": {"type": "string"}}}
+    assert found == {
+        "type": "object",
+        "title": "Node",
+        "properties": {"next": {"type": "object", "title": "Node"}, "value": {"type": "string"}},
+    }
     assert losses == [("properties/next/$ref", "a schema within itself, cut where it comes again")]
 
 
@@ -151,7 +155,9 @@ def test_a_reference_to_nowhere_is_told(ref: str) -> None:
 
 def test_references_that_multiply_end() -> None:
     """Thirty definitions that each use the next one twice would unfold to a thousand million schemas: it stops, and says so."""
-    definitions = {f"d{number}": {"type": "object", "properties": {side: {"$ref": f"#/$defs/d{number + 1}"} for side in "ab"}} for number in range(30)}
+    definitions = {
+        f"d{number}": {"type": "object", "properties": {side: {"$ref": f"#/$defs/d{number + 1}"} for side in "ab"}} for number in range(30)
+    }
     _, losses = described({"allOf": [{"$ref": "#/$defs/d0"}]}, {"$defs": definitions})
     assert "nesting beyond 32 levels" in {what for _, what in losses}
     chained = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(30)}
@@ -199,7 +205,10 @@ def test_what_the_api_serves_is_read_as_well() -> None:
     """A map of names to descriptions, as the API serves it, gives descriptions that are served the same again."""
     described_by_author: dict[str, dict[str, Any]] = {
         "a": {"type": "string", "description": "A.", "required": True, "examples": ["x"]},
-        "type": {"type": "object", "properties": {"c": {"anyOf": [{"type": "integer"}, {"type": "string"}], "required": True, "nullable": True}}},
+        "type": {
+            "type": "object",
+            "properties": {"c": {"anyOf": [{"type": "integer"}, {"type": "string"}], "required": True, "nullable": True}},
+        },
     }
     served = parameters.served_inputs(described_by_author)
     found, losses = describe(served, "input_parameters")

@@ -205,7 +205,13 @@ input_parameters:
     [
         ("GITHUB_STAR", "hub", "other", ("toolkits/github/toolkit.yaml",), "hub"),
         ("GITHUB_STAR", None, "other", ("toolkits/github/toolkit.yaml",), "other"),
-        ("GOOGLE_DRIVE_LIST", None, "", ("toolkits/google/toolkit.yaml", "toolkits/google_drive/toolkit.yaml", "toolkits/goo/toolkit.yaml"), "google_drive"),
+        (
+            "GOOGLE_DRIVE_LIST",
+            None,
+            "",
+            ("toolkits/google/toolkit.yaml", "toolkits/google_drive/toolkit.yaml", "toolkits/goo/toolkit.yaml"),
+            "google_drive",
+        ),
         ("GOOGLE_DRIVE_LIST", None, "", ("toolkits/google-drive/toolkit.yaml",), "google-drive"),
         ("GOOGLE_DRIVE_LIST", None, "", ("toolkits/google_dri/toolkit.yaml", "toolkits/google/GOOGLE_X/20250101_00.yaml"), "google"),
         ("GOOGLE_DRIVE_LIST", None, "", (), "google"),
@@ -359,8 +365,16 @@ def test_what_is_not_a_definition_is_told_in_a_sentence_each(definitions: Any, s
 @pytest.mark.parametrize(
     ("definitions", "options", "sentence"),
     [
-        ([definition("A_B"), definition("A_B", name="Other")], {}, "A_B stands here twice in version 00000000_00, and not alike: remove one of the two."),
-        ([definition("X_B", toolkit={"slug": "x"})], {}, "X_B is a tool of `y` already and cannot be one of `x` too: rename one of the two."),
+        (
+            [definition("A_B"), definition("A_B", name="Other")],
+            {},
+            "A_B stands here twice in version 00000000_00, and not alike: remove one of the two.",
+        ),
+        (
+            [definition("X_B", toolkit={"slug": "x"})],
+            {},
+            "X_B is a tool of `y` already and cannot be one of `x` too: rename one of the two.",
+        ),
         ([definition("META")], {}, "META is a tool of `meta_tools` already and cannot be one of `meta` too: rename one of the two."),
         ([], {"toolkit": "A"}, "`A` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most 200."),
         ([], {"version": "1"}, "`1` is not a version: it needs eight digits, `_` and two digits, such as 20251027_00."),
@@ -395,7 +409,9 @@ def test_the_same_definition_twice_is_one_tool() -> None:
         (b'{"slug": "A"}', "There is no list of tool definitions here"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_2(content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_sentence_and_exit_2(
+    content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """What cannot be read as JSON, exactly, ends with exit code 2, a sentence, no traceback and nothing written."""
     if content is not None:
         (tmp_path / "tools.json").write_bytes(content)

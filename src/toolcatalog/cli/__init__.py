@@ -4,8 +4,6 @@ Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that 
 """
 
 import importlib
-import os
-import sys
 import traceback
 from collections.abc import Sequence
 
@@ -79,8 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
     except ToolcatalogError as error:
         terminal.error(str(error))
         return 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
         return 0
     except Exception:
         traceback.print_exc()

@@ -25,7 +25,7 @@ _HELP = "a published version does not change, so give a new one with --version."
 _LONGEST = 160  # characters shown of what was left out
 
 
-@click.group("import")
+@click.group("import", epilog=_EPILOG)
 def command() -> None:
     """Turn tool definitions of another form into catalog files."""
 

@@ -26,6 +26,7 @@ Examples:
 Stops with SIGTERM or Ctrl-C after the requests under way are answered.
 """
 _DRAIN = 10  # seconds
+_BACKLOG = 2048  # connections that may wait to be taken
 
 
 @click.command("serve", epilog=_EPILOG)
@@ -75,21 +76,14 @@ def _ring(keys_file: Path | None) -> keys.KeyRing:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(2048)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        reason = (
-            "the port is in use"
-            if error.errno == errno.EADDRINUSE
-            else os.strerror(error.errno or 0)
-            if error.errno and error.errno > 0
-            else error.strerror
-        )
+        known = error.errno is not None and error.errno > 0  # errors of name look-up have numbers of their own
+        reason = os.strerror(error.errno or 0) if known else error.strerror
+        if error.errno == errno.EADDRINUSE:
+            reason = "the port is in use"
         raise UsageError(f"Cannot listen on {host}:{port} ({reason}): choose another with --port or --host.") from None
-    return listener
 
 
 def _greet(store: Store, listener: socket.socket, pages: Path | None) -> None:

@@ -1,0 +1,68 @@
+"""The documents: what a reader is told is what is there."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from running import ROOT
+from test_rejects import rules_shown
+from toolcatalog import __version__
+from toolcatalog.cli import cli
+from toolcatalog.server import openapi
+
+DOCS = {path.name: path.read_text() for path in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]}
+
+
+def flags(command: click.Command) -> set[str]:
+    """All long flags of a command and its subcommands, but those that click gives to every command."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        inner = (command.get_command(context, name) for name in command.list_commands(context))
+        return set().union(*(flags(one) for one in inner if one))
+    return {flag for parameter in command.params if isinstance(parameter, click.Option) for flag in parameter.opts if flag.startswith("--")}
+
+
+def test_every_flag_is_told() -> None:
+    """docs/operating.md names every command and every flag."""
+    told = DOCS["operating.md"]
+    assert {flag for flag in flags(cli) if flag not in told} == set()
+    assert {name for name in cli.list_commands(click.Context(cli)) if f"toolcatalog {name}" not in told} == set()
+
+
+def test_every_rule_is_told() -> None:
+    """docs/rules.md has every rule that a case in tests/rejects shows, and no other."""
+    told = {rule for row in re.findall(r"^\| (`[^|]+) \|", DOCS["rules.md"], re.MULTILINE) for rule in re.findall("`([a-z-]+)`", row)}
+    assert told == rules_shown()
+
+
+def test_every_parameter_is_told() -> None:
+    """docs/api.md names every query parameter of the OpenAPI document."""
+    operations = [path["get"] for path in openapi.document()["paths"].values()]
+    names = {parameter["name"] for operation in operations for parameter in operation.get("parameters", ()) if parameter["in"] == "query"}
+    assert {name for name in names if f"`{name}`" not in DOCS["api.md"] and f"`{name}=" not in DOCS["api.md"]} == set()
+
+
+def test_every_library_has_its_paragraph() -> None:
+    """docs/decisions.md says why of every package that the project depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [project["project"]["dependencies"], *project["dependency-groups"].values(), project["build-system"]["requires"]]
+    names = {re.split("[>=;]", package)[0] for group in groups for package in group}
+    told = DOCS["decisions.md"].lower()
+    assert {name for name in names if name not in told} == set()
+
+
+@pytest.mark.parametrize("name", sorted(DOCS))
+def test_every_link_leads_somewhere(name: str) -> None:
+    """A relative link in a document names a file that is there."""
+    folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", DOCS[name]) if "://" not in link]
+    assert {link for link in links if not (folder / Path(link)).exists()} == set()
+
+
+def test_the_version_is_one() -> None:
+    """The package, pyproject.toml and the OpenAPI document name the same version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert project == __version__ == openapi.document()["info"]["version"]

@@ -1,0 +1,54 @@
+"""The rooms: imports go one way, and each room says at its door what it is for."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from running import ROOT
+
+MODULES = sorted((ROOT / "src" / "toolcatalog").rglob("*.py"))
+
+
+def test_imports_go_one_way() -> None:
+    """The contracts in pyproject.toml hold: layers import downwards, and what serves never sees the YAML side."""
+    lint_imports = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kept, 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_room_says_what_it_is_for(module: Path) -> None:
+    """The first thing in every module is a docstring."""
+    assert ast.get_docstring(ast.parse(module.read_text()))
+
+
+def test_every_room_is_on_the_map() -> None:
+    """docs/design.md names every module and folder of the package."""
+    design = (ROOT / "docs" / "design.md").read_text()
+    package = ROOT / "src" / "toolcatalog"
+    rooms = {path.stem for path in package.glob("[a-z]*.py")} | {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    assert {room for room in rooms if f"`{room}`" not in design} == set()
+
+
+@pytest.mark.parametrize(
+    ("library", "rooms"), [("yaml", {"yaml12", "yamlout"}), ("jinja2", {"pages"}), ("jsonschema", {"schema", "complaints"})]
+)
+def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
+    """One outside library, one room: nobody else imports it."""
+    found = {path.stem for path in MODULES for name in imported(path) if name.partition(".")[0] == library}
+    assert found == rooms
+
+
+def imported(path: Path) -> list[str]:
+    """The modules that a file imports."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [
+        node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
