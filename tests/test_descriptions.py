@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from toolcatalog import parameters
-from toolcatalog.descriptions import describe, holdable
+from toolcatalog.importers.descriptions import describe, holdable
 
 ANYTHING = {"anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array")], "nullable": True}
 PERSON = {"type": "object", "title": "Person", "properties": {"name": {"type": "string"}}, "required": ["name"]}

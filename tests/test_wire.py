@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from running import SHARED, succeed, toolcatalog
-from toolcatalog import additions, checking, wire
+from toolcatalog import checking
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
+from toolcatalog.importers import additions, wire
 
 WIRE = SHARED / "data" / "wire-tools.json"
 FIELDS = ("input_parameters", "output_parameters")

@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 import click
 
-from toolcatalog import additions, files, source, wire
+from toolcatalog import files, source
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import UsageError
+from toolcatalog.importers import additions, wire
 
 _EPILOG = """\b
 Examples:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolcatalog import names, schema, versions, yamlout
-from toolcatalog.descriptions import holdable
-from toolcatalog.dialects import Loss
 from toolcatalog.errors import Finding, Pointer, UsageError
 from toolcatalog.formats import SCHEMAS
+from toolcatalog.importers.descriptions import holdable
+from toolcatalog.importers.dialects import Loss
 from toolcatalog.source import LARGEST, Document, Place
 
 UNDATED = "00000000_00"  # the version of tools that come without one

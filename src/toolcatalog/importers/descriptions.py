@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcatalog import parameters
-from toolcatalog.dialects import BRANCHES, Loss, Reader, Schema, keywords
 from toolcatalog.errors import Pointer
 from toolcatalog.formats import SCHEMAS
+from toolcatalog.importers.dialects import BRANCHES, Loss, Reader, Schema, keywords
 from toolcatalog.yaml12 import DEEPEST
 
 _HELD = SCHEMAS["tool"]["$defs"]["output"]["properties"]  # `required` aside, which has rules of its own

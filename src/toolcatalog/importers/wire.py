@@ -9,10 +9,10 @@ Serves: `import wire` of the command line.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcatalog.additions import Addition, stop
-from toolcatalog.descriptions import describe
-from toolcatalog.dialects import Loss
 from toolcatalog.errors import UsageError
+from toolcatalog.importers.additions import Addition, stop
+from toolcatalog.importers.descriptions import describe
+from toolcatalog.importers.dialects import Loss
 
 _PARAMETERS = ("input_parameters", "output_parameters")
 _TAKEN = ("name", "description", "scopes", "tags", "no_auth")  # as they are
