@@ -10,7 +10,7 @@ Serves: "Reading YAML safely" of the catalog format.
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -22,7 +22,6 @@ from yaml.events import (
     MappingStartEvent,
     ScalarEvent,
     SequenceEndEvent,
-    SequenceStartEvent,
     StreamEndEvent,
 )
 
@@ -150,7 +149,7 @@ class _Constructor:
     """Events to values. One object reads one file."""
 
     def __init__(self, text: str, joined: bool = False) -> None:
-        self.events: Iterator[Event] = iter(yaml.parse(text, Loader=yaml.CSafeLoader))
+        self.next: Callable[[], Any] = yaml.CSafeLoader(text).get_event
         self.faults: list[Fault] = []
         self.joined = joined
 
@@ -165,40 +164,38 @@ class _Constructor:
         return Reading(value, mark, tuple(self.faults))
 
     def document(self) -> tuple[Any, Mark]:
-        next(self.events)  # the stream's start
-        event = next(self.events)
+        self.next()  # the stream's start
+        event = self.next()
         if isinstance(event, StreamEndEvent):
             self.refuse(event, "yaml-empty", "the file has no content", "write the fields of this kind of file, or delete it")
-        value, mark = self.node(next(self.events), None, 1)
-        next(self.events)  # the document's end
-        event = next(self.events)
+        value, mark = self.node(self.next(), None, 1)
+        self.next()  # the document's end
+        event = self.next()
         if not isinstance(event, StreamEndEvent):
             self.fault(event, "yaml-documents", "a second document starts here", "keep one document in a file and remove the `---`")
         return value, mark
 
-    def node(self, event: Event, key: Event | None, depth: int) -> tuple[Any, Mark]:
+    def node(self, event: Any, key: Event | None, depth: int) -> tuple[Any, Mark]:
+        if isinstance(event, ScalarEvent):
+            self.extras(event)
+            return self.scalar(event), Mark(event, key, {})
         if isinstance(event, AliasEvent):
             help = "write the value out: aliases are not read, because they can expand without end"
             self.fault(event, "yaml-alias", f"alias `*{event.anchor}`", help)
             return None, Mark(event, key, {})
-        if depth > DEEPEST and not isinstance(event, ScalarEvent):
+        if depth > DEEPEST:
             self.refuse(event, "yaml-depth", f"nested more than {DEEPEST} levels deep", "flatten the structure")
         self.extras(event)
-        if isinstance(event, MappingStartEvent):
-            return self.mapping(event, key, depth)
-        if isinstance(event, SequenceStartEvent):
-            return self.sequence(event, key, depth)
-        assert isinstance(event, ScalarEvent)
-        return self.scalar(event), Mark(event, key, {})
+        return self.mapping(event, key, depth) if isinstance(event, MappingStartEvent) else self.sequence(event, key, depth)
 
     def mapping(self, start: Event, key: Event | None, depth: int) -> tuple[dict[str, Any], Mark]:
         value: dict[str, Any] = {}
         children: dict[str | int, Mark] = {}
-        while not isinstance(event := next(self.events), MappingEndEvent):
+        while not isinstance(event := self.next(), MappingEndEvent):
             if not isinstance(event, ScalarEvent):
                 self.refuse(event, "yaml-key", "a key that is not a plain word", "write keys as single words or quoted strings")
             self.extras(event)
-            item, mark = self.node(next(self.events), event, depth + 1)
+            item, mark = self.node(self.next(), event, depth + 1)
             if event.value in value:
                 first = children[event.value].key
                 where = f", first on line {_span(first)[0]}" if first else ""
@@ -210,7 +207,7 @@ class _Constructor:
     def sequence(self, start: Event, key: Event | None, depth: int) -> tuple[list[Any], Mark]:
         value: list[Any] = []
         children: dict[str | int, Mark] = {}
-        while not isinstance(event := next(self.events), SequenceEndEvent):
+        while not isinstance(event := self.next(), SequenceEndEvent):
             item, children[len(value)] = self.node(event, None, depth + 1)
             value.append(item)
         return value, Mark(start, key, children)
@@ -241,15 +238,15 @@ class _Constructor:
             return 0.0
         return value
 
-    def extras(self, event: Event) -> None:
-        if self.joined and getattr(event, "style", '"') != '"' and "\\U000" in getattr(event, "value", ""):
+    def extras(self, event: Any) -> None:
+        if event.anchor:
+            self.fault(event, "yaml-anchor", f"anchor `&{event.anchor}`", "remove it: aliases are not read, so nothing can refer to it")
+        if event.tag:
+            short = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self.fault(event, "yaml-tag", f"tag `{short}`", "remove it: only JSON values are read; quotes make a value a string")
+        if self.joined and isinstance(event, ScalarEvent) and event.style != '"' and "\\U000" in event.value:
             help = "write the character itself: outside double quotes a backslash is only a backslash"
             self.refuse(event, "yaml-syntax", "a surrogate pair outside double quotes", help)
-        if anchor := getattr(event, "anchor", None):
-            self.fault(event, "yaml-anchor", f"anchor `&{anchor}`", "remove it: aliases are not read, so nothing can refer to it")
-        if tag := getattr(event, "tag", None):
-            short = tag.replace("tag:yaml.org,2002:", "!!")
-            self.fault(event, "yaml-tag", f"tag `{short}`", "remove it: only JSON values are read; quotes make a value a string")
 
     def refuse(self, event: Event, rule: str, message: str, help: str) -> NoReturn:
         self.fault(event, rule, message, help)
