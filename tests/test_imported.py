@@ -1,0 +1,76 @@
+"""930 real definitions, imported, built, served, and read by the real clients."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driving import KINDS, Client, Kind
+from running import SHARED, Server, serving, succeed
+
+SOURCE = SHARED / "data" / "wire-tools.json"
+pytestmark = pytest.mark.xdist_group("imported")
+
+
+@pytest.fixture(scope="module")
+def definitions() -> dict[str, Any]:
+    """The definitions as they came, by slug."""
+    if not SOURCE.exists():
+        pytest.skip(f"there are no real definitions at {SOURCE.relative_to(SHARED.parent)}, beside the project")
+    return {definition["slug"]: definition for definition in json.loads(SOURCE.read_bytes())}
+
+
+@pytest.fixture(scope="module")
+def imported(definitions: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of the imported catalog."""
+    assert len(definitions) == 930
+    folder = tmp_path_factory.mktemp("imported")
+    succeed("import", "wire", SOURCE, "--into", folder / "catalog")
+    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
+    with serving(folder / "build", folder) as server:
+        yield server
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
+def client(request: pytest.FixtureRequest, imported: Server, tmp_path: Path) -> Iterator[Client]:
+    """Each real client, at work on that server."""
+    kind: Kind = request.param
+    if why := kind.missing():
+        pytest.skip(f"{kind.name}: {why}")
+    client = Client(kind, imported, tmp_path / "client.log")
+    client.read()
+    yield client
+    client.stop()
+
+
+def test_every_tool_arrives(client: Client, definitions: dict[str, Any]) -> None:
+    """Page by page each of the 930 comes, once and in order, with the name, the words, the tags and the parameters that it came with."""
+    items: list[Any] = []
+    page: dict[str, Any] = {"limit": 100}
+    while page:
+        answer = client.get("tools", page)
+        items += answer["items"]
+        page = {"cursor": answer["next_cursor"]} if answer["next_cursor"] else {}
+    assert [item["slug"] for item in items] == sorted(definitions)
+    for item in items:
+        source = definitions[item["slug"]]
+        assert (item["name"], item["description"]) == (source["name"], source["description"])
+        assert item["tags"] == [*dict.fromkeys(source["tags"])]
+        assert [*item["input_parameters"]] == [*source["input_parameters"]["properties"]]
+        assert {name for name, of in item["input_parameters"].items() if of["required"]} == {
+            *source["input_parameters"].get("required", ())
+        }
+        assert [*item["output_parameters"]] == [*source["output_parameters"]["properties"]]
+
+
+def test_one_of_them(client: Client, definitions: dict[str, Any]) -> None:
+    """A single tool arrives as it does in the list, and filters reach it."""
+    slug = "GOOGLEDRIVE_UPLOAD_FILE"
+    tool = client.get("tool", {"tool_slug": slug})
+    assert tool["version"] == "00000000_00"
+    assert tool["toolkit"]["slug"] == "googledrive"
+    found = client.get("tools", {"toolkit_slug": "googledrive", "limit": 1000})
+    assert len(found["items"]) == found["total_items"] == sum(of.startswith("GOOGLEDRIVE_") for of in definitions)
+    assert tool in found["items"]
