@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -216,19 +217,21 @@ def test_a_file_that_cannot_be_read_or_written(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become the other user whom the file keeps out")
-def test_another_user_cannot_read_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_another_user_cannot_read_it() -> None:
     """Another user of the machine is told that the permissions are missing, in one sentence."""
-    file = tmp_path_factory.mktemp("owner") / "keys.json"
-    new_key(file)
-    for folder in (file.parent, file.parent.parent, file.parent.parent.parent):
-        folder.chmod(0o755)
-    program = "import os, sys; from toolcatalog.cli import main, keys; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run([sys.executable, "-c", program, "keys", "list", "--keys", str(file)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        done.stderr
-        == f"error: The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        file = Path(folder) / "keys.json"
+        new_key(file)
+        program = "import os, sys; from toolcatalog.cli import main, keys; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        done = subprocess.run(
+            [sys.executable, "-c", program, "keys", "list", "--keys", str(file)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert (
+            done.stderr
+            == f"error: The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
+        )
 
 
 def test_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
