@@ -201,6 +201,16 @@ def test_the_root_keeps_its_properties_alone() -> None:
     }
 
 
+def test_parts_of_the_root_that_disagree_are_told() -> None:
+    """Where two parts of a root describe one parameter differently, the first counts, the others' further parameters stay, and it is told."""
+    text, number = {"type": "string"}, {"type": "integer"}
+    found, losses = describe({"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]}, "input_parameters")
+    assert found == {"a": text, "b": number}
+    assert [(loss.pointer, loss.what) for loss in losses] == [
+        (("input_parameters", "properties"), "`properties` of a schema that is part of one with another `properties`")
+    ]
+
+
 def test_what_the_api_serves_is_read_as_well() -> None:
     """A map of names to descriptions, as the API serves it, gives descriptions that are served the same again."""
     described_by_author: dict[str, dict[str, Any]] = {

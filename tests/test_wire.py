@@ -259,6 +259,8 @@ def test_the_version_is_the_option_s_then_the_definition_s(said: Any, option: st
         ({"id": "x", "version": "00000000_00"}, {}, ["`id` of a tool"]),
         ({"available_versions": ["latest"]}, {}, [OTHER_VERSIONS]),
         ({"is_deprecated": False, "deprecated": {"is_deprecated": False}}, {}, []),
+        ({"is_deprecated": True}, {"deprecation": {}}, []),
+        ({"deprecated": {"is_deprecated": True}}, {"deprecation": {}}, []),
         ({"deprecated": {"displayName": "Stern"}}, {}, ["`displayName` other than the name"]),
         ({"toolkit": "github"}, {}, ["`toolkit` of a form that is not read"]),
         ({"toolkit": {"slug": "GitHub"}}, {}, ["a toolkit's slug that no toolkit can have"]),
