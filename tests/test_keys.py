@@ -394,3 +394,13 @@ def test_a_server_does_not_start_with_keys_that_cannot_be_used(tmp_path: Path) -
     (tmp_path / "keys.json").write_text("{")
     with pytest.raises(KeyFileError, match="is damaged"):
         keys.KeyRing(tmp_path / "keys.json")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_rewritten_file_keeps_its_owner(tmp_path: Path) -> None:
+    """What root rewrites stays with the account that reads it, or a server would not see that a key was revoked."""
+    file = tmp_path / "keys.json"
+    _, key = keys.create(file, "default", None, None)
+    os.chown(file, 65534, 65534)
+    keys.revoke(file, key.id)
+    assert (file.stat().st_uid, file.stat().st_gid, file.stat().st_mode & 0o777) == (65534, 65534, 0o600)

@@ -293,6 +293,12 @@ def test_anything_else_is_not_found(client: httpx.Client, path: str) -> None:
     assert len(error(client.get(path), 404, "route_not_found")["message"]) < 300
 
 
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_an_unknown_path_of_the_api_is_not_found_by_any_method(client: httpx.Client, method: str) -> None:
+    """Below `/api/` there are no pages: what is not there is 404 and not 405, whether a site is served or not."""
+    error(client.request(method, "/api/v3/nothing"), 404, "route_not_found")
+
+
 # Request ids
 
 

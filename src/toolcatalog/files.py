@@ -40,8 +40,18 @@ def remove(path: Path) -> None:
 
 
 def write(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then renamed."""
-    _put(path, data, mode, os.fsync)
+    """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then renamed.
+
+    A file that is there keeps its owner where we may give it: what root rewrites must stay readable to the account that reads it.
+    """
+
+    def finish(handle: int) -> None:
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            before = path.stat()
+            os.chown(handle, before.st_uid, before.st_gid)
+        os.fsync(handle)
+
+    _put(path, data, mode, finish)
 
 
 def _put(path: Path, data: bytes, mode: int, flush: Callable[[int], None]) -> None:

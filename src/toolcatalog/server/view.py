@@ -12,6 +12,8 @@ from toolcatalog.server.questions import ListQuestion, ToolQuestion
 from toolcatalog.server.refusals import Refusal, invalid
 from toolcatalog.store import Filters, Pins, Store
 
+_SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
+
 
 class View:
     """`visible` are the toolkits that may be seen; None: all of them."""
@@ -65,7 +67,7 @@ class View:
         return [*self._pins(question.pins), *named]
 
     def _pins(self, pins: Pins) -> list[Refusal]:
-        refusals = []
+        refusals: list[Refusal] = []
         if pins.everywhere is not None and pins.everywhere not in (every := self._all_versions()):
             refusals.append(invalid(f"toolkit_versions: no toolkit has a version {pins.everywhere}.", _one_of(sorted(every))))
         for toolkit, version in pins.toolkits.items():
@@ -73,28 +75,28 @@ class View:
             if version is None or (known is not None and self._hidden(toolkit)):
                 continue  # it changes nothing: the newest is in force anyway, or no tool of the toolkit will be seen
             if known is None:
-                refusals.append(invalid(f"toolkit_versions: there is no toolkit {toolkit[:80]}.", self._toolkit_like(toolkit)))
+                refusals.append(invalid(f"toolkit_versions: there is no toolkit {toolkit[:80]}.", self._toolkit_like(toolkit, refusals)))
             elif version not in known:
                 refusals.append(invalid(f"toolkit_versions: toolkit {toolkit} has no version {version}.", _one_of(known)))
         return refusals
 
     def _toolkits(self, toolkits: Sequence[str]) -> list[Refusal]:
-        refusals = []
+        refusals: list[Refusal] = []
         for toolkit in toolkits:
             if toolkit not in self.store.versions:
                 line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
-                refusals.append(Refusal(404, "toolkit_not_found", line, self._toolkit_like(toolkit)))
+                refusals.append(Refusal(404, "toolkit_not_found", line, self._toolkit_like(toolkit, refusals)))
             elif self._hidden(toolkit):
                 refusals.append(_forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}."))
         return refusals
 
     def _auth_configs(self, ids: Sequence[str]) -> list[Refusal]:
-        refusals = []
+        refusals: list[Refusal] = []
         for id in ids:
             config = self.store.auth_configs.get(id)
             if config is None:
                 seen = [known for known, of in self.store.auth_configs.items() if not self._hidden(of["toolkit"])]
-                fix = _did_you_mean(names.nearest(id[: names.LONGEST], seen, most=3)) or "Check the id with the catalog's owner."
+                fix = _like(id, seen, refusals) or "Check the id with the catalog's owner."
                 refusals.append(Refusal(404, "auth_config_not_found", f"auth_config_ids: there is no auth config {id[:80]}.", fix))
             elif self._hidden(config["toolkit"]):
                 refusals.append(_forbidden(f"auth_config_ids: {id} is for a toolkit that this key's project may not use."))
@@ -106,9 +108,9 @@ class View:
     def _all_versions(self) -> set[str]:
         return {version for toolkit, some in self.store.versions.items() if not self._hidden(toolkit) for version in some}
 
-    def _toolkit_like(self, toolkit: str) -> str:
+    def _toolkit_like(self, toolkit: str, before: Sequence[Refusal]) -> str:
         seen = [known for known in self.store.versions if not self._hidden(known)]
-        return _did_you_mean(names.nearest(toolkit[: names.LONGEST], seen, most=3)) or "Look its slug up on the site."
+        return _like(toolkit, seen, before) or "Look its slug up on the site."
 
 
 def _no_version(line: str, existing: Sequence[str]) -> Refusal:
@@ -121,6 +123,11 @@ def _forbidden(line: str) -> Refusal:
 
 def _one_of(existing: Sequence[str]) -> str:
     return f"Use latest, or one of {', '.join(existing)}." if existing else "Use latest."
+
+
+def _like(name: str, known: Sequence[str], before: Sequence[Refusal]) -> str:
+    """The known names most like this one, for the first few of a request: a name takes time, and a request may hold thousands."""
+    return _did_you_mean(names.nearest(name[: names.LONGEST], known, most=3)) if len(before) < _SUGGESTED else ""
 
 
 def _did_you_mean(near: Sequence[str]) -> str:
