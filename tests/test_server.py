@@ -837,3 +837,13 @@ def test_the_log_has_no_key(client: httpx.Client, shipped: Server) -> None:
     client.get(f"{LIST}?api_key={shipped.key}&limit=0")
     client.get(f"{LIST}/{shipped.key}")
     assert "tc_" not in shipped.log.read_text()
+
+
+def test_suggestions_are_for_the_first_few_unknown_names(shipped: Server) -> None:
+    """Every unknown toolkit of a request is told, and the nearest known one is looked up for the first five: looking takes time."""
+    unknown = ["githb", *[f"unknown-{number}-zzzz" for number in range(4)], "slak"]
+    answer = httpx.get(f"{shipped.url}/api/v3/tools", params={"toolkit_slug": ",".join(unknown)}, headers={"x-api-key": shipped.key})
+    error = answer.json()["error"]
+    assert (answer.status_code, len(error["errors"])) == (404, 6)
+    assert "Did you mean github?" in error["suggested_fix"]
+    assert "slack" not in error["suggested_fix"]
