@@ -7,6 +7,7 @@ takes the place of the session's `tags` for that toolkit, and an auth config nar
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from toolcatalog import snapshot
 from toolcatalog.model import AuthConfig, Catalog, Choice, Session, ToolChoice, ToolVersion
 from toolcatalog.versions import newest_at
 
@@ -40,7 +41,7 @@ def in_force(tools: Sequence[ToolVersion], session: Session) -> Iterator[ToolVer
             yield of_tool[version]
 
 
-def usable(config: AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
+def usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
     """Tell whether a tool of the config's toolkit is usable with it: listed, where tools are; all scopes granted, where scopes are."""
     return (config.tools is None or slug in config.tools) and (config.scopes is None or {*scopes} <= {*config.scopes})
 

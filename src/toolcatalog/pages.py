@@ -8,35 +8,46 @@ Whatever the catalog says is escaped; nothing of it becomes a script, and a page
     tools/<SLUG>/index.html         the newest version of a tool
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import jinja2
 
-from toolcatalog.progress import Track, quietly
-from toolcatalog.snapshot import Contents, Tool, dump
+from toolcatalog.snapshot import Tool, Toolkit, dump
 
 STYLE = "style.css"
 
 
-def render(contents: Contents, track: Track = quietly) -> dict[str, bytes]:
-    """All pages of the site, by path."""
-    newest = {tool.slug: tool for tool in contents.tools}
-    by_toolkit: defaultdict[str, list[Tool]] = defaultdict(list)
-    for tool in newest.values():
-        by_toolkit[tool.toolkit].append(tool)
-    toolkits = {toolkit.slug: toolkit for toolkit in contents.toolkits}
-    tree = {STYLE: _asset(STYLE), "index.html": _page("index.html", "", about=contents.about, toolkits=contents.toolkits, tools=by_toolkit)}
-    for toolkit in contents.toolkits:
-        more = {"toolkit": toolkit, "tools": by_toolkit[toolkit.slug]}
-        tree[f"toolkits/{toolkit.slug}/index.html"] = _page("toolkit.html", "../../", about=contents.about, **more)
-    for tool in track("Making pages", [*newest.values()]):
-        more = {"toolkit": toolkits[tool.toolkit], "tool": tool, "slugs": newest}
-        tree[f"tools/{tool.slug}/index.html"] = _page("tool.html", "../../", about=contents.about, **more)
-    return tree
+def tool_path(slug: str) -> str:
+    """Where the page of a tool lies in the site."""
+    return f"tools/{slug}/index.html"
+
+
+def toolkit_path(slug: str) -> str:
+    """Where the page of a toolkit lies in the site."""
+    return f"toolkits/{slug}/index.html"
+
+
+def style() -> bytes:
+    """The style sheet."""
+    return _asset(STYLE)
+
+
+def home_page(about: Mapping[str, str], toolkits: Sequence[Toolkit], tools: Mapping[str, int]) -> bytes:
+    """The first page; `tools`: how many tools each toolkit has."""
+    return _page("index.html", "", about=about, toolkits=toolkits, tools=tools)
+
+
+def toolkit_page(about: Mapping[str, str], toolkit: Toolkit, tools: Sequence[Mapping[str, Any]]) -> bytes:
+    """The page of a toolkit; `tools` are the rows of its newest index."""
+    return _page("toolkit.html", "../../", about=about, toolkit=toolkit, tools=tools)
+
+
+def tool_page(about: Mapping[str, str], toolkit: Toolkit, tool: Tool) -> bytes:
+    """The page of a tool."""
+    return _page("tool.html", "../../", about=about, toolkit=toolkit, tool=tool)
 
 
 def _page(template: str, root: str, *, about: Mapping[str, str], **values: Any) -> bytes:

@@ -4,23 +4,30 @@ A text becomes words; a tool's impact for a word is its BM25 score, with the thr
 query's tools are those that hold at least one of its words (never all of them: an agent sends a sentence), best sum of impacts
 first. The impacts are worked out at build time, so a query is one addition for each posting.
 
+A batch of tools is counted where it is compiled (`count`); what the counts of all batches add up to is worked out once (`merge`).
+
 Serves: "`query` then keeps those that match at all and orders them by relevance".
 """
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-import orjson
+import numpy as np
+from numpy.typing import NDArray
 
 _WEIGHTS = (4, 6, 1)  # slug, name, description
 _SATURATION, _LENGTH = 1.2, 0.6
 _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"  # also with accents, which do not end a word
 _RUN = re.compile(rf"\d+|[{_LATIN}]+|[^\W\d_{_LATIN}]+")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_HEAD = struct.Struct("<III")
 
-Postings = Mapping[str, tuple[list[int], list[float]]]
+Numbers = NDArray[np.uint32]
+Impacts = NDArray[np.float32]
 
 
 def words(text: str) -> list[str]:
@@ -28,39 +35,104 @@ def words(text: str) -> list[str]:
     return [word.casefold() for run in _RUN.findall(text) for word in _HUMP.split(run)]
 
 
-def index(fields: Iterable[tuple[str, str, str]]) -> bytes:
-    """The text index of tools given as (slug, name, description), in their order."""
-    counts = [_weighted(texts) for texts in fields]
-    mean = sum(count.total() for count in counts) / len(counts) if counts else 0.0
-    postings: defaultdict[str, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
-    holders = Counter(word for count in counts for word in count)
-    for number, count in enumerate(counts):
-        norm = _SATURATION * (1 - _LENGTH + _LENGTH * count.total() / mean) if mean else 0.0
-        for word, weight in count.items():
-            rarity = math.log(1 + (len(counts) - holders[word] + 0.5) / (holders[word] + 0.5))
-            postings[word][0].append(number)
-            postings[word][1].append(round(rarity * weight * (_SATURATION + 1) / (weight + norm), 4))
-    return orjson.dumps(postings, option=orjson.OPT_SORT_KEYS)
+def count(fields: Iterable[tuple[str, str, str]]) -> bytes:
+    """How often each word stands in each of a batch of tools, given as (slug, name, description) in their order."""
+    postings: dict[str, list[tuple[int, int]]] = {}
+    tools = 0
+    for number, texts in enumerate(fields):
+        tools += 1
+        for word, weight in _weighted(texts).items():
+            postings.setdefault(word, []).append((number, weight))
+    vocabulary = sorted(postings)
+    names = "\n".join(vocabulary).encode()
+    held = [np.array([len(postings[word]) for word in vocabulary], "<u4")]
+    held += [np.array([pair[column] for word in vocabulary for pair in postings[word]], "<u4") for column in (0, 1)]
+    return _HEAD.pack(tools, len(vocabulary), len(names)) + names + b"".join(array.tobytes() for array in held)
 
 
 def _weighted(texts: tuple[str, str, str]) -> Counter[str]:
-    count: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     for weight, text in zip(_WEIGHTS, texts, strict=True):
         for word in words(text):
-            count[word] += weight
-    return count
-
-
-def load(data: bytes) -> Postings:
-    """The index as `index` wrote it."""
-    postings: Postings = orjson.loads(data)
-    return postings
-
-
-def scores(postings: Postings, query: str) -> dict[int, float]:
-    """The score of each tool (by its number in the index) that holds at least one of the query's words."""
-    found: defaultdict[int, float] = defaultdict(float)
-    for word in dict.fromkeys(words(query)):
-        for number, impact in zip(*postings.get(word, ((), ())), strict=True):
-            found[number] += impact
+            found[word] += weight
     return found
+
+
+class _Counted:
+    """What `count` gave: for each word of the batch how many tools hold it, then those tools and how often, word by word."""
+
+    def __init__(self, data: bytes) -> None:
+        self.tools, size, length = _HEAD.unpack_from(data)
+        names = data[_HEAD.size : _HEAD.size + length].decode()
+        self.words = names.split("\n") if size else []
+        arrays = np.frombuffer(data, "<u4", offset=_HEAD.size + length)
+        self.holders = arrays[:size]
+        self.numbers, self.weights = arrays[size:].reshape(2, -1)
+
+
+def merge(batches: Callable[[], Iterable[bytes]]) -> tuple[list[str], list[int], Iterator[bytes]]:
+    """All words in order, the size of the postings of each, and the postings themselves, from the counts of all batches.
+
+    `batches` is called twice, so that they need not be held in memory: it gives them in the order of their tools.
+    """
+    vocabulary: dict[str, int] = {}
+    holders, lengths = np.zeros(1024, np.int64), []
+    for counted in map(_Counted, batches()):
+        ids = _ids(vocabulary, counted.words)
+        while len(holders) < len(vocabulary):
+            holders = np.concatenate([holders, np.zeros_like(holders)])
+        holders[ids] += counted.holders
+        lengths.append(np.bincount(counted.numbers, counted.weights, counted.tools).astype(np.int64))
+    names = sorted(vocabulary)
+    order = np.array([vocabulary[name] for name in names], np.int64)
+    held = holders[order]
+    norms = _norms(np.concatenate(lengths) if lengths else np.zeros(0, np.int64))
+    numbers, weights = _filled(batches(), vocabulary, _starts(order, held), int(held.sum()))
+    return names, [8 * int(count) for count in held], _postings(held, numbers, weights, norms)
+
+
+def _ids(vocabulary: dict[str, int], words: Sequence[str]) -> NDArray[np.int64]:
+    return np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], np.int64)
+
+
+def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    mean = int(lengths.sum()) / len(lengths) if len(lengths) else 0.0
+    norms: NDArray[np.float64] = _SATURATION * (1 - _LENGTH + _LENGTH * lengths / (mean or 1.0))
+    return norms
+
+
+def _starts(order: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the postings of each word begin, by the word's id."""
+    starts = np.zeros(len(order), np.int64)
+    starts[order] = np.cumsum(held) - held
+    return starts
+
+
+def _filled(batches: Iterable[bytes], vocabulary: dict[str, int], free: NDArray[np.int64], size: int) -> tuple[Numbers, Numbers]:
+    """The numbers and weights of all postings, word by word, and within a word in order; `free` is used up."""
+    numbers, weights = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    before = 0
+    for counted in map(_Counted, batches):
+        ids, held = _ids(vocabulary, counted.words), counted.holders.astype(np.int64)
+        places = np.arange(len(counted.numbers)) + np.repeat(free[ids] - (np.cumsum(held) - held), held)
+        numbers[places] = counted.numbers + np.uint32(before)
+        weights[places] = counted.weights
+        free[ids] += held
+        before += counted.tools
+    return numbers, weights
+
+
+def _postings(held: NDArray[np.int64], numbers: Numbers, weights: Numbers, norms: NDArray[np.float64]) -> Iterator[bytes]:
+    tools, end = len(norms), 0
+    for count in held.tolist():
+        start, end = end, end + count
+        rarity = math.log(1 + (tools - count + 0.5) / (count + 0.5))
+        weight = weights[start:end].astype(np.float64)
+        impacts = rarity * weight * (_SATURATION + 1) / (weight + norms[numbers[start:end]])
+        yield numbers[start:end].astype("<u4").tobytes() + impacts.astype("<f4").tobytes()
+
+
+def postings(data: Any) -> tuple[Numbers, Impacts]:
+    """The tools that hold a word, by number, and their impacts, as `merge` wrote them. Nothing is copied."""
+    half = len(data) // 2
+    return np.frombuffer(data[:half], "<u4"), np.frombuffer(data[half:], "<f4")

@@ -7,6 +7,7 @@ also where a finding gets its line and column, by reading the one file again.
 Serves: the tree at the top of the catalog format.
 """
 
+import hashlib
 import os
 import re
 import stat
@@ -40,6 +41,7 @@ class Document:
     place: Place
     value: Any = None
     readable: bool = False
+    digest: str = ""  # the SHA-256 of the bytes that were read
 
 
 _LAYOUT = (
@@ -57,24 +59,53 @@ _NAMES = {
     "session": (names.SESSION_ID, "a session id", "`trs_` and then letters, digits, `_` and `-`"),
     "auth_config": (names.AUTH_CONFIG_ID, "an auth config id", "`ac_` and then letters, digits, `_` and `-`"),
 }
+_TOOLS = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
 _PATTERNS = tuple((kind, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)))) for kind, template in _LAYOUT)
 
 
 def scan(root: Path) -> tuple[list[str], list[Problem]]:
     """The paths of all files below `root`, sorted and relative to it, and what stands there that cannot be read at all."""
+    paths, folders, problems = outline(root)
+    for folder in folders:
+        more, unreadable = files_in(root, folder)
+        paths += more
+        problems += unreadable
+    return sorted(paths), problems
+
+
+def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
+    """The paths of all files but those of tools, and the folders of tools (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
+
+    Raises UsageError where `root` is not a folder. A catalog has many folders of tools; each is for `files_in` to look into.
+    """
     if not root.is_dir():
         raise UsageError(f"No catalog at {root}: name its folder with --catalog, or start one with a {root / 'catalog.yaml'}.")
+    tools: list[str] = []
+    paths, findings = _walk(root, "", tools)
+    return paths, sorted(tools), [_problem(root, finding, 1, 1, "") for finding in findings]
+
+
+def files_in(root: Path, folder: str) -> tuple[list[str], list[Problem]]:
+    """The paths of all files below one folder, sorted, and problems."""
+    paths, findings = _walk(root, f"{folder}/", None)
+    return paths, [_problem(root, finding, 1, 1, "") for finding in findings]
+
+
+def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], list[Finding]]:
+    """All files from one folder on; where `tools` is a list, folders of tools are put there instead of walked."""
     paths: list[str] = []
     findings: list[Finding] = []
-    folders = [""]
+    folders = [start]
     while folders:
         folder = folders.pop()
         for entry in _entries(root, folder, findings):
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(f"{folder}{entry.name}/")
-            else:
+            if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
-    return sorted(paths), [_problem(root, finding, 1, 1, "") for finding in findings]
+            elif tools is not None and _TOOLS.fullmatch(folder):
+                tools.append(f"{folder}{entry.name}")
+            else:
+                folders.append(f"{folder}{entry.name}/")
+    return sorted(paths), findings
 
 
 def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
@@ -97,7 +128,13 @@ def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     reading = yaml12.read(data)
     lines = _lines(data) if reading.faults else []
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
-    return Document(path, place, reading.value, reading.mark is not None), problems
+    return Document(path, place, reading.value, reading.mark is not None, hashlib.sha256(data).hexdigest()), problems
+
+
+def digest(root: Path, path: str) -> str:
+    """The SHA-256 of a file's bytes, as `load` tells it; empty where the file cannot be read."""
+    data = _bytes(root, path)
+    return "" if isinstance(data, Finding) or _refused_link(root, path) else hashlib.sha256(data).hexdigest()
 
 
 def _refused_link(root: Path, path: str) -> Finding | None:
