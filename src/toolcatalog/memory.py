@@ -57,7 +57,7 @@ def load(cache: Path, program: str) -> Memory:
         first, *lines = (data or b"").split(b"\n")
         head: dict[str, Any] = orjson.loads(first)
         if head.pop("program") == program:
-            return Memory(**head, batches=dict(line.split(b"\t", 1) for line in lines))  # type: ignore[misc]
+            return Memory(**head, batches=dict(line.split(b"\t", 1) for line in lines))
     return Memory()
 
 

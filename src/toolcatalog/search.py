@@ -97,8 +97,7 @@ def _ids(vocabulary: dict[str, int], words: Sequence[str]) -> NDArray[np.int64]:
 
 def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     mean = int(lengths.sum()) / len(lengths) if len(lengths) else 0.0
-    norms: NDArray[np.float64] = _SATURATION * (1 - _LENGTH + _LENGTH * lengths / (mean or 1.0))
-    return norms
+    return _SATURATION * (1 - _LENGTH + _LENGTH * lengths.astype(np.float64) / (mean or 1.0))
 
 
 def _starts(order: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -133,9 +133,20 @@ def document(tool: Tool, name: str, logo: str) -> dict[str, Any]:
 
 def tool_of(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
     """The record of a document; why it is deprecated is not in that, but in the toolkit's index."""
-    kept = {key: document[key] for key in ("slug", "version", "name", "description", "no_auth", "input_parameters", "output_parameters")}
-    lists = {key: tuple(document[key]) for key in ("available_versions", "scopes", "tags")}
-    return Tool(**kept, **lists, toolkit=document["toolkit"]["slug"], deprecation=deprecation)
+    return Tool(
+        slug=document["slug"],
+        toolkit=document["toolkit"]["slug"],
+        version=document["version"],
+        available_versions=tuple(document["available_versions"]),
+        name=document["name"],
+        description=document["description"],
+        scopes=tuple(document["scopes"]),
+        tags=tuple(document["tags"]),
+        no_auth=document["no_auth"],
+        deprecation=deprecation,
+        input_parameters=document["input_parameters"],
+        output_parameters=document["output_parameters"],
+    )
 
 
 def index_row(tool: Tool, document: bytes) -> dict[str, Any]:
@@ -212,7 +223,8 @@ def seal(about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str
 
 def is_sealed(manifest: Mapping[str, Any]) -> bool:
     """Tell whether a manifest is the very one that was written."""
-    return sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == manifest["digest"]
+    digest: str = manifest["digest"]
+    return sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == digest
 
 
 def dump(value: Any) -> bytes:

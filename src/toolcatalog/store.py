@@ -112,7 +112,8 @@ class Store:
 
     def toolkit(self, slug: str) -> list[str] | None:
         """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
-        return self._fact(f"toolkit {slug}")
+        versions: list[str] | None = self._fact(f"toolkit {slug}")
+        return versions
 
     def every_version(self) -> list[str]:
         """The versions of all toolkits, oldest first."""
@@ -120,7 +121,8 @@ class Store:
 
     def auth_config(self, id: str) -> str | None:
         """The toolkit of an auth config; None where there is no such config."""
-        return self._fact(f"auth_config {id}")
+        toolkit: str | None = self._fact(f"auth_config {id}")
+        return toolkit
 
     def session(self, id: str) -> tuple[str, bytes] | None:
         """The project that owns a session, and its answer; None where there is no such session."""
@@ -152,7 +154,8 @@ class Store:
 
     def tag(self, number: int) -> str:
         """What tells a document from all others: 32 hex digits of its SHA-256."""
-        return self._rows["tag"][number].tobytes().hex()
+        tag: bytes = self._rows["tag"][number].tobytes()
+        return tag.hex()
 
     def documents(self, numbers: Numbers) -> tuple[bytes, str]:
         """Documents in the order of the numbers, with commas between, and what tells them from others, as `tag` does."""
