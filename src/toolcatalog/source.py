@@ -125,7 +125,10 @@ def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     data = link or _bytes(root, path)
     if isinstance(data, Finding):
         return Document(path, place), [_problem(root, data, 1, 1, "")]
-    reading = yaml12.read(data)
+    try:
+        return Document(path, place, yaml12.value(data), True), []
+    except yaml12.Doubtful:
+        reading = yaml12.read(data)
     lines = _lines(data) if reading.faults else []
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
     return Document(path, place, reading.value, reading.mark is not None, hashlib.sha256(data).hexdigest()), problems
