@@ -8,11 +8,12 @@ description" of the catalog format.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
 import jsonschema_rs
+import orjson
 
 from toolcatalog import complaints, names, parameters, placeholders
 from toolcatalog.errors import MOST, Finding, Pointer
@@ -123,7 +124,13 @@ def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure
 
 
 def _measure(description: Mapping[str, Any], enum: bool) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(parameters.value_schema(description, enum), validate_formats=True, mask=_MASK)
+    return _validator(orjson.dumps(parameters.value_schema(description, enum)))
+
+
+@lru_cache(maxsize=512)
+def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+    """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number from 1 to 100 in every tool."""
+    return jsonschema_rs.Draft202012Validator(orjson.loads(schema), validate_formats=True, mask=_MASK)
 
 
 def _is_pattern(text: str) -> bool:

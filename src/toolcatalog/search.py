@@ -12,8 +12,10 @@ Serves: "`query` then keeps those that match at all and orders them by relevance
 import math
 import re
 import struct
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,29 +34,40 @@ Impacts = NDArray[np.float32]
 
 def words(text: str) -> list[str]:
     """The words of a text, folded to lower case: runs of Latin letters, of other letters or of digits; camelCase and snake_case apart."""
-    return [word.casefold() for run in _RUN.findall(text) for word in _HUMP.split(run)]
+    return [word for run in _RUN.findall(text) for word in _folded(run)]
+
+
+@lru_cache(maxsize=1 << 16)
+def _folded(run: str) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in _HUMP.split(run))
 
 
 def count(fields: Iterable[tuple[str, str, str]]) -> bytes:
     """How often each word stands in each of a batch of tools, given as (slug, name, description) in their order."""
-    postings: dict[str, list[tuple[int, int]]] = {}
+    postings: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     tools = 0
     for number, texts in enumerate(fields):
         tools += 1
         for word, weight in _weighted(texts).items():
-            postings.setdefault(word, []).append((number, weight))
+            numbers, weights = postings[word]
+            numbers.append(number)
+            weights.append(weight)
     vocabulary = sorted(postings)
+    columns = [postings[word] for word in vocabulary]
+    arrays = (map(len, (numbers for numbers, _ in columns)), *(chain.from_iterable(column) for column in zip(*columns, strict=True)))
     names = "\n".join(vocabulary).encode()
-    held = [np.array([len(postings[word]) for word in vocabulary], "<u4")]
-    held += [np.array([pair[column] for word in vocabulary for pair in postings[word]], "<u4") for column in (0, 1)]
-    return _HEAD.pack(tools, len(vocabulary), len(names)) + names + b"".join(array.tobytes() for array in held)
+    return _HEAD.pack(tools, len(vocabulary), len(names)) + names + b"".join(_packed(values) for values in arrays)
 
 
-def _weighted(texts: tuple[str, str, str]) -> Counter[str]:
-    found: Counter[str] = Counter()
+def _packed(values: Iterable[int]) -> bytes:
+    return np.fromiter(values, "<u4").tobytes()
+
+
+def _weighted(texts: tuple[str, str, str]) -> dict[str, int]:
+    found: dict[str, int] = {}
     for weight, text in zip(_WEIGHTS, texts, strict=True):
         for word in words(text):
-            found[word] += weight
+            found[word] = found.get(word, 0) + weight
     return found
 
 
