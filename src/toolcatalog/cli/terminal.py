@@ -37,7 +37,7 @@ def problems(found: Sequence[Problem], files: int) -> None:
         console.print(explained(problem, room))
     places = len({problem.path for problem in found})
     counts = f"{_count(len(found), 'problem')} in {_count(places, 'file')}, of {_count(files, 'file')} read."
-    console.print(Text(f"{counts} Nothing was written.", "bold"))
+    console.print(Text(f"{counts} Nothing was built.", "bold"))
 
 
 def explained(problem: Problem, room: int = _WIDEST) -> Text:
