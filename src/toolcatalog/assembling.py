@@ -4,6 +4,7 @@ The parts come in the order of their slugs, which is the order of the numbers. D
 `tools.json` while those of older ones wait in a file of their own: what is listed without any filter is one run of bytes.
 """
 
+import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from toolcatalog import files, search, snapshot, table
@@ -30,10 +32,13 @@ class Assembly:
         self.folder = folder
         self.contents = contents
         self.files: dict[str, Stated] = {}
+        self.folders: set[str] = set()
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write one file, and note its size and SHA-256."""
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if "/" in path and path.rpartition("/")[0] not in self.folders:
+            (self.folder / path).parent.mkdir(parents=True)
+            self.folders.add(path.rpartition("/")[0])
         self.files[path] = Stated(*files.pour(self.folder / path, pieces))
 
     def tools(self, parts: Iterable[Part], versions: Mapping[str, int], advance: Advance) -> None:
@@ -70,10 +75,24 @@ class Assembly:
         return digest
 
 
-def words(path: Path, counts: Callable[[], Iterable[bytes]]) -> Stated:
-    """Write the table of words from the counts of all parts, which are gone through twice."""
-    names, sizes, postings = search.merge(counts)
-    return Stated(*files.pour(path, table.pack(names, sizes, postings)))
+def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
+    """Write the text index from the counts of all parts, which are gone through twice."""
+    index = search.merge(counts)
+    numbers, impacts = _bytes(index.numbers.astype("<u4", copy=False)), _bytes(index.impacts.astype("<f4", copy=False))
+    places, end = [], 0
+    for held in index.holders:
+        start, end = end, end + held
+        check = zlib.crc32(impacts[4 * start : 4 * end], zlib.crc32(numbers[4 * start : 4 * end]))
+        places.append(snapshot.PLACE.pack(start, held, check))
+    table_of_words = table.pack(index.words, [snapshot.PLACE.size] * len(places), places)
+    return {
+        snapshot.WORDS: Stated(*files.pour(folder / snapshot.WORDS, table_of_words)),
+        snapshot.POSTINGS: Stated(*files.pour(folder / snapshot.POSTINGS, [numbers, impacts])),
+    }
+
+
+def _bytes(column: NDArray[Any]) -> memoryview:
+    return column.view(np.uint8).data
 
 
 def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:

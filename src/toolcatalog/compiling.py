@@ -27,7 +27,7 @@ def compiled(task: Task) -> Compiled:
     examined = [checking.examine(task.root, path) for path, _ in seen.files]
     digests = {one.path: one.digest for one in examined}
     rows = [(folder, mark, [(path, mark, digests[path]) for path, mark, _ in files]) for folder, mark, files in seen.rows]
-    sound = not seen.problems and not any(one.problems for one in examined) and batches.toolkits_of(task.folders) <= {*task.toolkits}
+    sound = not seen.problems and not any(one.problems for one in examined) and batches.toolkits_of([*digests]) <= {*task.toolkits}
     if not sound:
         return Compiled(known=None, examined=[_light(one) for one in examined], unreadable=seen.problems)
     key = batches.key(task, [*digests.items()])
@@ -35,20 +35,15 @@ def compiled(task: Task) -> Compiled:
     return Compiled(known=Known(key, rows))
 
 
-def part_of(task: Task) -> Part:
-    """The part of a task that has its key: from the cache, or, where that has been damaged, made again."""
-    found = parts.load(task.cache, task.known.key)
+def part_of(task: Task, *sections: str) -> Part:
+    """The part of a task that has its key, with these sections: from the cache, or, where that has been damaged, made again."""
+    found = parts.load(task.cache, task.known.key, sections)
     if found is None:
         compiled(task)
-        found = parts.load(task.cache, task.known.key)
+        found = parts.load(task.cache, task.known.key, sections)
     if found is None:
         raise UsageError(f"Files below {task.root} changed while they were read: build again.")
     return found
-
-
-def facts_of(task: Task) -> tuple[Fact, ...]:
-    """The facts of the part of such a task."""
-    return parts.load_facts(task.cache, task.known.key) or part_of(task).facts
 
 
 def _light(one: Examined) -> Examined:
