@@ -20,6 +20,7 @@ from toolcatalog import names, versions, yaml12
 from toolcatalog.errors import Finding, Problem, UsageError
 
 LARGEST = 1024 * 1024  # bytes
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 LONGEST_TOLD = 500  # characters of a message
 _IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}  # prose and ownership beside the data; names with a leading dot too
 
@@ -88,10 +89,10 @@ def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEnt
 
 def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     """Read one file: the document (None where no file belongs at this path), and what is wrong with it so far."""
-    place, link = _place(path), _refused_link(root, path)
+    place = _place(path)
     if isinstance(place, Finding):
-        return None, [_problem(root, link or place, 1, 1, "")]
-    data = link or _bytes(root, path)
+        return None, [_problem(root, _refused_link(root, path) or place, 1, 1, "")]
+    data = _bytes(root, path)
     if isinstance(data, Finding):
         return Document(path, place), [_problem(root, data, 1, 1, "")]
     try:
@@ -105,7 +106,7 @@ def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
 
 def _refused_link(root: Path, path: str) -> Finding | None:
     """Why a link is not followed; None for all else. Links in the place of folders are never followed: `scan` lists them as files."""
-    if not os.path.islink(os.path.join(root, path)):  # noqa: PTH114, PTH118 - for every file, and pathlib takes as long as the rest
+    if not (root / path).is_symlink():
         return None
     real = Path(os.path.realpath(root / path))
     if not real.is_relative_to(os.path.realpath(root)):
@@ -204,21 +205,43 @@ def _suggested(key: str, name: str) -> str:
 def _bytes(root: Path, path: str) -> bytes | Finding:
     """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading."""
     try:
-        handle = os.open(os.path.join(root, path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # noqa: PTH118
-        with open(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
-                return Finding(path=path, rule="file-unexpected", message="not a plain file", help="put a plain file here")
-            size = min(found.st_size, LARGEST)
-            data = file.read(size + 1)  # not LARGEST at once: that much memory is cleared for each file
-            if len(data) > size:
-                data += file.read(LARGEST - size)
+        handle = _open(root, path)
+        if isinstance(handle, Finding):
+            return handle
+        try:
+            data = _content(handle)
+        finally:
+            os.close(handle)
     except OSError as error:
         return _unreadable(path, error)
+    if data is None:
+        return Finding(path=path, rule="file-unexpected", message="not a plain file", help="put a plain file here")
     if len(data) > LARGEST:
         return Finding(
             path=path, rule="file-too-large", message="more than 1 MiB", expected="at most 1 MiB", help="split it, or shorten it"
         )
+    return data
+
+
+def _open(root: Path, path: str) -> int | Finding:
+    """A descriptor of the file. Only where it does not open is it asked whether it is a link, and whether that is followed."""
+    name = f"{root}/{path}"  # for every file, and pathlib takes as long as the system
+    try:
+        return os.open(name, _READING | os.O_NOFOLLOW)
+    except OSError:
+        if not (root / path).is_symlink():
+            raise
+    return _refused_link(root, path) or os.open(name, _READING)
+
+
+def _content(handle: int) -> bytes | None:
+    """All that a plain file holds, or somewhat more than `LARGEST` of it; None for what is no plain file."""
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    data = os.read(handle, min(found.st_size, LARGEST) + 1)
+    while len(data) != found.st_size and len(data) <= LARGEST and (more := os.read(handle, LARGEST)):
+        data += more  # it is being written to, or its file system gives it in parts
     return data
 
 
