@@ -14,7 +14,6 @@ from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory, SiteMemory
-from toolcatalog.parts import Fact
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
 from toolcatalog.snapshot import Contents, Stated
@@ -55,10 +54,10 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
     if any(one.digest != looked.others[one.path] for one in others if not one.problems):
         raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
     tasks, broken = _compile(looked, others, crew, track)
-    tools = [_of_fact(fact) for task in tasks for fact in compiling.part_of(task).facts]
-    examined = [*others, *tools, *(one for compiled in broken for one in compiled.examined)]
+    tools = [listed for task in tasks for listed in compiling.part_of(task).facts.listed]
+    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
     unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
-    checked = checking.conclude(places.catalog, examined, unreadable)
+    checked = checking.conclude(places.catalog, examined, tools, unreadable)
     if checked.problems:
         raise InvalidCatalog(checked.problems, checked.files)
     return Sound(
@@ -94,10 +93,6 @@ def _compile(looked: Looked, others: Sequence[Examined], crew: Crew, track: Trac
 
 def _is_toolkit(path: str) -> bool:
     return path.startswith("toolkits/")
-
-
-def _of_fact(fact: Fact) -> Examined:
-    return Examined(path=fact.path, record=compiling.record(fact), problems=(), digest="")
 
 
 def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[bool, str]:

@@ -105,7 +105,10 @@ class Store:
     def tool(self, slug: str) -> Entry | None:
         """A tool; None where there is none of this slug."""
         found = self._tools.get(slug)
-        return None if found is None else Entry(*orjson.loads(found))
+        if found is None:
+            return None
+        toolkit, versions = orjson.loads(found[4:])
+        return Entry(toolkit, int.from_bytes(found[:4], "little"), versions)
 
     def version_at(self, slug: str, at: str | None) -> str | None:
         """The version of a tool in force at a version of its toolkit (None: the newest); None where it had none yet."""
