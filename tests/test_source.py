@@ -99,6 +99,13 @@ def test_faults_carry_their_source_line(tmp_path: Path) -> None:
     assert problem.excerpt == "title: &name Ä"
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no such files")
+def test_a_file_that_does_not_tell_its_size_is_read_whole() -> None:
+    """What a file system gives in parts, or says to be empty and is not, is all there."""
+    (problem,) = locate(Path("/proc/self"), [Finding(path="status", rule="a", message="")])
+    assert problem.excerpt.startswith("Name:\t")
+
+
 def test_locate(tmp_path: Path) -> None:
     """A finding gets the place of its value, or of its key, in its file; one about a file that is not there gets the file's start."""
     put(tmp_path, "catalog.yaml", text="title: Test\nhome: http://x\n")

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from running import toolcatalog
-from toolcatalog.cli.terminal import explained
+from toolcatalog.cli.drawing import explained
 from toolcatalog.errors import Problem
 
 

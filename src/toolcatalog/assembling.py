@@ -4,6 +4,7 @@ The parts come in the order of their slugs, which is the order of the numbers. D
 `tools.json` while those of older ones wait in a file of their own: what is listed without any filter is one run of bytes.
 """
 
+import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,13 +12,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from toolcatalog import files, search, snapshot, table
 from toolcatalog.choices import usable
-from toolcatalog.parts import Fact, Part
+from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
-from toolcatalog.snapshot import Contents, Stated, dump
+from toolcatalog.snapshot import Contents, Stated
 
 _BLOCK = 1 << 20  # bytes
 _OLDER = ".older"
@@ -30,10 +32,13 @@ class Assembly:
         self.folder = folder
         self.contents = contents
         self.files: dict[str, Stated] = {}
+        self.folders: set[str] = set()
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write one file, and note its size and SHA-256."""
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if "/" in path and path.rpartition("/")[0] not in self.folders:
+            (self.folder / path).parent.mkdir(parents=True)
+            self.folders.add(path.rpartition("/")[0])
         self.files[path] = Stated(*files.pour(self.folder / path, pieces))
 
     def tools(self, parts: Iterable[Part], versions: Mapping[str, int], advance: Advance) -> None:
@@ -70,10 +75,24 @@ class Assembly:
         return digest
 
 
-def words(path: Path, counts: Callable[[], Iterable[bytes]]) -> Stated:
-    """Write the table of words from the counts of all parts, which are gone through twice."""
-    names, sizes, postings = search.merge(counts)
-    return Stated(*files.pour(path, table.pack(names, sizes, postings)))
+def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
+    """Write the text index from the counts of all parts, which are gone through twice."""
+    index = search.merge(counts)
+    numbers, impacts = _bytes(index.numbers.astype("<u4", copy=False)), _bytes(index.impacts.astype("<f4", copy=False))
+    places, end = [], 0
+    for held in index.holders:
+        start, end = end, end + held
+        check = zlib.crc32(impacts[4 * start : 4 * end], zlib.crc32(numbers[4 * start : 4 * end]))
+        places.append(snapshot.PLACE.pack(start, held, check))
+    table_of_words = table.pack(index.words, [snapshot.PLACE.size] * len(places), places)
+    return {
+        snapshot.WORDS: Stated(*files.pour(folder / snapshot.WORDS, table_of_words)),
+        snapshot.POSTINGS: Stated(*files.pour(folder / snapshot.POSTINGS, [numbers, impacts])),
+    }
+
+
+def _bytes(column: NDArray[Any]) -> memoryview:
+    return column.view(np.uint8).data
 
 
 def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:
@@ -111,31 +130,30 @@ class _Columns:
         self.sizes, self.checks, self.newest, self.digests = array("I"), array("I"), bytearray(), bytearray()
         self.names: list[str] = []
         self.versions: list[str] = []
-        self.of_slug: dict[str, tuple[str, int, list[str]]] = {}
+        self.entries: dict[str, bytes] = {}
         self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
 
-    def add(self, facts: Iterable[Fact]) -> None:
-        for fact in facts:
-            number = len(self.sizes)
-            self.sizes.append(fact.size)
-            self.checks.append(fact.check)
-            self.newest.append(fact.newest)
-            self.digests += bytes.fromhex(fact.digest[: 2 * snapshot.TAG])
-            self.names.append(fact.name)
-            self.versions.append(fact.version)
-            self.of_slug.setdefault(fact.slug, (fact.toolkit, number, []))[2].append(fact.version)
-            for name in self._sets(fact):
-                self.members[name].append(number)
+    def add(self, facts: Facts) -> None:
+        before = len(self.sizes)
+        self.sizes.extend(facts.sizes)
+        self.checks.extend(facts.checks)
+        self.newest += bytes(facts.newest)
+        self.digests += b"".join(bytes.fromhex(digest[: 2 * snapshot.TAG]) for digest in facts.digests)
+        self.names += facts.names
+        self.versions += facts.versions
+        for slug, place, entry in facts.entries:
+            self.entries[slug] = (before + place).to_bytes(4, "little") + entry.encode()
+        for name, places in facts.sets.items():
+            self.members[name].extend([before + place for place in places])
+        if not self.configs.keys().isdisjoint(facts.toolkits):
+            self.add_usable(facts, before)
 
-    def _sets(self, fact: Fact) -> Iterator[str]:
-        yield f"toolkit {fact.toolkit}"
-        if fact.newest:
-            yield snapshot.NEWEST
-        if fact.deprecation is not None:
-            yield snapshot.DEPRECATED
-        yield from (f"tag {tag}" for tag in fact.tags)
-        yield from (f"scope {scope}" for scope in fact.scopes)
-        yield from (f"auth_config {config.id}" for config in self.configs.get(fact.toolkit, ()) if usable(config, fact.slug, fact.scopes))
+    def add_usable(self, facts: Facts, before: int) -> None:
+        """Add what the auth configs of a toolkit can use."""
+        for number, (toolkit, slug, scopes) in enumerate(zip(facts.toolkits, facts.slugs, facts.scopes, strict=True), before):
+            for config in self.configs.get(toolkit, ()):
+                if usable(config, slug, scopes):
+                    self.members[f"auth_config {config.id}"].append(number)
 
     def numbers(self) -> bytes:
         """A row for each tool version."""
@@ -148,7 +166,7 @@ class _Columns:
 
     def tools(self) -> Iterator[bytes]:
         """The table of slugs."""
-        return _table({slug: dump(entry) for slug, entry in self.of_slug.items()})
+        return _table(self.entries)
 
     def sets(self) -> Iterator[bytes]:
         """The table of sets."""
@@ -190,12 +208,12 @@ class _Indexes:
 
     def add(self, part: Part) -> None:
         end = 0
-        for fact in part.facts:
-            start, end = end, end + fact.row
-            self.rows[fact.toolkit].append((fact.slug, fact.version, part.rows[start:end]))
-            self.left[fact.toolkit] -= 1
-            if not self.left[fact.toolkit]:
-                self.finish(fact.toolkit)
+        for toolkit, slug, version, size in zip(part.facts.toolkits, part.facts.slugs, part.facts.versions, part.facts.rows, strict=True):
+            start, end = end, end + size
+            self.rows[toolkit].append((slug, version, part.rows[start:end]))
+            self.left[toolkit] -= 1
+            if not self.left[toolkit]:
+                self.finish(toolkit)
 
     def finish(self, slug: str) -> None:
         toolkit, rows = self.toolkits[slug], self.rows.pop(slug)

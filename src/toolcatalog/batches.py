@@ -6,13 +6,12 @@ The key of a part is the digest of everything that it is made from: this program
 """
 
 import hashlib
+import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-
-import orjson
 
 from toolcatalog import inventory, model, parts
 from toolcatalog.inventory import Row
@@ -53,9 +52,9 @@ def batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(batch) for batch in found]
 
 
-def toolkits_of(folders: Sequence[str]) -> set[str]:
-    """The toolkits that a batch has tools of."""
-    return {folder.split("/")[1] for folder in folders}
+def toolkits_of(paths: Sequence[str]) -> set[str]:
+    """The toolkits that folders or files of tools belong to."""
+    return {path.split("/")[1] for path in paths}
 
 
 def looked(task: Task) -> Known | None:
@@ -73,5 +72,5 @@ def looked(task: Task) -> Known | None:
 
 def key(task: Task, files: Sequence[tuple[str, str]]) -> str:
     """The key of a batch that has these files, given by path and SHA-256."""
-    heads = {toolkit: task.heads.get(toolkit, "") for toolkit in sorted(toolkits_of(task.folders))}
-    return hashlib.sha256(orjson.dumps([task.program, heads, sorted(files)])).hexdigest()
+    heads = sorted((toolkit, task.heads.get(toolkit, "")) for toolkit in toolkits_of([path for path, _ in files]))
+    return hashlib.sha256(json.dumps([task.program, heads, sorted(files)]).encode()).hexdigest()

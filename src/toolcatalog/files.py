@@ -90,7 +90,7 @@ def replace(path: Path, data: bytes) -> None:
         _put(path, data, 0o644, lambda _: None)
 
 
-def pour(path: Path, pieces: Iterable[bytes]) -> tuple[int, str]:
+def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write a new file piece by piece: its size in bytes and its SHA-256."""
     size, seen = 0, hashlib.sha256()
     with path.open("xb") as file:

@@ -44,7 +44,7 @@ def look(root: Path, folders: Sequence[str], rows: Sequence[Row]) -> Seen:
     """Look into folders, reading only what has changed since the rows were noted."""
     noted = {row[0]: row for row in rows}
     seen = [_folder(root, folder, noted.get(folder, (folder, 0, ()))) for folder in folders]
-    return Seen(rows=[row for row, _ in seen], problems=[problem for _, some in seen for problem in some])
+    return Seen(rows=[row for row, _ in seen if row[2]], problems=[problem for _, some in seen for problem in some])
 
 
 def listed(root: Path, folders: Sequence[str]) -> Seen:
@@ -54,7 +54,8 @@ def listed(root: Path, folders: Sequence[str]) -> Seen:
         mark = signature(f"{root}/{folder}", now)
         paths, unreadable = source.files_in(root, folder)
         files = [(path, signature(f"{root}/{path}", now), "") for path in paths]
-        rows.append((folder, _plain(folder, mark, paths), files))
+        if files:  # a folder without any, as git leaves them, is as good as none
+            rows.append((folder, _plain(folder, mark, paths), files))
         problems += unreadable
     return Seen(rows=rows, problems=problems)
 

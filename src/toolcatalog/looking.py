@@ -1,11 +1,10 @@
 """What there is to build, and what of it is in the cache: the first step of a build, and the only one where nothing has changed."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import orjson
 
 from toolcatalog import batches, program, source
 from toolcatalog.batches import Known, Task
@@ -59,7 +58,7 @@ class Looked:
 
 def made_from(program: str, others: Mapping[str, str], known: Sequence[Known]) -> str:
     """The digest of all that a snapshot is made from."""
-    return hashlib.sha256(orjson.dumps([program, sorted(others.items()), [one.key for one in known]])).hexdigest()
+    return hashlib.sha256(json.dumps([program, sorted(others.items()), [one.key for one in known]]).encode()).hexdigest()
 
 
 def outline(catalog: Path) -> Outline:

@@ -14,7 +14,6 @@ from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory, SiteMemory
-from toolcatalog.parts import Fact
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
 from toolcatalog.snapshot import Contents, Stated
@@ -36,7 +35,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     if places.site:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
     sound = _checked(places, looked, crew, track)
-    noted = replace(before, batches=memory.lines([task.known for task in sound.tasks]))
+    noted = replace(before, batches=memory.lines(sound.tasks))
     memory.save(places.cache, looked.program, noted)
     changed, digest = False, before.digest
     if before.made_from != sound.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
@@ -55,10 +54,10 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
     if any(one.digest != looked.others[one.path] for one in others if not one.problems):
         raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
     tasks, broken = _compile(looked, others, crew, track)
-    tools = [_of_fact(fact) for task in tasks for fact in compiling.facts_of(task)]
-    examined = [*others, *tools, *(one for compiled in broken for one in compiled.examined)]
+    tools = [listed for task in tasks for listed in compiling.part_of(task).facts.listed]
+    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
     unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
-    checked = checking.conclude(places.catalog, examined, unreadable)
+    checked = checking.conclude(places.catalog, examined, tools, unreadable)
     if checked.problems:
         raise InvalidCatalog(checked.problems, checked.files)
     return Sound(
@@ -96,19 +95,16 @@ def _is_toolkit(path: str) -> bool:
     return path.startswith("toolkits/")
 
 
-def _of_fact(fact: Fact) -> Examined:
-    return Examined(path=fact.path, record=compiling.record(fact), problems=(), digest="")
-
-
 def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[bool, str]:
     """Write the snapshot and publish it: whether `current` names another one than before, and the digest."""
     made = publishing.beside(places.out)
     assembly = Assembly(made, sound.contents)
-    words = crew.beside(_words, made / snapshot.WORDS, [replace(task, known=Known(task.known.key, ())) for task in sound.tasks])
+    words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, ())) for task in sound.tasks])
     with track("Writing the snapshot", len(sound.tasks)) as advance:
-        assembly.tools(map(compiling.part_of, sound.tasks), sound.versions, advance)
+        parts_of = (compiling.part_of(task, "newest", "older", "rows") for task in sound.tasks)
+        assembly.tools(parts_of, sound.versions, advance)
     assembly.rest()
-    assembly.files[snapshot.WORDS] = words()
+    assembly.files |= words()
     counts = {
         "toolkits": len(sound.contents.toolkits),
         "tools": sum(sound.tools.values()),
@@ -119,8 +115,8 @@ def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[b
     return publishing.publish(places.out, made, digest, assembly.files), digest
 
 
-def _words(path: Path, tasks: Sequence[Task]) -> Stated:
-    return assembling.words(path, lambda: (compiling.part_of(task).words for task in tasks))
+def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:
+    return assembling.words(folder, lambda: (compiling.part_of(task, "words").words for task in tasks))
 
 
 def _site(places: Places, site_folder: Path, sound: Sound, digest: str, program: str, crew: Crew, track: Track) -> int:

@@ -6,6 +6,7 @@ none, and everything is looked at anew.
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import orjson
 
 from toolcatalog import files
-from toolcatalog.batches import NOTHING, Known
+from toolcatalog.batches import NOTHING, Known, Task
 
 State = Mapping[str, int]
 
@@ -33,7 +34,7 @@ class Memory:
 
     def known(self, folders: Sequence[str]) -> Known:
         """What is known of a batch."""
-        line = self.batches.get(folders[0].encode("utf-8", "surrogateescape"))
+        line = self.batches.get(_name(folders))
         return Known(*orjson.loads(line)) if line else NOTHING
 
 
@@ -68,9 +69,14 @@ def save(cache: Path, program: str, memory: Memory) -> None:
     files.replace(cache / "seen", files.sealed(b"\n".join(lines)))
 
 
-def lines(known: Sequence[Known]) -> dict[bytes, bytes]:
-    """Batches as a memory holds them."""
-    return {one.rows[0][0].encode(): orjson.dumps([*one]) for one in known}
+def lines(tasks: Sequence[Task]) -> dict[bytes, bytes]:
+    """Batches that are in the cache, as a memory holds them."""
+    return {_name(task.folders): orjson.dumps([*task.known]) for task in tasks}
+
+
+def _name(folders: Sequence[str]) -> bytes:
+    """What a batch is found by; in ASCII, because a folder may have any name."""
+    return json.dumps(folders[0]).encode()
 
 
 def load_site(cache: Path, site: Path, program: str) -> SiteMemory:

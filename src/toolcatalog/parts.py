@@ -8,46 +8,65 @@ one's is as good as none and made again. Deleting the cache costs time and nothi
 
 import contextlib
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from toolcatalog import files
+from toolcatalog.model import Listed
 from toolcatalog.snapshot import dump
 
-_SEAL = 32  # bytes
+_DIGEST = 32  # bytes of a SHA-256
+_SEAL = _DIGEST + 8  # that of the head, and how long it is
+_SECTIONS = ("newest", "older", "rows", "words")
 
 
-class Fact(NamedTuple):
-    """One tool version, as far as the rules and the query tables go. `size` and `row` are bytes of its document and of its index row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of the tool versions of a batch, in columns: a record for each would take longer to make than all the rest.
 
-    path: str
-    slug: str
-    toolkit: str
-    version: str
-    name: str
-    scopes: Sequence[str]
-    tags: Sequence[str]
-    deprecation: Mapping[str, str] | None
-    newest: bool
-    size: int
-    row: int
-    digest: str
-    check: int
+    `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has the places in the batch of the members
+    of each set that does not depend on other files; `entries` are the slugs with the place of their oldest version and their entry.
+    """
+
+    toolkits: Sequence[str] = ()
+    slugs: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    names: Sequence[str] = ()
+    scopes: Sequence[Sequence[str]] = ()
+    tags: Sequence[Sequence[str]] = ()
+    deprecations: Sequence[Mapping[str, str] | None] = ()
+    replaced: Sequence[str | None] = ()
+    newest: Sequence[bool] = ()
+    sizes: Sequence[int] = ()
+    rows: Sequence[int] = ()
+    digests: Sequence[str] = ()
+    checks: Sequence[int] = ()
+    sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    entries: Sequence[tuple[str, int, str]] = ()
+
+    def __len__(self) -> int:
+        return len(self.slugs)
+
+    @property
+    def listed(self) -> Iterator[Listed]:
+        """The tool versions for the rules."""
+        return map(Listed, self.toolkits, self.slugs, self.versions, self.scopes, self.tags, self.replaced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without."""
 
-    facts: tuple[Fact, ...]
-    newest: bytes
-    older: bytes
-    rows: bytes
-    words: bytes
+    facts: Facts
+    newest: bytes = b""
+    older: bytes = b""
+    rows: bytes = b""
+    words: bytes = b""
 
 
 def path_of(cache: Path, key: str) -> Path:
@@ -57,17 +76,11 @@ def path_of(cache: Path, key: str) -> Path:
 
 def save(cache: Path, key: str, part: Part) -> None:
     """Keep a part. Raises OSError where it cannot be written."""
-    sections = (part.newest, part.older, part.rows, part.words)
-    body = b"".join(sections)
-    head = dump(
-        {
-            "key": key,
-            "facts": [tuple(fact) for fact in part.facts],
-            "sizes": [*map(len, sections)],
-            "body": hashlib.sha256(body).hexdigest(),
-        }
-    )
-    files.replace(path_of(cache, key), hashlib.sha256(head).digest() + len(head).to_bytes(8, "little") + head + body)
+    sections = {name: getattr(part, name) for name in _SECTIONS}
+    stated = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()]
+    head = dump({"key": key, "facts": part.facts, "sections": stated})
+    seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
+    files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
 
 
 def keep(cache: Path, keys: Collection[str]) -> None:
@@ -77,37 +90,22 @@ def keep(cache: Path, keys: Collection[str]) -> None:
             place.unlink(missing_ok=True)
 
 
-def load(cache: Path, key: str) -> Part | None:
-    """The part with this key; None where there is none that is whole."""
-    with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        data = path_of(cache, key).read_bytes()
-        head = _head(data, key)
-        body = memoryview(data)[_SEAL + 8 + int.from_bytes(data[_SEAL : _SEAL + 8], "little") :]
-        if head is not None and hashlib.sha256(body).hexdigest() == head["body"]:
-            sections, end = [], 0
-            for size in head["sizes"]:
-                start, end = end, end + size
-                sections.append(bytes(body[start:end]))
-            newest, older, rows, words = sections
-            facts = tuple(Fact(*row) for row in head["facts"])
-            return Part(facts=facts, newest=newest, older=older, rows=rows, words=words)
-    return None
-
-
-def load_facts(cache: Path, key: str) -> tuple[Fact, ...] | None:
-    """The facts alone of the part with this key; None where there is none with whole facts."""
+def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part | None:
+    """The part with this key, with these of its sections and the others empty; None where there is none that is whole in them."""
     with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError), path_of(cache, key).open("rb") as file:
-        seal = file.read(_SEAL + 8)
-        size = min(int.from_bytes(seal[_SEAL:], "little"), path_of(cache, key).stat().st_size)
-        head = _head(seal + file.read(size), key)
-        return None if head is None else tuple(Fact(*row) for row in head["facts"])
+        seal = file.read(_SEAL)
+        size = min(int.from_bytes(seal[_DIGEST:], "little"), os.fstat(file.fileno()).st_size)
+        text = file.read(size)
+        head: dict[str, Any] = orjson.loads(text)
+        if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key:
+            return None
+        found = dict.fromkeys(_SECTIONS, b"")
+        for name, length, digest in head["sections"]:
+            if name in sections:
+                found[name] = file.read(length)
+                if hashlib.sha256(found[name]).hexdigest() != digest:
+                    return None
+            else:
+                file.seek(length, os.SEEK_CUR)
+        return Part(facts=Facts(**head["facts"]), **found)
     return None
-
-
-def _head(data: bytes, key: str) -> dict[str, Any] | None:
-    size = int.from_bytes(data[_SEAL : _SEAL + 8], "little")
-    text = data[_SEAL + 8 : _SEAL + 8 + size]
-    if hashlib.sha256(text).digest() != data[:_SEAL]:
-        return None
-    head: dict[str, Any] = orjson.loads(text)
-    return head if head["key"] == key else None

@@ -13,10 +13,10 @@ import math
 import re
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"  # also w
 _RUN = re.compile(rf"\d+|[{_LATIN}]+|[^\W\d_{_LATIN}]+")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HEAD = struct.Struct("<III")
+_STRIDE = 1 << 20  # postings worked out at a time
 
 Numbers = NDArray[np.uint32]
 Impacts = NDArray[np.float32]
@@ -83,29 +84,38 @@ class _Counted:
         self.numbers, self.weights = arrays[size:].reshape(2, -1)
 
 
-def merge(batches: Callable[[], Iterable[bytes]]) -> tuple[list[str], list[int], Iterator[bytes]]:
-    """All words in order, the size of the postings of each, and the postings themselves, from the counts of all batches.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """All postings, word by word. `numbers` and `impacts` of a word begin where those of the words before it end."""
 
-    `batches` is called twice, so that they need not be held in memory: it gives them in the order of their tools.
-    """
+    words: Sequence[str]
+    holders: Sequence[int]
+    numbers: Numbers
+    impacts: Impacts
+
+
+def merge(batches: Callable[[], Iterable[bytes]]) -> Index:
+    """The index, from the counts of all batches in the order of their tools; `batches` is called twice, so that they need not be held."""
     vocabulary: dict[str, int] = {}
-    holders, lengths = np.zeros(1024, np.int64), []
-    for counted in map(_Counted, batches()):
-        ids = _ids(vocabulary, counted.words)
-        while len(holders) < len(vocabulary):
-            holders = np.concatenate([holders, np.zeros_like(holders)])
-        holders[ids] += counted.holders
-        lengths.append(np.bincount(counted.numbers, counted.weights, counted.tools).astype(np.int64))
-    names = sorted(vocabulary)
-    order = np.array([vocabulary[name] for name in names], np.int64)
-    held = holders[order]
-    norms = _norms(np.concatenate(lengths) if lengths else np.zeros(0, np.int64))
-    numbers, weights = _filled(batches(), vocabulary, _starts(order, held), int(held.sum()))
-    return names, [8 * int(count) for count in held], _postings(held, numbers, weights, norms)
+    seen = [_seen(_Counted(data), vocabulary) for data in batches()]
+    words = sorted(vocabulary)
+    order = np.array([vocabulary[word] for word in words], np.int64)
+    holders = np.zeros(len(words), np.int64)
+    for ids, held, _ in seen:
+        holders[ids] += held
+    held_in_order = holders[order]
+    starts = np.zeros(len(words), np.int64)
+    starts[order] = np.cumsum(held_in_order) - held_in_order
+    numbers, weights = _filled(batches(), [ids for ids, _, _ in seen], starts, int(holders.sum()))
+    norms = _norms(np.concatenate([lengths for _, _, lengths in seen]) if seen else np.zeros(0, np.int64))
+    return Index(words=words, holders=held_in_order.tolist(), numbers=numbers, impacts=_impacts(held_in_order, numbers, weights, norms))
 
 
-def _ids(vocabulary: dict[str, int], words: Sequence[str]) -> NDArray[np.int64]:
-    return np.array([vocabulary.setdefault(word, len(vocabulary)) for word in words], np.int64)
+def _seen(counted: "_Counted", vocabulary: dict[str, int]) -> tuple[NDArray[np.int32], Numbers, NDArray[np.int64]]:
+    """The ids of a batch's words, how many of its tools hold each, and how long each of its tools is."""
+    ids = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in counted.words], np.int32)
+    lengths = np.bincount(counted.numbers, counted.weights, counted.tools).astype(np.int64)
+    return ids, counted.holders.copy(), lengths
 
 
 def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -113,38 +123,27 @@ def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     return _SATURATION * (1 - _LENGTH + _LENGTH * lengths.astype(np.float64) / (mean or 1.0))
 
 
-def _starts(order: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the postings of each word begin, by the word's id."""
-    starts = np.zeros(len(order), np.int64)
-    starts[order] = np.cumsum(held) - held
-    return starts
-
-
-def _filled(batches: Iterable[bytes], vocabulary: dict[str, int], free: NDArray[np.int64], size: int) -> tuple[Numbers, Numbers]:
+def _filled(batches: Iterable[bytes], ids: Sequence[NDArray[np.int32]], free: NDArray[np.int64], size: int) -> tuple[Numbers, Numbers]:
     """The numbers and weights of all postings, word by word, and within a word in order; `free` is used up."""
     numbers, weights = np.empty(size, np.uint32), np.empty(size, np.uint32)
     before = 0
-    for counted in map(_Counted, batches):
-        ids, held = _ids(vocabulary, counted.words), counted.holders.astype(np.int64)
-        places = np.arange(len(counted.numbers)) + np.repeat(free[ids] - (np.cumsum(held) - held), held)
+    for data, words in zip(batches, ids, strict=True):
+        counted = _Counted(data)
+        held = counted.holders.astype(np.int64)
+        places = np.arange(len(counted.numbers)) + np.repeat(free[words] - (np.cumsum(held) - held), held)
         numbers[places] = counted.numbers + np.uint32(before)
         weights[places] = counted.weights
-        free[ids] += held
+        free[words] += held
         before += counted.tools
     return numbers, weights
 
 
-def _postings(held: NDArray[np.int64], numbers: Numbers, weights: Numbers, norms: NDArray[np.float64]) -> Iterator[bytes]:
-    tools, end = len(norms), 0
-    for count in held.tolist():
-        start, end = end, end + count
-        rarity = math.log(1 + (tools - count + 0.5) / (count + 0.5))
-        weight = weights[start:end].astype(np.float64)
-        impacts = rarity * weight * (_SATURATION + 1) / (weight + norms[numbers[start:end]])
-        yield numbers[start:end].astype("<u4").tobytes() + impacts.astype("<f4").tobytes()
-
-
-def postings(data: Any) -> tuple[Numbers, Impacts]:
-    """The tools that hold a word, by number, and their impacts, as `merge` wrote them. Nothing is copied."""
-    half = len(data) // 2
-    return np.frombuffer(data[:half], "<u4"), np.frombuffer(data[half:], "<f4")
+def _impacts(holders: NDArray[np.int64], numbers: Numbers, weights: Numbers, norms: NDArray[np.float64]) -> Impacts:
+    tools = len(norms)
+    rarity = np.array([math.log(1 + (tools - count + 0.5) / (count + 0.5)) for count in holders.tolist()])
+    impacts, words = np.empty(len(numbers), np.float32), np.repeat(np.arange(len(holders), dtype=np.uint32), holders)
+    for start in range(0, len(numbers), _STRIDE):
+        some = slice(start, start + _STRIDE)
+        weight = weights[some].astype(np.float64)
+        impacts[some] = rarity[words[some]] * weight * (_SATURATION + 1) / (weight + norms[numbers[some]])
+    return impacts

@@ -36,6 +36,6 @@ def stamp(folder: Path, paths: Iterable[str]) -> str:
     return hashlib.sha256(repr([(path, left(f"{folder}/{path}")) for path in paths]).encode()).hexdigest()
 
 
-def is_left(folder: Path, state: Mapping[str, int]) -> bool:
-    """Tell whether files, given by path and signature, are there and as they were left."""
-    return bool(state) and all(mark and mark == left(f"{folder}/{path}") for path, mark in state.items())
+def is_left(folder: Path, state: Mapping[str, int] | None) -> bool:
+    """Tell whether files, given by path and signature, are there and as they were left; False where nothing is known of them."""
+    return state is not None and all(mark and mark == left(f"{folder}/{path}") for path, mark in state.items())

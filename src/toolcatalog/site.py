@@ -56,16 +56,16 @@ class Tools:
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        return [pages.tool_path(folder.rpartition("/")[2]) for folder in self.task.folders]
+        return [pages.tool_path(folder.rpartition("/")[2]) for folder, _, _ in self.task.known.rows]
 
     def render(self) -> Iterator[tuple[str, bytes]]:
         """As in Group."""
-        part, end = compiling.part_of(self.task), 0
-        for fact in part.facts:
-            if fact.newest:
-                start, end = end, end + fact.size + 1
-                tool = snapshot.tool_of(orjson.loads(part.newest[start : start + fact.size]), fact.deprecation)
-                yield pages.tool_path(fact.slug), pages.tool_page(self.about, self.toolkits[fact.toolkit], tool)
+        part, end = compiling.part_of(self.task, "newest"), 0
+        columns = zip(part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True)
+        for size, deprecation in ((size, deprecation) for newest, size, deprecation in columns if newest):
+            start, end = end, end + size + 1
+            tool = snapshot.tool_of(orjson.loads(part.newest[start : start + size]), deprecation)
+            yield pages.tool_path(tool.slug), pages.tool_page(self.about, self.toolkits[tool.toolkit], tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +132,10 @@ def update(site: Path, groups: Sequence[Group], note: Mapping[str, State], crew:
     if not note:  # the last build may have been killed while it wrote
         for folder in {(site / path).parent for path in before | now}:
             files.clean(folder)
-    known = [note.get(group.digest, {}) for group in groups]
+    known = [note.get(group.digest) for group in groups]
     fresh = crew.each(partial(signatures.is_left, site), known)
     stale = [group for group, still in zip(groups, fresh, strict=True) if not still]
-    made = {group.digest: state for group, state in zip(groups, known, strict=True)}
+    made = {group.digest: state for group, state in zip(groups, known, strict=True) if state is not None}
     if stale or before != now:
         listing = site / _GENERATED
         _list(listing, before | now)

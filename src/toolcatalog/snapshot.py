@@ -11,15 +11,17 @@ through the memory map, so that its size costs the reader nothing.
     sessions/<id>.json                the very bytes that the API answers
     auth_configs/<id>.json            what the API's `auth_config_ids` filter goes by
     query.numbers                     a row for each tool version, by number: where its document lies, and its rank in each order
-    query.tools                       a table: slug to [toolkit, first number, versions]
+    query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
     query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
     query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
-    query.words                       a table: word to the numbers that hold it (made by `search`)
+    query.words                       a table: word to the place of its postings
+    query.postings                    of each word the numbers that hold it, then of each word the impacts (made by `search`)
 
 Serves: "Snapshot" of the design, and the tool's fields of the interface.
 """
 
 import hashlib
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,9 +37,12 @@ TOOLS = "query.tools"
 SETS = "query.sets"
 FACTS = "query.facts"
 WORDS = "query.words"
+POSTINGS = "query.postings"
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
 ROW = (("offset", "<u8"), ("size", "<u4"), ("check", "<u4"), ("tag", f"V{TAG}"), ("name", "<u4"), ("version", "<u4"))  # of NUMBERS
+
+PLACE = struct.Struct("<QII")  # of WORDS: the first posting, how many there are, and their checksum
 
 NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
 EVERY_VERSION = "versions"  # the fact that lists the versions of all toolkits

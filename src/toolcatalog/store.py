@@ -92,6 +92,10 @@ class Store:
         self._tools, self._sets, self._facts, self._words = (
             _table(data[name], name) for name in (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
         )
+        half = len(data[snapshot.POSTINGS]) // 2
+        self._held = np.frombuffer(data[snapshot.POSTINGS][:half], "<u4")
+        self._impacts = np.frombuffer(data[snapshot.POSTINGS][half:], "<f4")
+        self._read_words: set[str] = set()
         self._sound = np.zeros(len(self._rows), bool)  # which documents were read before and found as they were written
         self._set = lru_cache(maxsize=_SETS)(self._read_set)
         self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
@@ -101,7 +105,10 @@ class Store:
     def tool(self, slug: str) -> Entry | None:
         """A tool; None where there is none of this slug."""
         found = self._tools.get(slug)
-        return None if found is None else Entry(*orjson.loads(found))
+        if found is None:
+            return None
+        toolkit, versions = orjson.loads(found[4:])
+        return Entry(toolkit, int.from_bytes(found[:4], "little"), versions)
 
     def version_at(self, slug: str, at: str | None) -> str | None:
         """The version of a tool in force at a version of its toolkit (None: the newest); None where it had none yet."""
@@ -217,8 +224,20 @@ class Store:
         return Found(_union(hits), scores)
 
     def _postings(self, query: str) -> list[tuple[Numbers, NDArray[np.float32]]]:
-        known = (self._words.get(word) for word in dict.fromkeys(search.words(query)))
-        return [search.postings(data) for data in known if data is not None]
+        found = (self._postings_of(word) for word in dict.fromkeys(search.words(query)))
+        return [postings for postings in found if postings is not None]
+
+    def _postings_of(self, word: str) -> tuple[Numbers, NDArray[np.float32]] | None:
+        place = self._words.get(word)
+        if place is None:
+            return None
+        start, held, check = snapshot.PLACE.unpack(place)
+        numbers, impacts = self._held[start : start + held], self._impacts[start : start + held]
+        if word not in self._read_words:
+            if zlib.crc32(impacts.data, zlib.crc32(numbers.data)) != check:
+                raise SnapshotError(f"The postings of a word are not what was written: {_MEND}")
+            self._read_words.add(word)
+        return numbers, impacts
 
     def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
         """The numbers on one page of what was found, in the order asked for; ties are broken by slug, which is the order of the numbers."""

@@ -13,6 +13,7 @@ its bytes when it is first read; the slots and places have one of their own, che
 import struct
 import sys
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
@@ -22,7 +23,8 @@ from toolcatalog.errors import SnapshotError
 
 _MAGIC = b"tctable1"
 _HEAD = struct.Struct("<8sQQII")
-_ENTRY = struct.Struct("<IH")
+_ENTRY = struct.Struct("<II")
+_BLOCK = 1 << 20  # bytes
 
 Buffer = memoryview
 
@@ -33,7 +35,7 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
     `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes, which may come lazily.
     """
     keys = [name.encode() for name in names]
-    slots = np.zeros(1 << max(3, (2 * len(keys)).bit_length()), "<u4")
+    slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
     mask = len(slots) - 1
     for number, key in enumerate(keys, 1):
         at = zlib.crc32(key) & mask
@@ -45,9 +47,17 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
     index = slots.tobytes() + places.tobytes()
     yield _HEAD.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
     yield index
+    block: list[bytes] = []
+    length = 0
     for key, size, value in zip(keys, sizes, values, strict=True):
         assert len(value) == size
-        yield _ENTRY.pack(zlib.crc32(value, zlib.crc32(key)), len(key)) + key + value
+        named = len(key).to_bytes(4, "little") + key
+        block += (zlib.crc32(value, zlib.crc32(named)).to_bytes(4, "little"), named, value)
+        length += size
+        if length > _BLOCK:
+            yield b"".join(block)
+            block, length = [], 0
+    yield b"".join(block)
 
 
 class Table:
@@ -77,16 +87,16 @@ class Table:
         key = name.encode("utf-8", "surrogateescape")
         at = zlib.crc32(key) & self._mask
         while number := self._slots[at]:
-            entry = self._entries[self._places[number - 1] : self._places[number]]
+            entry = self._entry(number - 1)
             end = _ENTRY.size + len(key)
             if entry[_ENTRY.size : end] == key and _ENTRY.unpack_from(entry)[1] == len(key):
-                return self._checked(number - 1, entry)[end:]
+                return entry[end:]
             at = (at + 1) & self._mask
         return None
 
     def names(self, start: int, stop: int) -> list[str]:
         """The names from one place in their order to another."""
-        entries = [self._entries[self._places[number] : self._places[number + 1]] for number in range(max(0, start), min(stop, len(self)))]
+        entries = [self._entry(number) for number in range(max(0, start), min(stop, len(self)))]
         return [bytes(entry[_ENTRY.size : _ENTRY.size + _ENTRY.unpack_from(entry)[1]]).decode("utf-8", "replace") for entry in entries]
 
     def place(self, name: str) -> int:
@@ -97,9 +107,10 @@ class Table:
             low, high = (middle + 1, high) if self.names(middle, middle + 1)[0] < name else (low, middle)
         return low
 
-    def _checked(self, number: int, entry: Buffer) -> Buffer:
+    def _entry(self, number: int) -> Buffer:
+        entry = self._entries[self._places[number] : self._places[number + 1]]
         if not self._sound[number]:
-            if zlib.crc32(entry[_ENTRY.size :]) != _ENTRY.unpack_from(entry)[0]:
+            if zlib.crc32(entry[4:]) != _ENTRY.unpack_from(entry)[0]:
                 raise SnapshotError("an entry of a table has other bytes than were written")
             self._sound[number] = 1
         return entry
