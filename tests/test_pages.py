@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import pages
-from toolcatalog.snapshot import Contents, Tool, Toolkit
+from toolcatalog import pages, snapshot
+from toolcatalog.snapshot import Tool, Toolkit
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -55,7 +55,7 @@ def described(text: str) -> dict[str, Any]:
     return {**plain, **values, **limits, **inner, "required": True}
 
 
-def contents_of(text: str) -> Contents:
+def records_of(text: str) -> tuple[dict[str, str], Toolkit, Tool]:
     """A site with the text in every place that a catalog can fill; slugs and versions are safe names, the schema sees to that."""
     toolkit = Toolkit(
         slug="mail", name=text, logo=text, description=text, categories=(text, text), no_auth=True, homepage=f"https://{text}", owners=(text,), versions=(text,)
@@ -65,18 +65,26 @@ def contents_of(text: str) -> Contents:
         no_auth=False, deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text},
         input_parameters={text: described(text)}, output_parameters={text: described(text)},
     )  # fmt: skip
-    about = {"title": text, "description": text, "home": text, "repository": f"https://{text}"}
-    return Contents(about=about, toolkits=(toolkit,), router=None, tools=(tool,), auth_configs=(), sessions=())
+    return {"title": text, "description": text, "home": text, "repository": f"https://{text}"}, toolkit, tool
+
+
+def pages_of(text: str) -> dict[str, bytes]:
+    """The three kinds of pages of such a site."""
+    about, toolkit, tool = records_of(text)
+    return {
+        "home": pages.home_page(about, [toolkit], {"mail": 1}),
+        "toolkit": pages.toolkit_page(about, toolkit, [snapshot.index_row(tool, b"")]),
+        "tool": pages.tool_page(about, toolkit, tool),
+    }
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
     """Whatever text stands in whatever place, a page has the elements and attributes that it has with a plain word, and says the text."""
-    plain = pages.render(contents_of("word"))
-    for path, data in pages.render(contents_of(text)).items():
-        if path.endswith(".html"):
-            assert Page(data).elements == Page(plain[path]).elements, path
-            assert text in "\0".join(Page(data).texts), path
+    plain = pages_of("word")
+    for kind, data in pages_of(text).items():
+        assert Page(data).elements == Page(plain[kind]).elements, kind
+        assert text in "\0".join(Page(data).texts), kind
 
 
 def test_every_part_of_a_description_is_shown() -> None:
@@ -98,8 +106,7 @@ def test_every_part_of_a_description_is_shown() -> None:
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    about, toolkit = {"title": "T", "description": "", "repository": ""}, contents_of("x").toolkits[0]
-    tool = contents_of("x").tools[0]
+    about, toolkit, tool = records_of("x")
     page = pages.tool_page(about, toolkit, replace(tool, output_parameters={"s": send}))
     assert page.decode().partition("<h2>Outputs</h2>\n")[2].partition("</main>")[0] == (
         '<dl class="parameters">\n'
