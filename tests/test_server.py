@@ -19,7 +19,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from reading import documents, newest, query
+import reading
+from reading import documents, newest
 from running import Server, new_key, serving, succeed
 from toolcatalog import keys
 
@@ -516,7 +517,7 @@ def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_buil
 
 def test_a_session_is_the_bytes_of_its_file(client: httpx.Client, shipped: Server, shipped_build: Path) -> None:
     """Every session answers its owner with the file, byte for byte, and nobody else."""
-    facts = query(shipped_build / "current")["facts"]
+    facts = reading.query(shipped_build / "current")["facts"]
     owners = {name.removeprefix("session "): of[0] for name, of in facts.items() if name.startswith("session ")}
     secrets = {project: new_key(shipped.keys_file, "--project", project) for project in {*owners.values()}}
     settles(client, [*secrets.values()][-1], 200)
