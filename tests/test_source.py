@@ -1,12 +1,13 @@
 """From a folder to raw values: what is found, what it is, and where a finding stands."""
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.source import Document, Place, load, locate, scan, shown
+from toolcatalog.source import Document, Place, digest, load, locate, scan, shown
 
 TREE = {
     "catalog.yaml": ("catalog", {}),
@@ -29,7 +30,9 @@ def put(root: Path, *paths: str, text: str = "a: b\n") -> None:
 def test_the_place_is_the_identity(path: str, kind: str, names: dict[str, str], tmp_path: Path) -> None:
     """Kind, slugs, version and id of a file come from its path."""
     put(tmp_path, path)
-    assert load(tmp_path, path) == (Document(path, Place(kind, names), {"a": "b"}, readable=True), [])
+    sha256 = hashlib.sha256(b"a: b\n").hexdigest()
+    assert load(tmp_path, path) == (Document(path, Place(kind, names), {"a": "b"}, readable=True, digest=sha256), [])
+    assert digest(tmp_path, path) == sha256
 
 
 def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path) -> None:

@@ -182,7 +182,10 @@ class Store:
         return b",".join(runs), hashlib.blake2b(rows["tag"].tobytes(), digest_size=snapshot.TAG).hexdigest()
 
     def _check(self, number: int, document: bytes) -> None:
-        if zlib.crc32(document) != self._rows["check"][number]:
+        """Hold a document against its checksum, and see that a comma or the bracket follows: `documents` hands that out too."""
+        end = int(self._rows["offset"][number]) + len(document)
+        after = b"]" if end == len(self._documents) - 1 else b","
+        if zlib.crc32(document) != self._rows["check"][number] or self._documents[end : end + 1] != after:
             raise SnapshotError(f"The document of tool version {number} is not what was written: {_MEND}")
         self._sound[number] = True
 
