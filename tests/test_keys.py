@@ -352,7 +352,7 @@ def test_a_limited_key_is_limited_to_what_was_named(tmp_path: Path) -> None:
 def found(ring: keys.KeyRing, secret: str, within: float = 1.0) -> bool:
     """Whether the ring knows a key; asked until it does, at most for a second."""
     until = time.monotonic() + within
-    while (known := ring.find(secret)) is None and time.monotonic() < until:
+    while (known := ring.find(secret.encode())) is None and time.monotonic() < until:
         time.sleep(0.02)
     return known is not None
 
@@ -368,7 +368,7 @@ def test_a_file_damaged_under_a_running_server(tmp_path: Path, caplog: pytest.Lo
         for damage in (b"{", b"", None):
             file.unlink() if damage is None else file.write_bytes(damage)
             time.sleep(0.55)
-            assert ring.find(first) is not None
+            assert ring.find(first.encode()) is not None
             assert caplog.records[-1].levelname == "ERROR"
             assert caplog.messages[-1].startswith("keys stay as they were: ")
     assert len(caplog.messages) == 3  # once for each change, not for each request
@@ -382,10 +382,10 @@ def test_a_file_damaged_under_a_running_server(tmp_path: Path, caplog: pytest.Lo
 def test_a_ring_without_a_file_knows_nobody_until_there_is_one(tmp_path: Path) -> None:
     """A server may start before its first key is made."""
     ring = keys.KeyRing(tmp_path / "keys.json")
-    assert ring.find("") is None
+    assert ring.find(b"") is None
     secret, _ = keys.create(tmp_path / "keys.json", "p", None, None)
     assert found(ring, secret)
-    for other in ("", secret[:-1], secret + "x", "\udcff", "é"):
+    for other in (b"", secret[:-1].encode(), secret.encode() + b"x", b"\xff", "é".encode()):
         assert ring.find(other) is None
 
 

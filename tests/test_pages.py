@@ -1,6 +1,6 @@
 """The pages of the site: what they show, that nothing of a catalog becomes markup, and that their links lead somewhere."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,25 @@ def described(text: str) -> dict[str, Any]:
     return {**plain, **values, **limits, **inner, "required": True}
 
 
-def records_of(text: str) -> tuple[dict[str, str], Toolkit, Tool]:
+@dataclass
+class Shown:
+    """What pages are made of."""
+
+    about: dict[str, str]
+    toolkit: Toolkit
+    tool: Tool
+
+    def pages(self) -> dict[str, bytes]:
+        """The three kinds of page."""
+        row = snapshot.index_row(self.tool, b"")
+        return {
+            "home": pages.home_page(self.about, [self.toolkit], {self.toolkit.slug: 1}),
+            "toolkit": pages.toolkit_page(self.about, self.toolkit, [row]),
+            "tool": pages.tool_page(self.about, self.toolkit, self.tool),
+        }
+
+
+def shown(text: str) -> Shown:
     """A site with the text in every place that a catalog can fill; slugs and versions are safe names, the schema sees to that."""
     toolkit = Toolkit(
         slug="mail", name=text, logo=text, description=text, categories=(text, text), no_auth=True, homepage=f"https://{text}", owners=(text,), versions=(text,)
@@ -65,24 +83,15 @@ def records_of(text: str) -> tuple[dict[str, str], Toolkit, Tool]:
         no_auth=False, deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text},
         input_parameters={text: described(text)}, output_parameters={text: described(text)},
     )  # fmt: skip
-    return {"title": text, "description": text, "home": text, "repository": f"https://{text}"}, toolkit, tool
-
-
-def pages_of(text: str) -> dict[str, bytes]:
-    """The three kinds of pages of such a site."""
-    about, toolkit, tool = records_of(text)
-    return {
-        "home": pages.home_page(about, [toolkit], {"mail": 1}),
-        "toolkit": pages.toolkit_page(about, toolkit, [snapshot.index_row(tool, b"")]),
-        "tool": pages.tool_page(about, toolkit, tool),
-    }
+    about = {"title": text, "description": text, "home": text, "repository": f"https://{text}"}
+    return Shown(about, toolkit, tool)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
     """Whatever text stands in whatever place, a page has the elements and attributes that it has with a plain word, and says the text."""
-    plain = pages_of("word")
-    for kind, data in pages_of(text).items():
+    plain = shown("word").pages()
+    for kind, data in shown(text).pages().items():
         assert Page(data).elements == Page(plain[kind]).elements, kind
         assert text in "\0".join(Page(data).texts), kind
 
@@ -106,7 +115,8 @@ def test_every_part_of_a_description_is_shown() -> None:
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    about, toolkit, tool = records_of("x")
+    about, toolkit = {"title": "T", "description": "", "repository": ""}, shown("x").toolkit
+    tool = shown("x").tool
     page = pages.tool_page(about, toolkit, replace(tool, output_parameters={"s": send}))
     assert page.decode().partition("<h2>Outputs</h2>\n")[2].partition("</main>")[0] == (
         '<dl class="parameters">\n'

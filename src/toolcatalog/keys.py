@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import hmac
 import logging
+import math
 import os
 import re
 import secrets
@@ -82,8 +83,8 @@ def _checksum(body: str) -> str:
     return digits
 
 
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+def _hash(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()
 
 
 def load(file: Path) -> tuple[Key, ...]:
@@ -166,7 +167,8 @@ def _new(project: str, toolkits: tuple[str, ...] | None, expires: datetime | Non
     secret = generate()
     id = "key_" + "".join(secrets.choice(_BASE62) for _ in range(8))
     ends = _text(expires) if expires else None
-    return secret, Key(id=id, project=project, toolkits=toolkits, sha256=_hash(secret), hint=secret[-4:], created=_text(now), expires=ends)
+    digest = _hash(secret.encode())
+    return secret, Key(id=id, project=project, toolkits=toolkits, sha256=digest, hint=secret[-4:], created=_text(now), expires=ends)
 
 
 def _active(keys: Sequence[Key], id: str, now: datetime, file: Path) -> Key:
@@ -195,6 +197,9 @@ def _locked(file: Path) -> Iterator[None]:
         raise KeyFileError(f"The key file {file} cannot be written ({error.strerror}): {_MEND}") from None
 
 
+_NOBODY = (Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created=""), 0.0)  # an unknown key takes the time of a known one
+
+
 class KeyRing:
     """The keys that a server accepts, kept in step with their file.
 
@@ -208,13 +213,12 @@ class KeyRing:
         self._looked = time.monotonic()
         self._keys = _by_hash(_load_or_none(file))
 
-    def find(self, secret: str) -> Key | None:
+    def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
         self._look()
         digest = _hash(secret)
-        key = self._keys.get(digest)
-        known = hmac.compare_digest(digest, key.sha256 if key else "0" * 64)
-        return key if key and known and key.state(datetime.now(UTC)) == "active" else None
+        key, until = self._keys.get(digest, _NOBODY)
+        return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -231,8 +235,16 @@ class KeyRing:
                 _log.error("keys stay as they were: %s", error)
 
 
-def _by_hash(keys: Sequence[Key]) -> Mapping[str, Key]:
-    return {key.sha256: key for key in keys}
+def _by_hash(keys: Sequence[Key]) -> Mapping[str, tuple[Key, float]]:
+    """Each key by its hash, and until when it is good."""
+    return {key.sha256: (key, _end(key)) for key in keys}
+
+
+def _end(key: Key) -> float:
+    """When a key ends, in seconds since 1970."""
+    if key.revoked is not None:
+        return 0.0
+    return math.inf if key.expires is None else datetime.fromisoformat(key.expires).timestamp()
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

@@ -1,22 +1,26 @@
 """What holds for every answer: a request id, gzip where asked for, CORS, and no fault without an envelope. Pure ASGI."""
 
+import itertools
 import logging
 import re
-import uuid
+import secrets
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcatalog.server.answers import refuse
+from toolcatalog.server.answers import Answer, Header, refuse
 from toolcatalog.server.refusals import Refusal
 
-_SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
+_SANE_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 _EXPOSED = ("ETag", "X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Suggested-Query", "X-Catalog-Snapshot")
-_POLICY = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
+_SERIES = secrets.token_hex(8).encode()  # of this process: a worker is spawned, not forked, and has one of its own
+_NUMBERS = itertools.count()
 _log = logging.getLogger("toolcatalog.server")
 
 
@@ -33,14 +37,17 @@ class Edge:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        scope["request_id"] = request_id = _sane(headers.get("x-request-id"))
+        given = headers.get("x-request-id")
+        own = identify(None if given is None else given.encode("latin-1"))
+        scope["request_id"] = request_id = own.decode()
         started = False
 
         async def send_on(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                _complete(MutableHeaders(scope=message), request_id)
+                message["headers"] = [*map(_vary_once, message["headers"])]
+                complete(message["headers"], own)
             await send(message)
 
         app: ASGIApp = self.plain
@@ -57,13 +64,16 @@ class Edge:
                 await fault(request_id)(scope, receive, send_on)
 
 
-def _complete(headers: MutableHeaders, request_id: str) -> None:
-    """Headers of every answer; a `Vary` that several hands have written says each name once."""
-    headers["X-Request-Id"] = request_id
-    headers["X-Content-Type-Options"] = "nosniff"
-    headers["Content-Security-Policy"] = _POLICY
-    if vary := headers.get("vary"):
-        headers["Vary"] = ", ".join(dict.fromkeys(name.strip() for name in vary.split(",")))
+def complete(headers: list[Header], request_id: bytes) -> None:
+    """Add what is in every answer."""
+    headers.append((b"x-request-id", request_id))
+    headers += _NOTHING_RUNS
+
+
+def _vary_once(header: Header) -> Header:
+    """A `Vary` that several hands have written says each name once."""
+    name, value = header
+    return (name, b", ".join(dict.fromkeys(one.strip() for one in value.split(b",")))) if name == b"vary" else header
 
 
 class _Cors(CORSMiddleware):
@@ -78,7 +88,15 @@ class _Cors(CORSMiddleware):
 def fault(request_id: str) -> Response:
     """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
     fix = f"Try again; if it lasts, report request id {request_id} to the operator."
-    return refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], request_id)
+    return response(refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], request_id))
+
+
+def response(answer: Answer) -> Response:
+    """An answer as Starlette sends it, with these headers and no others."""
+    status, headers, body = answer
+    found = Response(body, status)
+    found.raw_headers = headers
+    return found
 
 
 def request_id(request: Request) -> str:
@@ -87,8 +105,9 @@ def request_id(request: Request) -> str:
     return found
 
 
-def _sane(given: str | None) -> str:
-    return given if given and _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+def identify(given: bytes | None) -> bytes:
+    """The id that a request came with where it is sane, else a new one: no two requests to any server have the same."""
+    return given if given is not None and _SANE_ID.fullmatch(given) else b"%s%016x" % (_SERIES, next(_NUMBERS))
 
 
 def accepts_gzip(header: str) -> bool:

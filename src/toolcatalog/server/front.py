@@ -1,0 +1,64 @@
+"""The short way for the two plain requests that nearly all traffic consists of: get a tool and list tools.
+
+It does no work of its own: the operations, the answers and the headers are those of the long way, through Edge and Starlette, and so
+are the bytes. What is not plain goes the long way: another path or method, an `Origin`, gzip asked for, and every fault.
+"""
+
+from collections.abc import Mapping
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolcatalog.server.answers import Answer, answer, refuse
+from toolcatalog.server.edge import accepts_gzip, complete, identify
+from toolcatalog.server.openapi import PREFIXES
+from toolcatalog.server.operations import Operations
+from toolcatalog.server.refusals import Refused
+
+_TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
+_METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
+
+
+class Front:
+    """Wraps the application, `rest`."""
+
+    def __init__(self, operations: Operations, rest: ASGIApp) -> None:
+        self.operations = operations
+        self.rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        found = self._answer(scope) if scope["type"] == "http" and scope["method"] in _METHODS else None
+        if found is None:
+            await self.rest(scope, receive, send)
+            return
+        status, headers, body = found
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _answer(self, scope: Scope) -> Answer | None:
+        """The answer to a plain request; None for any other, and where something fails: the long way tells and logs it."""
+        path: str = scope["path"]
+        above, _, slug = path.rpartition("/")
+        one = above in _TOOLS and slug != ""
+        if not one and path not in _TOOLS:
+            return None
+        headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
+        coding = headers.get(b"accept-encoding")
+        if b"origin" in headers or (coding is not None and accepts_gzip(coding.decode("latin-1"))):
+            return None
+        try:
+            found = self._ask(slug if one else None, scope["query_string"], headers)
+        except Exception:
+            return None
+        return found
+
+    def _ask(self, slug: str | None, query: bytes, headers: Mapping[bytes, bytes]) -> Answer:
+        operations, request_id = self.operations, identify(headers.get(b"x-request-id"))
+        try:
+            key = operations.key(headers.get(b"x-api-key"))
+            body, tag = operations.tools(key, query) if slug is None else operations.tool(key, slug, query)
+            found = answer(body, tag, headers.get(b"if-none-match"))
+        except Refused as refused:
+            found = refuse(refused.refusals, request_id.decode())
+        complete(found[1], request_id)
+        return found

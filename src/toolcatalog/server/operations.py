@@ -1,0 +1,87 @@
+"""The three operations: a key and the facts of a request to the bytes of an answer and their tag. Pure of HTTP machinery.
+
+Both ways through the server, `front` and `app`, call these; neither has an operation of its own.
+
+Serves: "Endpoints" of the interface.
+"""
+
+import orjson
+
+from toolcatalog import names
+from toolcatalog.keys import Key, KeyRing
+from toolcatalog.server import questions
+from toolcatalog.server.answers import tag_of
+from toolcatalog.server.questions import Page
+from toolcatalog.server.refusals import Refusal, Refused, unauthorized
+from toolcatalog.server.view import View
+from toolcatalog.store import Store
+
+Tagged = tuple[bytes, str]  # a body and its tag
+
+
+class Operations:
+    """What the read API answers from one store, to the holders of these keys. Each raises Refused with all that is wrong."""
+
+    def __init__(self, store: Store, keys: KeyRing) -> None:
+        self.store = store
+        self.keys = keys
+
+    def key(self, secret: bytes | None) -> Key:
+        """The key that a request came with."""
+        key = self.keys.find(secret or b"")
+        if key is None:
+            raise Refused(unauthorized())
+        return key
+
+    def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
+        """Get tool by slug."""
+        question, refusals = questions.tool(slug, query)
+        malformed = refusals and not names.fits(names.TOOL_SLUG, slug)
+        found = 0 if malformed else View(self.store, key.toolkits).tool(question)
+        if refusals or isinstance(found, Refusal):
+            raise Refused(*refusals, *([found] if isinstance(found, Refusal) else []))
+        return self.store.document(found), self.store.tag(found)
+
+    def tools(self, key: Key, query: bytes) -> Tagged:
+        """List available tools."""
+        view = View(self.store, key.toolkits)
+        question, refusals = questions.tools(query)
+        if problems := [*refusals, *view.refusals(question)]:
+            raise Refused(*problems)
+        numbers, total = view.tools(question)
+        return page_of(self.store.documents(numbers), question.page, total)
+
+    def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
+        """List meta tools for a tool router session."""
+        question, refusals = questions.session(id, query, body)
+        if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
+            raise Refused(*problems)
+        _, whole = self.store.session(question.id) or ("", b"")
+        return _paged(whole, question.page) if question.page else _tagged(whole)
+
+    def _not_its_session(self, id: str, project: str) -> list[Refusal]:
+        found = self.store.session(id)
+        if not names.fits(names.SESSION_ID, id) or (found and found[0] == project):
+            return []
+        if found is None:
+            return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
+        return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
+
+
+def _tagged(body: bytes) -> Tagged:
+    """A body and its tag, where none is at hand: it costs a hash of the whole body."""
+    return body, tag_of(body)
+
+
+def page_of(items: Tagged, page: Page, total: int) -> Tagged:
+    """A page of a list: its items, joined by commas, with their tag, among `total` items on all pages."""
+    body, tag = items
+    pages = -(-total // page.size)
+    following = Page(page.number + 1, page.size).cursor() if page.number < pages else None
+    about = orjson.dumps({"next_cursor": following, "total_pages": pages, "current_page": page.number, "total_items": total})[1:]
+    return b"".join((b'{"items":[', body, b"],", about)), tag_of(tag.encode(), about)
+
+
+def _paged(whole: bytes, page: Page) -> Tagged:
+    every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
+    return page_of(_tagged(b",".join(every[page.start : page.start + page.size])), page, len(every))
