@@ -96,6 +96,7 @@ def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_pa
     """However a build ends, killed without a word or interrupted, its workers end within seconds, and nothing is current."""
     with building(many, tmp_path / "build") as process:
         found = workers(process)
+        time.sleep(0.1)  # while it starts them Python itself may swallow an interrupt
         process.send_signal(number)
         output, complaint = process.communicate(timeout=60)
     assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: -15, signal.SIGINT: 130}[number], complaint
