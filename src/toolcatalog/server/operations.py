@@ -5,6 +5,8 @@ Both ways through the server, `front` and `app`, call these; neither has an oper
 Serves: "Endpoints" of the interface.
 """
 
+from collections.abc import Sequence
+
 import orjson
 
 from toolcatalog import names
@@ -49,7 +51,7 @@ class Operations:
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
         numbers, total = view.tools(question)
-        return page_of(self.store.documents(numbers), question.page, total)
+        return page_of(*self.store.documents(numbers), question.page, total)
 
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
         """List meta tools for a tool router session."""
@@ -73,15 +75,18 @@ def _tagged(body: bytes) -> Tagged:
     return body, tag_of(body)
 
 
-def page_of(items: Tagged, page: Page, total: int) -> Tagged:
-    """A page of a list: its items, joined by commas, with their tag, among `total` items on all pages."""
-    body, tag = items
+def page_of(items: Sequence[bytes | memoryview], tag: str, page: Page, total: int) -> Tagged:
+    """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
     pages = -(-total // page.size)
     following = Page(page.number + 1, page.size).cursor() if page.number < pages else None
     about = orjson.dumps({"next_cursor": following, "total_pages": pages, "current_page": page.number, "total_items": total})[1:]
-    return b"".join((b'{"items":[', body, b"],", about)), tag_of(tag.encode(), about)
+    pieces: list[bytes | memoryview] = [b","] * (2 * len(items) + 1)
+    pieces[1::2] = items
+    pieces[0], pieces[-1] = b'{"items":[', b"]," + about if items else b'{"items":[],' + about
+    return b"".join(pieces), tag_of(tag.encode(), about)
 
 
 def _paged(whole: bytes, page: Page) -> Tagged:
     every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
-    return page_of(_tagged(b",".join(every[page.start : page.start + page.size])), page, len(every))
+    items = every[page.start : page.start + page.size]
+    return page_of(items, tag_of(*items), page, len(every))
