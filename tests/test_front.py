@@ -25,11 +25,11 @@ PLAIN = [
     f"{LIST}/%C3%84", f"{LIST}/A%0A", f"{LIST}/" + "A" * 201, f"{LIST}/tools",
     LIST, "/api/v3.1/tools", f"{LIST}?limit=3", f"{LIST}?limit=0&cursor=x", f"{LIST}?limit=1000&sort_by=name&order=desc",
     f"{LIST}?toolkit_slug=github,slack&tags=important&include_deprecated=false", f"{LIST}?toolkit_slug=nope&auth_config_ids=no",
-    f"{LIST}?tool_slugs=SLACK_SEND_MESSAGE,GITHUB_CREATE_ISSUE", f"{LIST}?query=create+an+issue", f"{LIST}?query=" + "x" * 2000,
+    f"{LIST}?tool_slugs=SLACK_SEND_MESSAGE,GITHUB_CREATE_ISSUE", f"{LIST}?query=create+an+issue",
     f"{LIST}?auth_config_ids=ac_github_issues_only", f"{LIST}?tags=no", f"{LIST}?%FF=1",
 ]  # fmt: skip
 OTHER = [
-    f"{LIST}/", f"{TOOL}/", f"{LIST}%0A", "/api/v3/tools/A/B", "/api/v3", "/tools", "", "/", "/api/v2/tools", "/healthz", "/readyz", "/openapi.json",
+    f"{LIST}/", f"{TOOL}/", f"{LIST}%0A", f"{LIST}?query=" + "x" * 2000, f"{TOOL}?version=latest&x=" + "x" * 256, "/api/v3/tools/A/B", "/api/v3", "/tools", "", "/", "/api/v2/tools", "/healthz", "/readyz", "/openapi.json",
     "/api/v3/tool_router/session/trs_playground/tools", "/api/v3/tool_router/session/trs_nope/tools", "/tools/GITHUB_CREATE_ISSUE/",
 ]  # fmt: skip
 HEADERS: list[Headers] = [

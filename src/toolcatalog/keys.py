@@ -212,24 +212,32 @@ class KeyRing:
         self._seen = _stamp(file)
         self._looked = time.monotonic()
         self._keys = _by_hash(_load_or_none(file))
+        self._met: dict[bytes, tuple[Key, float]] = {}
 
     def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
-        self._look()
+        if time.monotonic() - self._looked >= _LOOK_EVERY:
+            self._look()
+        mark = hashlib.blake2b(secret, digest_size=32).digest()
+        key, until = self._met.get(mark) or self._meet(mark, secret)
+        return key if time.time() < until else None
+
+    def _meet(self, mark: bytes, secret: bytes) -> tuple[Key, float]:
+        """Look a secret up, and remember a known one by a mark that takes a third of the time of its SHA-256."""
         digest = _hash(secret)
-        key, until = self._keys.get(digest, _NOBODY)
-        return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
+        found = self._keys.get(digest, _NOBODY)
+        if not hmac.compare_digest(digest, found[0].sha256):
+            return _NOBODY
+        self._met[mark] = found
+        return found
 
     def _look(self) -> None:
-        now = time.monotonic()
-        if now - self._looked < _LOOK_EVERY:
-            return
-        self._looked = now
+        self._looked = time.monotonic()
         seen = _stamp(self._file)
         if seen != self._seen:
             self._seen = seen
             try:
-                self._keys = _by_hash(load(self._file))
+                self._keys, self._met = _by_hash(load(self._file)), {}
                 _log.info("keys read again: %d", len(self._keys))
             except KeyFileError as error:
                 _log.error("keys stay as they were: %s", error)

@@ -5,18 +5,22 @@ Both ways through the server, `front` and `app`, call these; neither has an oper
 Serves: "Endpoints" of the interface.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
 import orjson
 
 from toolcatalog import names
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import questions
 from toolcatalog.server.answers import tag_of
-from toolcatalog.server.questions import Page
+from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion
 from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
 
 Tagged = tuple[bytes, str]  # a body and its tag
+_VIEWS = 256  # sets of toolkits that keys are limited to
 
 
 class Operations:
@@ -25,6 +29,7 @@ class Operations:
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
         self.keys = keys
+        self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
     def key(self, secret: bytes | None) -> Key:
         """The key that a request came with."""
@@ -33,24 +38,22 @@ class Operations:
             raise Refused(unauthorized())
         return key
 
-    def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
-        """Get tool by slug."""
-        question, refusals = questions.tool(slug, query)
-        malformed = refusals and not names.fits(names.TOOL_SLUG, slug)
-        found = b"" if malformed else View(self.store, key.toolkits).tool(question)
-        if refusals or isinstance(found, Refusal):
-            raise Refused(*refusals, *([found] if isinstance(found, Refusal) else []))
+    def tool(self, key: Key, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """Get tool by slug; `refusals` is what is wrong with the query string already."""
+        found = self._view(key.toolkits).tool(slug, question)
+        if isinstance(found, Refusal):
+            raise Refused(found, *refusals)
+        if refusals:
+            raise Refused(*refusals)
         return _tagged(found)
 
-    def tools(self, key: Key, query: bytes) -> Tagged:
-        """List available tools."""
-        view = View(self.store, key.toolkits)
-        question, refusals = questions.tools(query)
+    def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """List available tools; `refusals` is what is wrong with the query string already."""
+        view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
         numbers, page = view.tools(question), question.page
-        items = _tagged(b",".join(self.store.documents(numbers[page.start : page.start + page.size])))
-        return page_of(items, page, len(numbers))
+        return page_of(self._items(numbers[page.start : page.start + page.size]), page, len(numbers))
 
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
         """List meta tools for a tool router session."""
@@ -59,6 +62,9 @@ class Operations:
             raise Refused(*problems)
         whole = self.store.session(question.id)
         return _paged(whole, question.page) if question.page else _tagged(whole)
+
+    def _items(self, numbers: Sequence[int]) -> Tagged:
+        return _tagged(b",".join(self.store.documents(numbers)))
 
     def _not_its_session(self, id: str, project: str) -> list[Refusal]:
         owner = self.store.sessions.get(id)

@@ -8,7 +8,7 @@ Serves: "Versions" of the decisions, and "A tool of a toolkit that the key's pro
 from collections.abc import Collection, Sequence
 
 from toolcatalog import names
-from toolcatalog.server.questions import ListQuestion, ToolQuestion
+from toolcatalog.server.questions import ListQuestion, ToolQuestion, no_slug
 from toolcatalog.server.refusals import Refusal, invalid
 from toolcatalog.store import Filters, Pins, Store
 
@@ -22,24 +22,29 @@ class View:
         self.store = store
         self.visible = visible
 
-    def tool(self, question: ToolQuestion) -> bytes | Refusal:
+    def tool(self, slug: str, question: ToolQuestion) -> bytes | Refusal:
         """The document of one tool in the version asked for."""
-        slug, toolkit = question.slug, self.store.toolkit_of(question.slug)
+        toolkit = self.store.toolkit_of(slug)
         if toolkit is None or self._hidden(toolkit):
-            near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
-            fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
-            return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
-        version = self._version(question, toolkit)
+            return self._no_tool(slug) if names.fits(names.TOOL_SLUG, slug) else no_slug(slug)
+        version = self._version(slug, question, toolkit)
         return version if isinstance(version, Refusal) else self.store.tool(slug, version)
 
-    def _version(self, question: ToolQuestion, toolkit: str) -> str | Refusal:
-        slug, existing = question.slug, self.store.tool_versions(question.slug)
+    def _no_tool(self, slug: str) -> Refusal:
+        near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
+        fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
+        return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
+
+    def _version(self, slug: str, question: ToolQuestion, toolkit: str) -> str | Refusal:
+        existing = self.store.tool_versions(slug)
         if question.version is not None:
             line = f"version: {slug} has no version {question.version}."
             return question.version if question.version in existing else _no_version(line, existing)
         at = question.pins.of(toolkit)
+        if at is None:
+            return existing[-1]
         pinnable = self.store.versions[toolkit] if toolkit in question.pins.toolkits else self._all_versions()
-        if at is not None and at not in pinnable:
+        if at not in pinnable:
             line = f"toolkit_versions: toolkit {toolkit} has no version {at}."
             return _no_version(line, self.store.versions[toolkit])
         found = self.store.version_at(slug, at)
