@@ -156,6 +156,23 @@ def test_a_fault_takes_the_long_way(ways: Ways, shipped_build: Path, caplog: pyt
     assert caplog.messages == ["request bad: GET '/api/v3/tools/GITHUB_CREATE_ISSUE' failed"]
 
 
+async def turns_during(app: Any, target: str, headers: Headers) -> int:
+    """How many turns another task gets while a request is answered."""
+    turns = 0
+    answering = asyncio.create_task(sent_by(app, target, headers))
+    while not answering.done():
+        turns += 1
+        await asyncio.sleep(0)
+    return turns
+
+
+def test_packing_a_large_page_does_not_hold_others_up(ways: Ways) -> None:
+    """Other requests go on while a thread packs a page; with one packed in line they get no more turns than with a plain one."""
+    key = ("x-api-key", ways.secret)
+    plain = asyncio.run(turns_during(ways.long, f"{LIST}?limit=1000", (key,)))
+    assert asyncio.run(turns_during(ways.long, f"{LIST}?limit=1000", (key, ("accept-encoding", "gzip")))) > 10 * plain
+
+
 def test_new_request_ids_do_not_repeat(ways: Ways) -> None:
     """Both ways count on in one series."""
     apps = [ways.short, ways.long] * 20
