@@ -6,6 +6,7 @@ Serves: "Endpoints" of the interface.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache, partial
 
 import orjson
 
@@ -13,12 +14,13 @@ from toolcatalog import names
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import questions
 from toolcatalog.server.answers import tag_of
-from toolcatalog.server.questions import Page
+from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion
 from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
 
 Tagged = tuple[bytes, str]  # a body and its tag
+_VIEWS = 256  # sets of toolkits that keys are limited to
 
 
 class Operations:
@@ -27,6 +29,7 @@ class Operations:
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
         self.keys = keys
+        self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
     def key(self, secret: bytes | None) -> Key:
         """The key that a request came with."""
@@ -35,19 +38,18 @@ class Operations:
             raise Refused(unauthorized())
         return key
 
-    def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
-        """Get tool by slug."""
-        question, refusals = questions.tool(slug, query)
-        malformed = refusals and not names.fits(names.TOOL_SLUG, slug)
-        found = 0 if malformed else View(self.store, key.toolkits).tool(question)
-        if refusals or isinstance(found, Refusal):
-            raise Refused(*refusals, *([found] if isinstance(found, Refusal) else []))
+    def tool(self, key: Key, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """Get tool by slug; `refusals` is what is wrong with the query string already."""
+        found = self._view(key.toolkits).tool(slug, question)
+        if isinstance(found, Refusal):
+            raise Refused(found, *refusals)
+        if refusals:
+            raise Refused(*refusals)
         return self.store.document(found), self.store.tag(found)
 
-    def tools(self, key: Key, query: bytes) -> Tagged:
-        """List available tools."""
-        view = View(self.store, key.toolkits)
-        question, refusals = questions.tools(query)
+    def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """List available tools; `refusals` is what is wrong with the query string already."""
+        view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
         numbers, total = view.tools(question)
