@@ -4,6 +4,7 @@ import hashlib
 import json
 import struct
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ def documents(snapshot: Path) -> dict[Version, bytes]:
     """The very bytes of each document in `tools.json`, in the order in which they lie there."""
     text = (snapshot / "tools.json").read_text()
     found, at = {}, 1
-    while text[at] not in "]":
+    while text[at] != "]":
         value, end = json.JSONDecoder().raw_decode(text, at)
         found[value["slug"], value["version"]] = text[at:end].encode()
         at = end + (text[end] == ",")
@@ -40,11 +41,11 @@ def table(file: Path) -> dict[str, bytes]:
     assert sorted(filter(None, used)) == [*range(1, count + 1)]
     assert begin + places[-1] == len(data)
     found = {}
-    for start, end in zip(places, places[1:], strict=False):
-        check, length = struct.unpack_from("<IH", data, begin + start)
-        name, value = data[begin + start + 6 : begin + start + 6 + length], data[begin + start + 6 + length : begin + end]
-        assert check == zlib.crc32(name + value)
-        found[name.decode()] = value
+    for start, end in pairwise(places):
+        entry = data[begin + start : begin + end]
+        check, length = struct.unpack_from("<II", entry)
+        assert check == zlib.crc32(entry[4:])
+        found[entry[8 : 8 + length].decode()] = entry[8 + length :]
     assert [*found] == sorted(found)
     return found
 
@@ -54,10 +55,10 @@ def query(snapshot: Path) -> dict[str, Any]:
     tools, facts = table(snapshot / "query.tools"), table(snapshot / "query.facts")
     return {
         "numbers": [dict(zip(("slug", "version", "by_name", "by_version"), row, strict=True)) for row in _numbers(snapshot)],
-        "tools": {slug: json.loads(value) for slug, value in tools.items()},
+        "tools": {slug: [int.from_bytes(value[:4], "little"), *json.loads(value[4:])] for slug, value in tools.items()},
         "sets": {name: [*BitMap.deserialize(value)] for name, value in table(snapshot / "query.sets").items()},
         "facts": {name: [json.loads(line) for line in value.split(b"\n")] for name, value in facts.items()},
-        "words": {word: _postings(value) for word, value in table(snapshot / "query.words").items()},
+        "words": _postings(snapshot),
     }
 
 
@@ -71,8 +72,17 @@ def _numbers(snapshot: Path) -> list[tuple[str, str, int, int]]:
     return rows
 
 
-def _postings(value: bytes) -> dict[str, float]:
-    """The numbers that hold a word, and their impacts to four digits."""
-    count = len(value) // 8
-    numbers, impacts = struct.unpack(f"<{count}I", value[: 4 * count]), struct.unpack(f"<{count}f", value[4 * count :])
-    return {str(number): round(impact, 4) for number, impact in zip(numbers, impacts, strict=True)}
+def _postings(snapshot: Path) -> dict[str, dict[str, float]]:
+    """Of each word the numbers that hold it and their impacts to four digits; each posting is some word's."""
+    data, found, end = (snapshot / "query.postings").read_bytes(), {}, 0
+    half = len(data) // 2
+    for word, place in table(snapshot / "query.words").items():
+        start, held, check = struct.unpack("<QII", place)
+        assert start == end
+        end = start + held
+        numbers, impacts = (data[begin + 4 * start : begin + 4 * end] for begin in (0, half))
+        assert check == zlib.crc32(numbers + impacts)
+        pairs = zip(struct.unpack(f"<{held}I", numbers), struct.unpack(f"<{held}f", impacts), strict=True)
+        found[word] = {str(number): round(impact, 4) for number, impact in pairs}
+    assert half == 4 * end
+    return found
