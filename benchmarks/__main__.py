@@ -28,7 +28,7 @@ def main() -> int:
         return 2
     for tools in arguments.sizes:
         for part in arguments.parts:
-            results.save(tools, part, _measure(tools, part), machine.described())
+            results.save(tools, part, _measure(tools, part), machine.described(servers.PEERS_PYTHON))
     found = results.load()
     report.main()
     operations = [one for tools in arguments.sizes for one in found[tools].get("http", {}).get("operations", {}).values()]

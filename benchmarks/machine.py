@@ -8,13 +8,18 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 SERVER_CORE, CLIENT_CORE = 0, 1
 _TICK = os.sysconf("SC_CLK_TCK")
 _STILL = 0.3  # seconds without any work after which a server counts as idle
 _LIBRARIES = ("toolcatalog", "uvicorn", "uvloop", "httptools", "starlette", "orjson", "pyyaml")
+_PEERS = ("datasette", "fastapi", "sqlalchemy", "pydantic", "uvicorn")
+_VERSIONS = """
+import sys, sqlite3
+from importlib.metadata import version
+print(", ".join([f"{name} {version(name)}" for name in sys.argv[1:]] + [f"SQLite {sqlite3.sqlite_version}"]))
+"""
 _SPINNER = """
 import os, sys
 os.sched_setaffinity(0, {int(sys.argv[1])})
@@ -26,8 +31,8 @@ while os.getppid() == parent:
 """
 
 
-def described() -> dict[str, str]:
-    """Cores, processor, kernel, Python, libraries and the day, for people."""
+def described(peers: Path) -> dict[str, str]:
+    """Cores, processor, kernel, Python, libraries and the day, for people; `peers` is the peers' Python."""
     processor = next(
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.machine()
     )
@@ -38,9 +43,14 @@ def described() -> dict[str, str]:
         "memory": f"{memory / 2**20:.0f} GiB",
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "libraries": ", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
+        "libraries": _versions(sys.executable, _LIBRARIES),
+        "peers": _versions(str(peers), _PEERS) if peers.exists() else "not installed",
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+def _versions(python: str, names: Sequence[str]) -> str:
+    return subprocess.run([python, "-c", _VERSIONS, *names], capture_output=True, text=True, check=True).stdout.strip()
 
 
 @contextlib.contextmanager

@@ -16,10 +16,11 @@ _NAME, _LINE = 180, 18  # pixels for a name in the legend
 _STYLE = """
 text { font: 11px system-ui, sans-serif; fill: #57606a } .title { font-weight: 600 } .grid { stroke: #8c959f; stroke-opacity: .3 }
 .line { fill: none; stroke: currentColor; stroke-width: 2 } .dot { fill: currentColor }
-.c0 { color: #0969da } .c1 { color: #bc4c00 } .c2 { color: #8250df } .c3 { color: #57606a } .c4 { color: #1a7f37 } .c5 { color: #bf3989 }
+.c0 { color: #0969da } .c1 { color: #bc4c00 } .c2 { color: #8250df } .c3 { color: #57606a }
+.c4 { color: #1a7f37 } .c5 { color: #bf3989 } .c6 { color: #9a6700 }
 @media (prefers-color-scheme: dark) {
 text { fill: #9198a1 } .c0 { color: #58a6ff } .c1 { color: #f0883e } .c2 { color: #bc8cff } .c3 { color: #9198a1 } .c4 { color: #3fb950 }
-.c5 { color: #f778ba } }
+.c5 { color: #f778ba } .c6 { color: #d29922 } }
 """
 _SHAPES = (
     '<circle class="dot" cx="{x}" cy="{y}" r="3.5"/>',

@@ -10,7 +10,7 @@ from benchmarks import results
 from benchmarks.plots import plots
 from benchmarks.results import Results
 from benchmarks.servers import ROOT
-from benchmarks.table import P99_TARGET, Table, met, tables
+from benchmarks.table import P99_TARGET, TARGET_SIZE, met, tables
 
 DOCS = ROOT / "docs"
 _ALT = {
@@ -37,13 +37,14 @@ Slugs, pages, filters and words are drawn from the catalog, 2,000 questions for 
 key. The servers take turns; figures are medians of five rounds, of two for peers.
 
 - *Ceiling*: a bare ASGI application under the same uvicorn settings that answers everything with one body of the mean size of ours.
-- *Ratio by CPU*: what a request costs the ceiling's process, divided by what it costs ours. It is steadier than requests per second.
+- *By CPU*: the processor time that a request costs the ceiling's process, divided by what it costs ours; for peers, theirs divided by
+  ours. It is steadier than requests per second. Targets are for 20,000 tools.
 - *Datasette*: a SQLite table with a full-text index, opened as immutable, JSON without facets, suggestions or counts; queries are ranked
   and any word may match, as with us.
 - *FastAPI + SQLAlchemy*: the service that one would write first: ORM models, JSON columns, `response_model`, ILIKE, the key looked up in
   the database.
 - Before an operation is measured, the peers' answers are held against ours: the same tools must come back (for queries: some).
-  `INVALID` stands where answers were wrong.
+  `INVALID` stands where answers were wrong: such a row does not count.
 """
 
 _INSIDE = """\
@@ -68,27 +69,23 @@ def _body(found: Results) -> Iterator[str]:
         yield "No results are kept yet.\n"
         return
     about = {"Over HTTP": _HTTP.format(connections=16, long_connections=4), "By number of tools": _INSIDE, "Building": _BUILDING}
-    told: set[str] = set()
     for table in tables(found):
         yield f"## {table.title}\n"
-        topic = table.title.partition(",")[0]
-        if topic in about and topic not in told:
-            told.add(topic)
-            yield about[topic]
+        yield from filter(None, [about.pop(table.title.partition(",")[0], "")])  # before the first table of its kind
         yield f"{table.markdown()}\n"
-        if topic == "Over HTTP":
-            yield _p99(found, table)
+    yield from _p99(found)
     for name in plots(found):
         yield f"![{_ALT[name]}](plots/{name})\n"
     yield from _machines(found)
 
 
-def _p99(found: Results, table: Table) -> str:
-    """The one target that is not a ratio of throughput."""
-    tools = next(tools for tools in found if f"{tools:,} tools" in table.title)
-    get = found[tools]["http"]["operations"]["get"]
-    ratio = get["ours"]["p99"] / get["ceiling"]["p99"]
-    return f"p99 of get is {ratio:.1f} times the ceiling's ({met(ratio <= P99_TARGET, f'≤ {P99_TARGET:.0f}')}).\n"
+def _p99(found: Results) -> Iterator[str]:
+    """The one target that is neither of throughput nor of a build."""
+    if "http" in found.get(TARGET_SIZE, {}):
+        get = found[TARGET_SIZE]["http"]["operations"]["get"]
+        ratio = get["ours"]["p99"] / get["ceiling"]["p99"]
+        target = met(ratio <= P99_TARGET, f"≤ {P99_TARGET:.0f}", TARGET_SIZE)
+        yield f"With {TARGET_SIZE:,} tools, p99 of get is {ratio:.1f} times the ceiling's ({target}).\n"
 
 
 def _machines(found: Results) -> Iterator[str]:
@@ -99,7 +96,8 @@ def _machines(found: Results) -> Iterator[str]:
         for part, machine in figures["machine"].items():
             described.setdefault(tuple(machine.items()), []).append(f"{part} of {tools:,}")
     for facts, parts in described.items():
-        yield f"{', '.join(parts)}: " + "; ".join(f"{name} {value}" for name, value in facts) + ".\n"
+        yield f"{'All figures' if len(described) == 1 else ', '.join(parts)}:\n"
+        yield "\n".join(f"- {name}: {value}" for name, value in facts) + "\n"
 
 
 def write(found: Results, docs: Path = DOCS) -> None:
