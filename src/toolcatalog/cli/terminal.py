@@ -1,15 +1,16 @@
 """How things look on a terminal: problems with excerpt and caret, one-line errors, progress. In a pipe the same, without colours."""
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from toolcatalog.errors import Problem
+from toolcatalog.progress import Advance
 
 _WIDEST = 110  # cells of a line with a part of a source file
 
@@ -80,13 +81,22 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def track(label: str, items: Sequence[Any]) -> Iterable[Any]:
-    """Hand the items on under a progress bar; where there is no terminal, print one line for each stage."""
+@contextmanager
+def track(label: str, total: int) -> Iterator[Advance]:
+    """Show how far a stage of work is, at which rate and how much time is left; where there is no terminal, one line for each stage."""
     console = _console()
     if not console.is_terminal:
-        print(f"{label}: {len(items):,}", file=sys.stderr, flush=True)
-        yield from items
+        print(f"{label}: {total:,}", file=sys.stderr, flush=True)
+        yield lambda _: None
         return
-    columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        yield from progress.track(items, description=label)
+        task = progress.add_task(label, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
+class _Rate(ProgressColumn):
+    """How many items a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")

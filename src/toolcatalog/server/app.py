@@ -55,10 +55,10 @@ class Api:
         """Get tool by slug."""
         view = View(self.store, self._key(request).toolkits)
         question, refusals = questions.tool(request.path_params["slug"], request.scope["query_string"])
-        found = view.tool(question) if names.fits(names.TOOL_SLUG, question.slug) else b""
+        found = view.tool(question) if names.fits(names.TOOL_SLUG, question.slug) else 0
         if refusals or isinstance(found, Refusal):
             raise Refused(*refusals, *([found] if isinstance(found, Refusal) else []))
-        return answer(request, found)
+        return answer(request, self.store.document(found))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
@@ -66,9 +66,9 @@ class Api:
         question, refusals = questions.tools(request.scope["query_string"])
         if refusals := [*refusals, *view.refusals(question)]:
             raise Refused(*refusals)
-        numbers, page = view.tools(question), question.page
-        items = self.store.documents(numbers[page.start : page.start + page.size])
-        return answer(request, page_of(items, page, len(numbers)))
+        numbers, total = view.tools(question)
+        items, _ = self.store.documents(numbers)
+        return answer(request, page_of(items, question.page, total))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
@@ -76,14 +76,14 @@ class Api:
         question, refusals = questions.session(request.path_params["id"], request.scope["query_string"], await _body(request))
         if refusals := [*refusals, *self._not_its_session(question.id, key.project)]:
             raise Refused(*refusals)
-        body = self.store.session(question.id)
+        _, body = self.store.session(question.id) or ("", b"")
         return answer(request, _paged(body, question.page) if question.page else body)
 
     def _not_its_session(self, id: str, project: str) -> list[Refusal]:
-        owner = self.store.sessions.get(id)
-        if owner == project or not names.fits(names.SESSION_ID, id):
+        found = self.store.session(id)
+        if not names.fits(names.SESSION_ID, id) or (found and found[0] == project):
             return []
-        if owner is None:
+        if found is None:
             return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
         return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
 
@@ -106,17 +106,17 @@ class Api:
         return key
 
 
-def page_of(items: list[bytes], page: Page, total: int) -> bytes:
-    """A tool list page around the bytes of its items."""
+def page_of(items: bytes, page: Page, total: int) -> bytes:
+    """A tool list page around the bytes of its items, which have commas between them."""
     pages = -(-total // page.size)
     following = Page(page.number + 1, page.size).cursor() if page.number < pages else None
     about = {"next_cursor": following, "total_pages": pages, "current_page": page.number, "total_items": total}
-    return b'{"items":[' + b",".join(items) + b"]," + orjson.dumps(about)[1:]
+    return b'{"items":[' + items + b"]," + orjson.dumps(about)[1:]
 
 
 def _paged(body: bytes, page: Page) -> bytes:
     items = [orjson.dumps(item) for item in orjson.loads(body)["items"]]
-    return page_of(items[page.start : page.start + page.size], page, len(items))
+    return page_of(b",".join(items[page.start : page.start + page.size]), page, len(items))
 
 
 async def _body(request: Request) -> bytes:

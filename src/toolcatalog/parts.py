@@ -1,0 +1,95 @@
+"""What compiling a batch of tools gives, as one piece of bytes that a later build takes up again where nothing has changed.
+
+A part holds all that the rest of a build needs to know of its tools: facts for the rules and the query tables, the documents as they
+are served, the rows of the toolkits' indexes and the counts of words. It lies in the cache under the digest of everything that it was
+made from. The cache is never trusted: a part names its key and has a checksum, and one that is missing, cut off, changed or another
+one's is as good as none and made again. Deleting the cache costs time and nothing else.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolcatalog import files
+from toolcatalog.snapshot import dump
+
+_DIGEST = 32  # bytes of a SHA-256
+_SEAL = _DIGEST + 8  # that of the head, and how long it is
+_SECTIONS = ("newest", "older", "rows", "words")
+
+
+class Fact(NamedTuple):
+    """One tool version, as far as the rules and the query tables go. `size` and `row` are bytes of its document and of its index row."""
+
+    path: str
+    slug: str
+    toolkit: str
+    version: str
+    name: str
+    scopes: Sequence[str]
+    tags: Sequence[str]
+    deprecation: Mapping[str, str] | None
+    newest: bool
+    size: int
+    row: int
+    digest: str
+    check: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without."""
+
+    facts: tuple[Fact, ...]
+    newest: bytes
+    older: bytes
+    rows: bytes
+    words: bytes
+
+
+def path_of(cache: Path, key: str) -> Path:
+    """Where the part with this key lies."""
+    return cache / "parts" / key[:2] / f"{key}.compiled"
+
+
+def save(cache: Path, key: str, part: Part) -> None:
+    """Keep a part. Raises OSError where it cannot be written."""
+    sections = {name: getattr(part, name) for name in _SECTIONS}
+    stated = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()]
+    head = dump({"key": key, "facts": [tuple(fact) for fact in part.facts], "sections": stated})
+    seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
+    files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
+
+
+def keep(cache: Path, keys: Collection[str]) -> None:
+    """Remove all parts but those with these keys."""
+    for place in (cache / "parts").glob("*/*"):
+        if place.stem not in keys:
+            place.unlink(missing_ok=True)
+
+
+def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part | None:
+    """The part with this key, with these of its sections and the others empty; None where there is none that is whole in them."""
+    with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError), path_of(cache, key).open("rb") as file:
+        seal = file.read(_SEAL)
+        size = min(int.from_bytes(seal[_DIGEST:], "little"), os.fstat(file.fileno()).st_size)
+        text = file.read(size)
+        head: dict[str, Any] = orjson.loads(text)
+        if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key:
+            return None
+        found = dict.fromkeys(_SECTIONS, b"")
+        for name, length, digest in head["sections"]:
+            if name in sections:
+                found[name] = file.read(length)
+                if hashlib.sha256(found[name]).hexdigest() != digest:
+                    return None
+            else:
+                file.seek(length, os.SEEK_CUR)
+        return Part(facts=tuple(Fact(*row) for row in head["facts"]), **found)
+    return None
