@@ -61,19 +61,18 @@ def operations(store: Store) -> Mapping[str, Callable[[Question], object]]:
     """What the store does for each operation, without a question's text or an answer's headers. Follows the store's own doors."""
 
     def get(asked: Question) -> object:
-        version = store.version_at(asked.slug, None)
-        assert version is not None
-        return store.tool(asked.slug, version)
+        entry = store.tool(asked.slug)
+        assert entry is not None
+        return store.document(entry.number(entry.versions[-1]))
 
     def page(asked: Question) -> object:
         filters = Filters(toolkits=[asked.toolkit] if asked.toolkit else None, tags=asked.tags, deprecated=not asked.toolkit)
-        found, scores = store.matching(filters, Pins())
-        numbers, start = store.ordered(found, scores, "slug", False), (asked.page - 1) * asked.size
-        return len(numbers), store.documents(numbers[start : start + asked.size])
+        found = store.matching(filters, Pins())
+        return len(found.numbers), store.documents(store.page(found, "slug", False, (asked.page - 1) * asked.size, asked.size))
 
     def query(asked: Question) -> object:
-        found, scores = store.matching(Filters(query=asked.query), Pins())
-        return len(found), store.documents(store.ordered(found, scores, "relevance", True)[:_PAGE])
+        found = store.matching(Filters(query=asked.query), Pins())
+        return len(found.numbers), store.documents(store.page(found, "relevance", True, 0, _PAGE))
 
     return {"get": get, "filter": page, "first page": page, "deep page": page, "query": query, "sentence": query}
 
