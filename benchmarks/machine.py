@@ -13,7 +13,7 @@ from pathlib import Path
 SERVER_CORE, CLIENT_CORE = 0, 1
 _TICK = os.sysconf("SC_CLK_TCK")
 _STILL = 0.3  # seconds without any work after which a server counts as idle
-_LIBRARIES = ("toolcatalog", "uvicorn", "uvloop", "httptools", "starlette", "orjson", "pyyaml")
+_LIBRARIES = ("toolcatalog", "uvicorn", "uvloop", "httptools", "starlette", "orjson", "numpy", "pyroaring", "pyyaml")
 _PEERS = ("datasette", "fastapi", "sqlalchemy", "pydantic", "uvicorn")
 _VERSIONS = """
 import sys, sqlite3

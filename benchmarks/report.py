@@ -102,10 +102,10 @@ def _machines(found: Results) -> Iterator[str]:
 
 def write(found: Results, docs: Path = DOCS) -> None:
     """Write the page and the plots."""
-    folder = docs / "plots"
-    drawn = plots(found)
-    if drawn:
-        folder.mkdir(exist_ok=True)
+    folder, drawn = docs / "plots", plots(found)
+    folder.mkdir(exist_ok=True)
+    for old in {path.name for path in folder.glob("*.svg")} - {*drawn}:
+        (folder / old).unlink()
     for name, text in drawn.items():
         (folder / name).write_text(text, encoding="utf-8")
     (docs / "performance.md").write_text(page(found), encoding="utf-8")

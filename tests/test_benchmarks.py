@@ -1,6 +1,9 @@
 """The benchmark's figures for people: tables, plots and the page come from the results alone."""
 
 import json
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -145,6 +148,14 @@ def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
     found = results.load()
     assert (ROOT / "docs" / "performance.md").read_text() == report.page(found)
     assert {path.name: path.read_text() for path in (ROOT / "docs" / "plots").glob("*")} == plots(found)
+
+
+def test_a_machine_that_lacks_something_is_told_in_one_line() -> None:
+    """Without the programs that it needs, the benchmark ends with 2 before it makes anything."""
+    command = [sys.executable, "-m", "benchmarks", "--sizes", "1000"]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": ""}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith("make bench needs ")
 
 
 def test_questions_are_the_same_for_everybody(tmp_path: Path) -> None:
