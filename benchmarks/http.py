@@ -70,6 +70,7 @@ def _key(folder: Path) -> str:
     """The key made at the first run; the plain service has it in its database."""
     kept = folder / "key"
     if not kept.exists():
+        kept.touch(0o600)
         kept.write_text(servers.new_key(folder / "keys.json"))
     return kept.read_text()
 

@@ -103,7 +103,8 @@ def _machines(found: Results) -> Iterator[str]:
 def write(found: Results, docs: Path = DOCS) -> None:
     """Write the page and the plots."""
     folder, drawn = docs / "plots", plots(found)
-    folder.mkdir(exist_ok=True)
+    if drawn:
+        folder.mkdir(exist_ok=True)
     for old in {path.name for path in folder.glob("*.svg")} - {*drawn}:
         (folder / old).unlink()
     for name, text in drawn.items():
