@@ -215,16 +215,14 @@ class KeyRing:
 
     def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
-        self._look()
+        if time.monotonic() - self._looked >= _LOOK_EVERY:
+            self._look()
         digest = _hash(secret)
         key, until = self._keys.get(digest, _NOBODY)
         return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
 
     def _look(self) -> None:
-        now = time.monotonic()
-        if now - self._looked < _LOOK_EVERY:
-            return
-        self._looked = now
+        self._looked = time.monotonic()
         seen = _stamp(self._file)
         if seen != self._seen:
             self._seen = seen

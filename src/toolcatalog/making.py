@@ -36,14 +36,14 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
     sound = _checked(places, looked, crew, track)
     noted = replace(before, batches=memory.lines(sound.tasks))
-    memory.save(places.cache, looked.program, noted)
-    changed, digest = False, before.digest
+    memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
+    digest = before.digest
     if before.made_from != sound.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
-        changed, digest = _snapshot(places, sound, crew, track)
-        folder = places.out / "snapshots" / digest
-        noted = replace(noted, made_from=sound.made_from, digest=digest, stamp=publishing.stamp_of(folder))
-        memory.save(places.cache, looked.program, noted)
+        digest = _snapshot(places, sound, crew, track)
     pages = _site(places, places.site, sound, digest, looked.program, crew, track) if places.site else 0
+    changed = publishing.point(places.out, digest)
+    stamp = publishing.stamp_of(places.out / "snapshots" / digest)
+    memory.save(places.cache, looked.program, replace(noted, made_from=sound.made_from, digest=digest, stamp=stamp))
     parts.keep(places.cache, {task.known.key for task in sound.tasks})
     return publishing.built(places.out, digest, changed=changed, pages=pages)
 
@@ -95,8 +95,8 @@ def _is_toolkit(path: str) -> bool:
     return path.startswith("toolkits/")
 
 
-def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[bool, str]:
-    """Write the snapshot and publish it: whether `current` names another one than before, and the digest."""
+def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> str:
+    """Write the snapshot and put it in its place: its digest."""
     made = publishing.beside(places.out)
     assembly = Assembly(made, sound.contents)
     words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, ())) for task in sound.tasks])
@@ -112,7 +112,8 @@ def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[b
         "sessions": len(sound.contents.sessions),
     }
     digest = assembly.seal(counts)
-    return publishing.publish(places.out, made, digest, assembly.files), digest
+    publishing.place(made, digest, assembly.files)
+    return digest
 
 
 def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:

@@ -23,7 +23,7 @@ def answer(body: bytes, tag: str, held: bytes | None) -> Answer:
     etag = b'W/"%s"' % tag.encode()  # weak: the same for the gzipped bytes
     if held is not None and _holds(held, etag):
         return 304, [(b"etag", etag), _REVALIDATE, _VARY], b""
-    return 200, [(b"etag", etag), _REVALIDATE, _VARY, _length(body), _JSON], body
+    return 200, [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", b"%d" % len(body)), _JSON], body
 
 
 def _holds(held: bytes, etag: bytes) -> bool:
@@ -37,13 +37,9 @@ def _holds(held: bytes, etag: bytes) -> bool:
 def refuse(refusals: Sequence[Refusal], request_id: str, *more: Header) -> Answer:
     """The error envelope under its status. Errors are never cached."""
     body = envelope(refusals, request_id)
-    return first(refusals).status, [_NEVER, *more, _VARY_ERROR, _length(body), _JSON], body
+    return first(refusals).status, [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON], body
 
 
 def tag_of(*parts: bytes) -> str:
     """The tag of a body, or of the tags and texts that a body is made of: 128 bits in hexadecimal."""
     return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
-
-
-def _length(body: bytes) -> Header:
-    return b"content-length", b"%d" % len(body)

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key, KeyRing
-from toolcatalog.server import openapi
+from toolcatalog.server import openapi, questions
 from toolcatalog.server.answers import answer, refuse, tag_of
 from toolcatalog.server.edge import Edge, fault, request_id, response
 from toolcatalog.server.front import Front
@@ -60,11 +60,12 @@ class Api:
 
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
-        return _answer(request, self.operations.tool(self._key(request), request.path_params["slug"], request.scope["query_string"]))
+        key, asked = self._key(request), questions.tool(request.scope["query_string"])
+        return _answer(request, self.operations.tool(key, request.path_params["slug"], *asked))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        return _answer(request, self.operations.tools(self._key(request), request.scope["query_string"]))
+        return _answer(request, self.operations.tools(self._key(request), *questions.tools(request.scope["query_string"])))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""

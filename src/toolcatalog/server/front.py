@@ -4,10 +4,11 @@ It does no work of its own: the operations, the answers and the headers are thos
 are the bytes. What is not plain goes the long way: another path or method, an `Origin`, gzip asked for, and every fault.
 """
 
-from collections.abc import Mapping
+from functools import lru_cache
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from toolcatalog.server import questions
 from toolcatalog.server.answers import Answer, answer, refuse
 from toolcatalog.server.edge import accepts_gzip, complete, identify
 from toolcatalog.server.openapi import PREFIXES
@@ -16,6 +17,11 @@ from toolcatalog.server.refusals import Refused
 
 _TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
 _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
+_LONGEST = 256  # bytes of a query string
+_KEPT = 4096  # query strings: clients ask the same again and again
+
+_tool = lru_cache(maxsize=_KEPT)(questions.tool)
+_tools = lru_cache(maxsize=_KEPT)(questions.tools)
 
 
 class Front:
@@ -37,28 +43,23 @@ class Front:
 
     def _answer(self, scope: Scope) -> Answer | None:
         """The answer to a plain request; None for any other, and where something fails: the long way tells and logs it."""
-        path: str = scope["path"]
-        above, _, slug = path.rpartition("/")
+        above, _, slug = scope["path"].rpartition("/")
         one = above in _TOOLS and slug != ""
-        if not one and path not in _TOOLS:
+        query = scope["query_string"]
+        if not (one or scope["path"] in _TOOLS) or len(query) > _LONGEST:
             return None
         headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
         coding = headers.get(b"accept-encoding")
         if b"origin" in headers or (coding is not None and accepts_gzip(coding.decode("latin-1"))):
             return None
-        try:
-            found = self._ask(slug if one else None, scope["query_string"], headers)
-        except Exception:
-            return None
-        return found
-
-    def _ask(self, slug: str | None, query: bytes, headers: Mapping[bytes, bytes]) -> Answer:
         operations, request_id = self.operations, identify(headers.get(b"x-request-id"))
         try:
             key = operations.key(headers.get(b"x-api-key"))
-            body, tag = operations.tools(key, query) if slug is None else operations.tool(key, slug, query)
+            body, tag = operations.tool(key, slug, *_tool(query)) if one else operations.tools(key, *_tools(query))
             found = answer(body, tag, headers.get(b"if-none-match"))
         except Refused as refused:
             found = refuse(refused.refusals, request_id.decode())
+        except Exception:
+            return None
         complete(found[1], request_id)
         return found

@@ -5,18 +5,22 @@ Both ways through the server, `front` and `app`, call these; neither has an oper
 Serves: "Endpoints" of the interface.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
 import orjson
 
 from toolcatalog import names
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import questions
 from toolcatalog.server.answers import tag_of
-from toolcatalog.server.questions import Page
+from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion
 from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
 
 Tagged = tuple[bytes, str]  # a body and its tag
+_VIEWS = 256  # sets of toolkits that keys are limited to
 
 
 class Operations:
@@ -25,6 +29,7 @@ class Operations:
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
         self.keys = keys
+        self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
     def key(self, secret: bytes | None) -> Key:
         """The key that a request came with."""
@@ -33,23 +38,22 @@ class Operations:
             raise Refused(unauthorized())
         return key
 
-    def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
-        """Get tool by slug."""
-        question, refusals = questions.tool(slug, query)
-        malformed = refusals and not names.fits(names.TOOL_SLUG, slug)
-        found = 0 if malformed else View(self.store, key.toolkits).tool(question)
-        if refusals or isinstance(found, Refusal):
-            raise Refused(*refusals, *([found] if isinstance(found, Refusal) else []))
+    def tool(self, key: Key, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """Get tool by slug; `refusals` is what is wrong with the query string already."""
+        found = self._view(key.toolkits).tool(slug, question)
+        if isinstance(found, Refusal):
+            raise Refused(found, *refusals)
+        if refusals:
+            raise Refused(*refusals)
         return self.store.document(found), self.store.tag(found)
 
-    def tools(self, key: Key, query: bytes) -> Tagged:
-        """List available tools."""
-        view = View(self.store, key.toolkits)
-        question, refusals = questions.tools(query)
+    def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """List available tools; `refusals` is what is wrong with the query string already."""
+        view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
         numbers, total = view.tools(question)
-        return page_of(self.store.documents(numbers), question.page, total)
+        return page_of(*self.store.documents(numbers), question.page, total)
 
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
         """List meta tools for a tool router session."""
@@ -73,15 +77,18 @@ def _tagged(body: bytes) -> Tagged:
     return body, tag_of(body)
 
 
-def page_of(items: Tagged, page: Page, total: int) -> Tagged:
-    """A page of a list: its items, joined by commas, with their tag, among `total` items on all pages."""
-    body, tag = items
+def page_of(items: Sequence[bytes | memoryview], tag: str, page: Page, total: int) -> Tagged:
+    """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
     pages = -(-total // page.size)
     following = Page(page.number + 1, page.size).cursor() if page.number < pages else None
     about = orjson.dumps({"next_cursor": following, "total_pages": pages, "current_page": page.number, "total_items": total})[1:]
-    return b"".join((b'{"items":[', body, b"],", about)), tag_of(tag.encode(), about)
+    pieces: list[bytes | memoryview] = [b","] * (2 * len(items) + 1)
+    pieces[1::2] = items
+    pieces[0], pieces[-1] = b'{"items":[', b"]," + about if items else b'{"items":[],' + about
+    return b"".join(pieces), tag_of(tag.encode(), about)
 
 
 def _paged(whole: bytes, page: Page) -> Tagged:
     every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
-    return page_of(_tagged(b",".join(every[page.start : page.start + page.size])), page, len(every))
+    items = every[page.start : page.start + page.size]
+    return page_of(items, tag_of(*items), page, len(every))

@@ -9,11 +9,9 @@ Serves: "List tools: query parameters" and the first page of the decisions.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from typing import TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
@@ -27,11 +25,8 @@ DEFAULT_ITEMS = 20
 LONGEST_QUERY = 1000  # characters
 LARGEST_BODY = 64 * 1024  # bytes
 _MOST_FIELDS = 5000
-_SHORT = 256  # bytes of a query string that is worth remembering
-_KEPT = 4096
 SORTS = ("relevance", "slug", "name", "version")
 ORDERS = ("asc", "desc")
-_Read = TypeVar("_Read")
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,9})?")
 _CURSOR = re.compile(r"([1-9][0-9]{0,17}):([1-9][0-9]{0,3})")
@@ -58,9 +53,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ToolQuestion:
-    """Get one tool: `version` None where none is asked for by the parameter of that name."""
+    """Get one tool in which version: `version` None where none is asked for by the parameter of that name."""
 
-    slug: str
     version: str | None
     pins: Pins
 
@@ -91,36 +85,22 @@ class ListQuestion:
     descending: bool
 
 
-def _remembered(read: Callable[[bytes], _Read]) -> Callable[[bytes], _Read]:
-    """Clients ask the same again and again: the last short query strings are read once. Long ones would fill the memory."""
-    known = lru_cache(maxsize=_KEPT)(read)
-    return lambda query: known(query) if len(query) <= _SHORT else read(query)
-
-
-def tool(slug: str, query: bytes) -> tuple[ToolQuestion, Sequence[Refusal]]:
-    """Read the path and query string of get: the question, and all that is wrong with it."""
-    version, pins, refusals = _versions(query)
-    if not names.fits(names.TOOL_SLUG, slug):
-        refusals = (_no_slug(slug), *refusals)
-    return ToolQuestion(slug, version, pins), refusals
-
-
-@_remembered
-def _versions(query: bytes) -> tuple[str | None, Pins, Sequence[Refusal]]:
+def tool(query: bytes) -> tuple[ToolQuestion, Sequence[Refusal]]:
+    """Read the query string of get: the question, and all that is wrong with it."""
     reader = _Reader(query)
     asked = reader.text("version")
     version, pins = reader.version("version", asked), reader.pins()
-    return version, Pins() if asked == versions.LATEST else pins, tuple(reader.problems)  # `version` wins
+    return ToolQuestion(version, Pins() if asked == versions.LATEST else pins), tuple(reader.problems)  # `version` wins
 
 
-def _no_slug(slug: str) -> Refusal:
+def no_slug(slug: str) -> Refusal:
+    """What is wrong with the path of get where its last part is no tool slug."""
     capitals = slug.upper().replace(" ", "_")
     example = f": try {capitals}." if names.fits(names.TOOL_SLUG, capitals) else ", as in GITHUB_CREATE_ISSUE."
     wanted = f"Slugs have capital letters, digits, `_` and `-`, and at most {names.LONGEST} characters"
     return _not("tool_slug", slug, "a tool slug", wanted + example)
 
 
-@_remembered
 def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
     """Read the query string of list: the question, and all that is wrong with it."""
     reader = _Reader(query)
