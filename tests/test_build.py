@@ -264,10 +264,10 @@ def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site
 
 
 def test_a_killed_first_build_leaves_nothing_current(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """Killed at every second of its steps, the first build of all leaves no `current`, or a whole one; the next one makes it."""
+    """Killed at every fourth of its steps, the first build of all leaves no `current`, or a whole one; the next one makes it."""
     whole, step = out.with_name("whole"), 0
     build(catalog, whole, None)
-    while driver.run(step := step + 2)[0] == signal.SIGKILL:
+    while driver.run(step := step + 4)[0] == signal.SIGKILL:
         if (out / "current").is_symlink():
             assert bytes_of(out / "current") == bytes_of(whole / "current")
         else:
@@ -285,31 +285,33 @@ def test_pages_of_killed_builds_go_too(catalog: Path, out: Path, site: Path, dri
     taken = tool.rename(catalog.with_name("taken"))
     build(catalog, out, site)
     taken.rename(tool)
+    found = 0
     for _ in killed(driver, out, site):
         if page.exists():
-            break
-    assert page.exists()
-    tool.rename(taken)
+            found += 1
+            tool.rename(taken)
+            build(catalog, out, site)
+            assert not page.exists()
+            taken.rename(tool)
+    assert found > 0
     build(catalog, out, site)
-    assert not page.exists()
-    taken.rename(tool)
-    build(catalog, out, site)
     tool.rename(taken)
+    found = 0
     for _ in killed(driver, out, site):
-        if "CLOCK_NOW" not in newest(out / "current"):
-            break
-    assert page.exists()
+        found += page.exists()
+        build(catalog, out, site)
+        assert not page.exists()
+    assert found > 0
     assert_like_new(catalog, out, site)
-    assert not page.exists()
 
 
 def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
-    """Kill a build at each of its steps from the middle on, each time begun from the state that was there at first."""
+    """Kill a build at some of its steps from the middle on, each time begun from the state that was there at first."""
     kept = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
     for folder, copy in zip((out, site), kept, strict=True):
         shutil.copytree(folder, copy, symlinks=True)
     _, _, steps = driver.run()
-    for step in range(steps // 2, steps):
+    for step in range(steps // 2, steps, 4):
         for folder, copy in zip((out, site), kept, strict=True):
             shutil.rmtree(folder)
             shutil.copytree(copy, folder, symlinks=True)

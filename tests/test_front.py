@@ -1,12 +1,14 @@
 """The room `server.front`: the short way answers as the long way does, byte for byte and header for header. No network: two applications, asked directly."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
+from reading import newest
 from toolcatalog import keys
 from toolcatalog.server import create_app
 from toolcatalog.server.app import long_way
@@ -145,11 +147,12 @@ def test_what_the_client_holds_is_not_sent_again(ways: Ways) -> None:
         assert ask(ways.short, target, request)[::2] == (304, b"")
 
 
-def test_a_fault_takes_the_long_way(ways: Ways, shipped_build: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_takes_the_long_way(ways: Ways, shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is sent before the answer is whole, so what fails is told and logged in one place."""
-    store = open_build(shipped_build)
-    store._of_tool["GITHUB_CREATE_ISSUE"] = [10**9]  # a number that no tool has
-    app = create_app(store, ways.operations.keys, None)
+    build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
+    file, document = build / "current" / "tools.json", newest(build / "current")["GITHUB_CREATE_ISSUE"]
+    file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
+    app = create_app(open_build(build), ways.operations.keys, None)
     status, headers, body = ask(app, TOOL, (("x-request-id", "bad"), ("x-api-key", ways.secret)))
     assert (status, dict(headers)[b"x-request-id"]) == (500, b"bad")
     assert b"internal_error" in body
