@@ -185,9 +185,9 @@ class Store:
         for number in numbers[~self._sound_rows[numbers]].tolist():
             self.document(number)
         rows = self._rows[numbers]
-        starts, sizes = rows["offset"], rows["size"]
-        ends = starts + sizes
-        breaks = np.flatnonzero(starts[1:] != ends[:-1] + np.uint64(1))
+        starts = rows["offset"]
+        ends = starts + rows["size"]
+        breaks = (starts[1:] - ends[:-1] != 1).nonzero()[0]
         first, last = [0, *(breaks + 1).tolist()], [*breaks.tolist(), len(numbers) - 1]
         pieces = [self._documents[start:end] for start, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
         return pieces, hashlib.blake2b(rows["tag"].tobytes(), digest_size=snapshot.TAG).hexdigest()
@@ -223,9 +223,8 @@ class Store:
         scores = np.zeros(len(self._rows), np.float32)
         for word in dict.fromkeys(search.words(query)):
             if postings := self._postings_of(word):
-                scores[postings[0]] += postings[1]
-        scores *= self._mask(found)
-        numbers = np.flatnonzero(scores)
+                np.add.at(scores, *postings)
+        numbers = ((scores > 0) & self._mask(found)).nonzero()[0]
         return Found(numbers.astype(np.uint32), scores[numbers])
 
     def _mask(self, found: BitMap) -> NDArray[np.bool_]:
@@ -313,11 +312,12 @@ def _column(numbers: BitMap, size: int) -> NDArray[np.bool_]:
 def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:
     """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
     stop = min(stop, len(keys))
-    parted = np.partition(keys, (start, stop - 1))
-    low, high = parted[start], parted[stop - 1]
-    near = np.flatnonzero((keys >= low) & (keys <= high))
-    before = int(np.count_nonzero(keys < low))
-    return near[np.argsort(keys[near], kind="stable")[start - before : stop - before]]
+    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
+    if start:
+        low = np.partition(keys, start)[start]
+        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
+    places = near.nonzero()[0]
+    return places[np.argsort(keys[places], kind="stable")[start - before : stop - before]]
 
 
 def open_build(build: Path) -> Store:
