@@ -72,6 +72,7 @@ def _config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.C
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody here asks where a request came from
         timeout_graceful_shutdown=_DRAIN,
         timeout_worker_healthcheck=_SILENCE,
     )
