@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -39,7 +40,10 @@ _log = logging.getLogger("toolcatalog.keys")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's last four characters."""
+    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's last four characters.
+
+    `lifetime`, in seconds, is what it was made for and what a successor gets, None: without end; `expires` may come earlier, by a rotation.
+    """
 
     id: str
     project: str
@@ -47,6 +51,7 @@ class Key:
     sha256: str
     hint: str
     created: str
+    lifetime: int | None
     expires: str | None = None
     revoked: str | None = None
 
@@ -106,8 +111,8 @@ def load(file: Path) -> tuple[Key, ...]:
 def _key(fields: Mapping[str, Any]) -> Key:
     """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has edited the file."""
     toolkits = fields["toolkits"]
-    key = Key(**{**fields, "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits})
-    if not (key.toolkits is None or isinstance(toolkits, list)):
+    key = Key(**{"lifetime": _lifetime(fields), **fields, "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits})
+    if not (key.toolkits is None or isinstance(toolkits, list)) or type(key.lifetime) not in (int, NoneType):
         raise TypeError
     if not all(isinstance(text, str) for text in (key.id, key.project, key.sha256, key.hint, *(key.toolkits or ()))):
         raise TypeError
@@ -115,6 +120,13 @@ def _key(fields: Mapping[str, Any]) -> Key:
         if datetime.fromisoformat(moment).tzinfo is None:
             raise ValueError
     return key
+
+
+def _lifetime(fields: Mapping[str, Any]) -> int | None:
+    """The lifetime of a key made before lifetimes were kept."""
+    if fields.get("expires") is None:
+        return None
+    return int((datetime.fromisoformat(fields["expires"]) - datetime.fromisoformat(fields["created"])).total_seconds())
 
 
 def _load_or_none(file: Path) -> tuple[Key, ...]:
@@ -133,7 +145,8 @@ def _save(file: Path, keys: Sequence[Key]) -> None:
 def create(file: Path, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None) -> tuple[str, Key]:
     """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
     now = datetime.now(UTC)
-    secret, key = _new(project, tuple(toolkits) if toolkits else None, now + lifetime if lifetime is not None else None, now)
+    life = None if lifetime is None else int(lifetime.total_seconds())
+    secret, key = _new(project, tuple(toolkits) if toolkits else None, life, now)
     with _locked(file):
         _save(file, (*_load_or_none(file), key))
     return secret, key
@@ -145,8 +158,7 @@ def rotate(file: Path, id: str, overlap: timedelta) -> tuple[str, Key]:
     with _locked(file):
         keys = load(file)
         old = _active(keys, id, now, file)
-        life = datetime.fromisoformat(old.expires) - datetime.fromisoformat(old.created) if old.expires else None
-        secret, new = _new(old.project, old.toolkits, now + life if life else None, now)
+        secret, new = _new(old.project, old.toolkits, old.lifetime, now)
         ends = _text(now + overlap)
         ending = replace(old, expires=min(old.expires, ends) if old.expires else ends)
         _save(file, (*(ending if key.id == id else key for key in keys), new))
@@ -163,12 +175,18 @@ def revoke(file: Path, id: str) -> Key:
     return revoked
 
 
-def _new(project: str, toolkits: tuple[str, ...] | None, expires: datetime | None, now: datetime) -> tuple[str, Key]:
+def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, now: datetime) -> tuple[str, Key]:
     secret = generate()
-    id = "key_" + "".join(secrets.choice(_BASE62) for _ in range(8))
-    ends = _text(expires) if expires else None
-    digest = _hash(secret.encode())
-    return secret, Key(id=id, project=project, toolkits=toolkits, sha256=digest, hint=secret[-4:], created=_text(now), expires=ends)
+    return secret, Key(
+        id="key_" + "".join(secrets.choice(_BASE62) for _ in range(8)),
+        project=project,
+        toolkits=toolkits,
+        sha256=_hash(secret.encode()),
+        hint=secret[-4:],
+        created=_text(now),
+        lifetime=lifetime,
+        expires=None if lifetime is None else _text(now + timedelta(seconds=lifetime)),
+    )
 
 
 def _active(keys: Sequence[Key], id: str, now: datetime, file: Path) -> Key:
@@ -197,7 +215,8 @@ def _locked(file: Path) -> Iterator[None]:
         raise KeyFileError(f"The key file {file} cannot be written ({error.strerror}): {_MEND}") from None
 
 
-_NOBODY = (Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created=""), 0.0)  # an unknown key takes the time of a known one
+# what an unknown key is compared with: it takes the time of a known one
+_NOBODY = (Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0), 0.0)
 
 
 class KeyRing:

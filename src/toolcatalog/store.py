@@ -109,11 +109,11 @@ class Store:
 
     def tool(self, slug: str) -> Entry | None:
         """A tool; None where there is none of this slug."""
-        found = self._tools.get(slug)
+        found = self._tools.find(slug)
         if found is None:
             return None
-        toolkit, versions = orjson.loads(found[4:])
-        return Entry(toolkit, int.from_bytes(found[:4], "little"), versions)
+        toolkit, versions = orjson.loads(found[1][4:])
+        return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
 
     def version_at(self, slug: str, at: str | None) -> str | None:
         """The version of a tool in force at a version of its toolkit (None: the newest); None where it had none yet."""
@@ -155,13 +155,16 @@ class Store:
 
     # Documents
 
-    def document(self, number: int) -> bytes:
-        """The document of a tool version. Raises SnapshotError where it is not what was written."""
-        start, size, check, *_ = _ROW.unpack_from(self._numbers, number * _ROW.size)
+    def document(self, number: int) -> tuple[bytes, str]:
+        """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
+
+        Raises SnapshotError where it is not what was written.
+        """
+        start, size, check, tag, _, _ = _ROW.unpack_from(self._numbers, number * _ROW.size)
         document: bytes = self._data[start : start + size]
         if not self._sound[number]:
             self._check(number, document, start + size, check)
-        return document
+        return document, tag.hex()
 
     def _check(self, number: int, document: bytes, end: int, check: int) -> None:
         """Hold a document against its checksum, and see that a comma or the bracket follows: `documents` hands that out too."""
@@ -170,13 +173,8 @@ class Store:
             raise SnapshotError(f"The document of tool version {number} is not what was written: {_MEND}")
         self._sound[number] = True
 
-    def tag(self, number: int) -> str:
-        """What tells a document from all others: 32 hex digits of its SHA-256."""
-        tag: bytes = _ROW.unpack_from(self._numbers, number * _ROW.size)[3]
-        return tag.hex()
-
     def documents(self, numbers: Numbers) -> tuple[list[memoryview], str]:
-        """Documents in the order of the numbers, and what tells them from others, as `tag` does.
+        """Documents in the order of the numbers, and what tells them from all others, as for a single one.
 
         The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
         """
@@ -185,9 +183,9 @@ class Store:
         for number in numbers[~self._sound_rows[numbers]].tolist():
             self.document(number)
         rows = self._rows[numbers]
-        starts, sizes = rows["offset"], rows["size"]
-        ends = starts + sizes
-        breaks = np.flatnonzero(starts[1:] != ends[:-1] + np.uint64(1))
+        starts = rows["offset"]
+        ends = starts + rows["size"]
+        breaks = (starts[1:] - ends[:-1] != 1).nonzero()[0]
         first, last = [0, *(breaks + 1).tolist()], [*breaks.tolist(), len(numbers) - 1]
         pieces = [self._documents[start:end] for start, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
         return pieces, hashlib.blake2b(rows["tag"].tobytes(), digest_size=snapshot.TAG).hexdigest()
@@ -223,9 +221,8 @@ class Store:
         scores = np.zeros(len(self._rows), np.float32)
         for word in dict.fromkeys(search.words(query)):
             if postings := self._postings_of(word):
-                scores[postings[0]] += postings[1]
-        scores *= self._mask(found)
-        numbers = np.flatnonzero(scores)
+                np.add.at(scores, *postings)
+        numbers = ((scores > 0) & self._mask(found)).nonzero()[0]
         return Found(numbers.astype(np.uint32), scores[numbers])
 
     def _mask(self, found: BitMap) -> NDArray[np.bool_]:
@@ -265,7 +262,7 @@ class Store:
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
         """A few slugs that share words with this one, most alike first: candidates for "did you mean"."""
         found = self._matching(slug.replace("-", "_"), self._set(snapshot.NEWEST))
-        documents = (orjson.loads(self.document(number)) for number in self.page(found, "relevance", True, 0, 200).tolist())
+        documents = (orjson.loads(self.document(number)[0]) for number in self.page(found, "relevance", True, 0, 200).tolist())
         return [document["slug"] for document in documents if visible is None or document["toolkit"]["slug"] in visible]
 
     # Sets
@@ -313,11 +310,13 @@ def _column(numbers: BitMap, size: int) -> NDArray[np.bool_]:
 def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:
     """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
     stop = min(stop, len(keys))
-    parted = np.partition(keys, (start, stop - 1))
-    low, high = parted[start], parted[stop - 1]
-    near = np.flatnonzero((keys >= low) & (keys <= high))
-    before = int(np.count_nonzero(keys < low))
-    return near[np.argsort(keys[near], kind="stable")[start - before : stop - before]]
+    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
+    if start:
+        low = np.partition(keys, start)[start]
+        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
+    places = near.nonzero()[0]
+    ordered: NDArray[np.intp] = places[np.argsort(keys[places], kind="stable")]
+    return ordered[start - before : stop - before]
 
 
 def open_build(build: Path) -> Store:

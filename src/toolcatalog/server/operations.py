@@ -45,7 +45,7 @@ class Operations:
             raise Refused(found, *refusals)
         if refusals:
             raise Refused(*refusals)
-        return self.store.document(found), self.store.tag(found)
+        return self.store.document(found)
 
     def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
         """List available tools; `refusals` is what is wrong with the query string already."""
