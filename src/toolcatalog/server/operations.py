@@ -90,4 +90,4 @@ def page_of(items: Sequence[bytes | memoryview], tag: str, page: Page, total: in
 def _paged(whole: bytes, page: Page) -> Tagged:
     every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
     items = every[page.start : page.start + page.size]
-    return page_of(items, tag_of(*items), page, len(every))
+    return page_of(items, tag_of(b"".join(items)), page, len(every))
