@@ -43,6 +43,22 @@ def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
     assert found == rooms
 
 
+@pytest.mark.parametrize(
+    ("command", "without"),
+    [
+        ("--help", {"jinja2", "jsonschema", "jsonschema_rs", "orjson", "rich", "yaml"}),
+        ("check", {"jinja2", "jsonschema", "rich"}),
+        ("build --no-site --out {folder}", {"jinja2", "jsonschema", "rich"}),
+    ],
+)
+def test_what_takes_long_to_load_is_loaded_when_it_is_needed(command: str, without: set[str], tmp_path: Path) -> None:
+    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those that tell of faults and draw."""
+    arguments = command.format(folder=tmp_path / "build").split()
+    script = "import sys\nfrom toolcatalog.cli import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert without & {*done.stdout.splitlines()} == set()
+
+
 def imported(path: Path) -> list[str]:
     """The modules that a file imports."""
     nodes = ast.walk(ast.parse(path.read_text()))

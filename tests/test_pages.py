@@ -1,14 +1,14 @@
 """The pages of the site: what they show, that nothing of a catalog becomes markup, and that their links lead somewhere."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolcatalog import pages
-from toolcatalog.snapshot import Contents, Tool, Toolkit
+from toolcatalog import pages, snapshot
+from toolcatalog.snapshot import Tool, Toolkit
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -55,7 +55,25 @@ def described(text: str) -> dict[str, Any]:
     return {**plain, **values, **limits, **inner, "required": True}
 
 
-def contents_of(text: str) -> Contents:
+@dataclass
+class Shown:
+    """What pages are made of."""
+
+    about: dict[str, str]
+    toolkit: Toolkit
+    tool: Tool
+
+    def pages(self) -> dict[str, bytes]:
+        """The three kinds of page."""
+        row = snapshot.index_row(self.tool, b"")
+        return {
+            "home": pages.home_page(self.about, [self.toolkit], {self.toolkit.slug: 1}),
+            "toolkit": pages.toolkit_page(self.about, self.toolkit, [row]),
+            "tool": pages.tool_page(self.about, self.toolkit, self.tool),
+        }
+
+
+def shown(text: str) -> Shown:
     """A site with the text in every place that a catalog can fill; slugs and versions are safe names, the schema sees to that."""
     toolkit = Toolkit(
         slug="mail", name=text, logo=text, description=text, categories=(text, text), no_auth=True, homepage=f"https://{text}", owners=(text,), versions=(text,)
@@ -66,17 +84,16 @@ def contents_of(text: str) -> Contents:
         input_parameters={text: described(text)}, output_parameters={text: described(text)},
     )  # fmt: skip
     about = {"title": text, "description": text, "home": text, "repository": f"https://{text}"}
-    return Contents(about=about, toolkits=(toolkit,), router=None, tools=(tool,), auth_configs=(), sessions=())
+    return Shown(about, toolkit, tool)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
     """Whatever text stands in whatever place, a page has the elements and attributes that it has with a plain word, and says the text."""
-    plain = pages.render(contents_of("word"))
-    for path, data in pages.render(contents_of(text)).items():
-        if path.endswith(".html"):
-            assert Page(data).elements == Page(plain[path]).elements, path
-            assert text in "\0".join(Page(data).texts), path
+    plain = shown("word").pages()
+    for kind, data in shown(text).pages().items():
+        assert Page(data).elements == Page(plain[kind]).elements, kind
+        assert text in "\0".join(Page(data).texts), kind
 
 
 def test_every_part_of_a_description_is_shown() -> None:
@@ -98,8 +115,8 @@ def test_every_part_of_a_description_is_shown() -> None:
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    about, toolkit = {"title": "T", "description": "", "repository": ""}, contents_of("x").toolkits[0]
-    tool = contents_of("x").tools[0]
+    about, toolkit = {"title": "T", "description": "", "repository": ""}, shown("x").toolkit
+    tool = shown("x").tool
     page = pages.tool_page(about, toolkit, replace(tool, output_parameters={"s": send}))
     assert page.decode().partition("<h2>Outputs</h2>\n")[2].partition("</main>")[0] == (
         '<dl class="parameters">\n'

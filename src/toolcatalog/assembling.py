@@ -17,9 +17,9 @@ from pyroaring import BitMap
 
 from toolcatalog import files, search, snapshot, table
 from toolcatalog.choices import usable
-from toolcatalog.parts import Fact, Part
+from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
-from toolcatalog.snapshot import Contents, Stated, dump
+from toolcatalog.snapshot import Contents, Stated
 
 _BLOCK = 1 << 20  # bytes
 _OLDER = ".older"
@@ -130,31 +130,30 @@ class _Columns:
         self.sizes, self.checks, self.newest, self.digests = array("I"), array("I"), bytearray(), bytearray()
         self.names: list[str] = []
         self.versions: list[str] = []
-        self.of_slug: dict[str, tuple[str, int, list[str]]] = {}
+        self.entries: dict[str, bytes] = {}
         self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
 
-    def add(self, facts: Iterable[Fact]) -> None:
-        for fact in facts:
-            number = len(self.sizes)
-            self.sizes.append(fact.size)
-            self.checks.append(fact.check)
-            self.newest.append(fact.newest)
-            self.digests += bytes.fromhex(fact.digest[: 2 * snapshot.TAG])
-            self.names.append(fact.name)
-            self.versions.append(fact.version)
-            self.of_slug.setdefault(fact.slug, (fact.toolkit, number, []))[2].append(fact.version)
-            for name in self._sets(fact):
-                self.members[name].append(number)
+    def add(self, facts: Facts) -> None:
+        before = len(self.sizes)
+        self.sizes.extend(facts.sizes)
+        self.checks.extend(facts.checks)
+        self.newest += bytes(facts.newest)
+        self.digests += b"".join(bytes.fromhex(digest[: 2 * snapshot.TAG]) for digest in facts.digests)
+        self.names += facts.names
+        self.versions += facts.versions
+        for slug, place, entry in facts.entries:
+            self.entries[slug] = (before + place).to_bytes(4, "little") + entry.encode()
+        for name, places in facts.sets.items():
+            self.members[name].extend([before + place for place in places])
+        if not self.configs.keys().isdisjoint(facts.toolkits):
+            self.add_usable(facts, before)
 
-    def _sets(self, fact: Fact) -> Iterator[str]:
-        yield f"toolkit {fact.toolkit}"
-        if fact.newest:
-            yield snapshot.NEWEST
-        if fact.deprecation is not None:
-            yield snapshot.DEPRECATED
-        yield from (f"tag {tag}" for tag in fact.tags)
-        yield from (f"scope {scope}" for scope in fact.scopes)
-        yield from (f"auth_config {config.id}" for config in self.configs.get(fact.toolkit, ()) if usable(config, fact.slug, fact.scopes))
+    def add_usable(self, facts: Facts, before: int) -> None:
+        """Add what the auth configs of a toolkit can use."""
+        for number, (toolkit, slug, scopes) in enumerate(zip(facts.toolkits, facts.slugs, facts.scopes, strict=True), before):
+            for config in self.configs.get(toolkit, ()):
+                if usable(config, slug, scopes):
+                    self.members[f"auth_config {config.id}"].append(number)
 
     def numbers(self) -> bytes:
         """A row for each tool version."""
@@ -167,7 +166,7 @@ class _Columns:
 
     def tools(self) -> Iterator[bytes]:
         """The table of slugs."""
-        return _table({slug: dump(entry) for slug, entry in self.of_slug.items()})
+        return _table(self.entries)
 
     def sets(self) -> Iterator[bytes]:
         """The table of sets."""
@@ -209,12 +208,12 @@ class _Indexes:
 
     def add(self, part: Part) -> None:
         end = 0
-        for fact in part.facts:
-            start, end = end, end + fact.row
-            self.rows[fact.toolkit].append((fact.slug, fact.version, part.rows[start:end]))
-            self.left[fact.toolkit] -= 1
-            if not self.left[fact.toolkit]:
-                self.finish(fact.toolkit)
+        for toolkit, slug, version, size in zip(part.facts.toolkits, part.facts.slugs, part.facts.versions, part.facts.rows, strict=True):
+            start, end = end, end + size
+            self.rows[toolkit].append((slug, version, part.rows[start:end]))
+            self.left[toolkit] -= 1
+            if not self.left[toolkit]:
+                self.finish(toolkit)
 
     def finish(self, slug: str) -> None:
         toolkit, rows = self.toolkits[slug], self.rows.pop(slug)

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolcatalog import rules, schema, source
 from toolcatalog.errors import MOST, Finding, Problem
-from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, MetaTool, Session, Toolkit, ToolVersion
+from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, Listed, MetaTool, Session, Toolkit, ToolVersion
 from toolcatalog.progress import Track, quietly
 from toolcatalog.source import Document
 
@@ -44,7 +44,7 @@ def check(root: Path, track: Track = quietly) -> Checked:
         for path in paths:
             examined.append(examine(root, path))
             advance(1)
-    return conclude(root, examined, problems)
+    return conclude(root, examined, [], problems)
 
 
 def examine(root: Path, path: str) -> Examined:
@@ -57,15 +57,15 @@ def examine(root: Path, path: str) -> Examined:
     return Examined(path=path, record=record or _stub(document), problems=problems, digest=document.digest)
 
 
-def conclude(root: Path, examined: Collection[Examined], unreadable: Iterable[Problem]) -> Checked:
-    """Put the examined files together, and hold them against each other."""
-    catalog = _assemble([(one.path, one.record) for one in examined if one.record])
+def conclude(root: Path, examined: Collection[Examined], tools: Sequence[Listed], unreadable: Iterable[Problem]) -> Checked:
+    """Put the examined files together with tools that were found sound before, and hold them all against each other."""
+    catalog = _assemble([(one.path, one.record) for one in examined if one.record], tools)
     findings = rules.check(catalog, {one.path for one in examined if one.problems})
     if not any(isinstance(one.record, About) for one in examined):
         help = "write one with at least `title`"
         findings.append(Finding(path="catalog.yaml", rule="catalog-missing", message="there is no catalog.yaml", help=help))
     problems = [*unreadable, *(problem for one in examined for problem in one.problems), *source.locate(root, findings)]
-    return Checked(catalog=catalog, problems=_worth_telling(problems), files=len(examined))
+    return Checked(catalog=catalog, problems=_worth_telling(problems), files=len(examined) + len(tools))
 
 
 def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -113,7 +113,7 @@ def _stub(document: Document) -> schema.Record:
             return Session(path=path, id=place["session"], tools={}, auth_configs={}, toolkit_versions={})
 
 
-def _assemble(records: Sequence[tuple[str, schema.Record]]) -> Catalog:
+def _assemble(records: Sequence[tuple[str, schema.Record]], tools: Sequence[Listed]) -> Catalog:
     def of(kind: type) -> list[Any]:
         return [record for _, record in records if isinstance(record, kind)]
 
@@ -121,7 +121,7 @@ def _assemble(records: Sequence[tuple[str, schema.Record]]) -> Catalog:
     return Catalog(
         about=next(iter(of(About)), About(title="")),
         toolkits={record.slug: record for path, record in described if path.startswith("toolkits/")},
-        tools=tuple(sorted(of(ToolVersion), key=lambda tool: (tool.slug, tool.version))),
+        tools=sorted([*tools, *(tool.listed for tool in of(ToolVersion))], key=attrgetter("slug", "version")),
         router=next((record for path, record in described if path.startswith("meta_tools/")), None),
         meta_tools=tuple(sorted(of(MetaTool), key=lambda tool: (tool.slug, tool.version))),
         auth_configs=tuple(sorted(of(AuthConfig), key=lambda config: config.id)),

@@ -7,7 +7,7 @@ takes the place of the session's `tags` for that toolkit, and an auth config nar
 from collections.abc import Iterable, Sequence
 
 from toolcatalog import snapshot
-from toolcatalog.model import AuthConfig, Catalog, Choice, Session, ToolChoice, ToolVersion
+from toolcatalog.model import AuthConfig, Catalog, Choice, Listed, Session, ToolChoice
 
 _EVERYTHING = ToolChoice()
 
@@ -17,7 +17,7 @@ def toolkits_of(catalog: Catalog, session: Session) -> list[str]:
     return [slug for slug in sorted(catalog.toolkits) if _chosen(session.toolkits, (slug,))]
 
 
-def tools_of(catalog: Catalog, session: Session) -> list[ToolVersion]:
+def tools_of(catalog: Catalog, session: Session) -> list[Listed]:
     """The tool versions that the session may use, sorted by slug: one for each tool, the one in force."""
     toolkits = {*toolkits_of(catalog, session)}
     configs = {config.id: config for config in catalog.auth_configs}
@@ -30,7 +30,7 @@ def tools_of(catalog: Catalog, session: Session) -> list[ToolVersion]:
     return allowed
 
 
-def in_force(tools: Iterable[ToolVersion], session: Session) -> Iterable[ToolVersion]:
+def in_force(tools: Iterable[Listed], session: Session) -> Iterable[Listed]:
     """Of each tool the newest version, or the newest at the session's version of its toolkit. `tools` is sorted by slug and version."""
     pins = session.toolkit_versions
     return {tool.slug: tool for tool in tools if tool.toolkit not in pins or tool.version <= pins[tool.toolkit]}.values()
@@ -41,7 +41,7 @@ def usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable
     return (config.tools is None or slug in config.tools) and (config.scopes is None or {*scopes} <= {*config.scopes})
 
 
-def _allows(said: ToolChoice, tags: Choice, tool: ToolVersion) -> bool:
+def _allows(said: ToolChoice, tags: Choice, tool: Listed) -> bool:
     return _chosen(said.tools, (tool.slug,)) and _chosen(said.tags or tags, tool.tags)
 
 

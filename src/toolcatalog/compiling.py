@@ -1,15 +1,16 @@
 """A batch of tool files to a part: read, checked, resolved and rendered as JSON. What worker processes do, and all that takes long."""
 
 import zlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import compress, groupby
 
 from toolcatalog import batches, checking, inventory, model, parts, resolve, search, snapshot
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
 from toolcatalog.errors import Problem, UsageError
-from toolcatalog.parts import Fact, Part
+from toolcatalog.parts import Facts, Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,56 +57,58 @@ def _light(one: Examined) -> Examined:
 def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]) -> Part:
     """The part of tools without problems. Pure."""
     ordered = sorted(tools, key=lambda tool: (tool.slug, tool.version))
-    facts, documents, rows = [], [], []
-    for _, group in groupby(ordered, key=lambda tool: tool.slug):
-        same = [*group]
-        versions = tuple(tool.version for tool in same)
-        for tool in same:
+    groups = [[*group] for _, group in groupby(ordered, key=lambda tool: tool.slug)]
+    documents, rows = [], []
+    for group in groups:
+        versions = tuple(tool.version for tool in group)
+        for tool in group:
             served = resolve.tool(tool, toolkits[tool.toolkit], versions)
-            document = snapshot.dump(snapshot.document(served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo))
-            row = snapshot.index_row(served, document)
-            documents.append(document)
-            rows.append(snapshot.dump(row))
-            facts.append(_fact(tool, document, rows[-1], str(row["digest"]), newest=tool is same[-1]))
+            documents.append(snapshot.dump(snapshot.document(served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo)))
+            rows.append(snapshot.index_row(served, documents[-1]))
+    newest = [tool is group[-1] for group in groups for tool in group]
+    dumped = [snapshot.dump(row) for row in rows]
     return Part(
-        facts=tuple(facts),
-        newest=b",".join(document for fact, document in zip(facts, documents, strict=True) if fact.newest),
-        older=b",".join(document for fact, document in zip(facts, documents, strict=True) if not fact.newest),
-        rows=b"".join(rows),
+        facts=Facts(
+            toolkits=[tool.toolkit for tool in ordered],
+            slugs=[tool.slug for tool in ordered],
+            versions=[tool.version for tool in ordered],
+            names=[tool.name for tool in ordered],
+            scopes=[tool.scopes for tool in ordered],
+            tags=[tool.tags for tool in ordered],
+            deprecations=[row["deprecation"] for row in rows],
+            replaced=[tool.listed.replaced_by for tool in ordered],
+            newest=newest,
+            sizes=[*map(len, documents)],
+            rows=[*map(len, dumped)],
+            digests=[row["digest"] for row in rows],
+            checks=[*map(zlib.crc32, documents)],
+            sets=_sets(ordered, newest),
+            entries=_entries(groups),
+        ),
+        newest=b",".join(compress(documents, newest)),
+        older=b",".join(document for document, new in zip(documents, newest, strict=True) if not new),
+        rows=b"".join(dumped),
         words=search.count((tool.slug, tool.name, tool.description) for tool in ordered),
     )
 
 
-def _fact(tool: model.ToolVersion, document: bytes, row: bytes, digest: str, *, newest: bool) -> Fact:
-    return Fact(
-        path=tool.path,
-        slug=tool.slug,
-        toolkit=tool.toolkit,
-        version=tool.version,
-        name=tool.name,
-        scopes=tool.scopes,
-        tags=tool.tags,
-        deprecation=asdict(tool.deprecation) if tool.deprecation else None,
-        newest=newest,
-        size=len(document),
-        row=len(row),
-        digest=digest,
-        check=zlib.crc32(document),
-    )
+def _sets(tools: Sequence[model.ToolVersion], newest: Sequence[bool]) -> dict[str, list[int]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for place, (tool, new) in enumerate(zip(tools, newest, strict=True)):
+        found[f"toolkit {tool.toolkit}"].append(place)
+        if new:
+            found[snapshot.NEWEST].append(place)
+        if tool.deprecation is not None:
+            found[snapshot.DEPRECATED].append(place)
+        for kind, names in (("tag", tool.tags), ("scope", tool.scopes)):
+            for name in names:
+                found[f"{kind} {name}"].append(place)
+    return found
 
 
-def record(fact: Fact) -> model.ToolVersion:
-    """The tool version of a fact, as far as the rules go."""
-    return model.ToolVersion(
-        path=fact.path,
-        slug=fact.slug,
-        toolkit=fact.toolkit,
-        version=fact.version,
-        name=fact.name,
-        description="",
-        scopes=tuple(fact.scopes),
-        tags=tuple(fact.tags),
-        deprecation=model.Deprecation(**fact.deprecation) if fact.deprecation is not None else None,
-        input_parameters={},
-        output_parameters={},
-    )
+def _entries(groups: Sequence[Sequence[model.ToolVersion]]) -> list[tuple[str, int, str]]:
+    found, place = [], 0
+    for group in groups:
+        found.append((group[0].slug, place, snapshot.dump([group[0].toolkit, [tool.version for tool in group]]).decode()))
+        place += len(group)
+    return found

@@ -14,7 +14,6 @@ from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory, SiteMemory
-from toolcatalog.parts import Fact
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
 from toolcatalog.snapshot import Contents, Stated
@@ -37,14 +36,14 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
     sound = _checked(places, looked, crew, track)
     noted = replace(before, batches=memory.lines(sound.tasks))
-    memory.save(places.cache, looked.program, noted)
-    changed, digest = False, before.digest
+    memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
+    digest = before.digest
     if before.made_from != sound.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
-        changed, digest = _snapshot(places, sound, crew, track)
-        folder = places.out / "snapshots" / digest
-        noted = replace(noted, made_from=sound.made_from, digest=digest, stamp=publishing.stamp_of(folder))
-        memory.save(places.cache, looked.program, noted)
+        digest = _snapshot(places, sound, crew, track)
     pages = _site(places, places.site, sound, digest, looked.program, crew, track) if places.site else 0
+    changed = publishing.point(places.out, digest)
+    stamp = publishing.stamp_of(places.out / "snapshots" / digest)
+    memory.save(places.cache, looked.program, replace(noted, made_from=sound.made_from, digest=digest, stamp=stamp))
     parts.keep(places.cache, {task.known.key for task in sound.tasks})
     return publishing.built(places.out, digest, changed=changed, pages=pages)
 
@@ -55,10 +54,10 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
     if any(one.digest != looked.others[one.path] for one in others if not one.problems):
         raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
     tasks, broken = _compile(looked, others, crew, track)
-    tools = [_of_fact(fact) for task in tasks for fact in compiling.part_of(task).facts]
-    examined = [*others, *tools, *(one for compiled in broken for one in compiled.examined)]
+    tools = [listed for task in tasks for listed in compiling.part_of(task).facts.listed]
+    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
     unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
-    checked = checking.conclude(places.catalog, examined, unreadable)
+    checked = checking.conclude(places.catalog, examined, tools, unreadable)
     if checked.problems:
         raise InvalidCatalog(checked.problems, checked.files)
     return Sound(
@@ -96,12 +95,8 @@ def _is_toolkit(path: str) -> bool:
     return path.startswith("toolkits/")
 
 
-def _of_fact(fact: Fact) -> Examined:
-    return Examined(path=fact.path, record=compiling.record(fact), problems=(), digest="")
-
-
-def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[bool, str]:
-    """Write the snapshot and publish it: whether `current` names another one than before, and the digest."""
+def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> str:
+    """Write the snapshot and put it in its place: its digest."""
     made = publishing.beside(places.out)
     assembly = Assembly(made, sound.contents)
     words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, ())) for task in sound.tasks])
@@ -117,7 +112,8 @@ def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> tuple[b
         "sessions": len(sound.contents.sessions),
     }
     digest = assembly.seal(counts)
-    return publishing.publish(places.out, made, digest, assembly.files), digest
+    publishing.place(made, digest, assembly.files)
+    return digest
 
 
 def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:

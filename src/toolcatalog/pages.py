@@ -12,13 +12,14 @@ The descriptions of parameters, most of a tool's page, are plain functions: as r
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
 from markupsafe import Markup, escape
 
 from toolcatalog.snapshot import Tool, Toolkit, dump
+
+if TYPE_CHECKING:
+    import jinja2
 
 STYLE = "style.css"
 About = Mapping[str, str]
@@ -65,12 +66,16 @@ def _page(template: str, root: str, **values: Any) -> bytes:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _environment() -> "jinja2.Environment":
+    import jinja2  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
+
     loader = jinja2.FunctionLoader(lambda name: _asset(name).decode())
     return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
 
 
 def _asset(name: str) -> bytes:
+    from importlib import resources  # noqa: PLC0415 - likewise
+
     return (resources.files("toolcatalog") / "templates" / name).read_bytes()
 
 

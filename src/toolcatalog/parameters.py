@@ -55,23 +55,24 @@ def served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
 
 
 def _served(description: Description, named: Any, required: bool | None) -> dict[str, Any]:
-    answer: dict[str, Any] = {"type": type_of(description), "description": description.get("description", "")}
-    if required is not None:
+    answer: dict[str, Any] = {"type": type_of(description), "description": "", "required": required}
+    answer.update(description)  # what is there keeps its place
+    if required is None:
+        del answer["required"]
+    else:
         answer["required"] = required
-    for key, value in description.items():
-        if key not in ("type", "description", "required"):
-            answer[key] = _served_keyword(key, value, named)
+    if not _NESTING.isdisjoint(description):
+        for key in _NESTING & description.keys():
+            answer[key] = _served_within(key, description[key], named)
     return answer
 
 
-def _served_keyword(key: str, value: Any, named: Any) -> Any:
+def _served_within(key: str, value: Any, named: Any) -> Any:
     if key == "properties":
         return named(value)
     if key in _BRANCHES:
         return [_served(branch, named, None) for branch in value]
-    if key == "items" or (key == "additionalProperties" and isinstance(value, Mapping)):
-        return _served(value, named, None)
-    return value
+    return _served(value, named, None) if isinstance(value, dict) else value
 
 
 def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:

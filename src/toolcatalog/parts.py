@@ -9,14 +9,15 @@ one's is as good as none and made again. Deleting the cache costs time and nothi
 import contextlib
 import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from toolcatalog import files
+from toolcatalog.model import Listed
 from toolcatalog.snapshot import dump
 
 _DIGEST = 32  # bytes of a SHA-256
@@ -24,33 +25,48 @@ _SEAL = _DIGEST + 8  # that of the head, and how long it is
 _SECTIONS = ("newest", "older", "rows", "words")
 
 
-class Fact(NamedTuple):
-    """One tool version, as far as the rules and the query tables go. `size` and `row` are bytes of its document and of its index row."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of the tool versions of a batch, in columns: a record for each would take longer to make than all the rest.
 
-    path: str
-    slug: str
-    toolkit: str
-    version: str
-    name: str
-    scopes: Sequence[str]
-    tags: Sequence[str]
-    deprecation: Mapping[str, str] | None
-    newest: bool
-    size: int
-    row: int
-    digest: str
-    check: int
+    `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has the places in the batch of the members
+    of each set that does not depend on other files; `entries` are the slugs with the place of their oldest version and their entry.
+    """
+
+    toolkits: Sequence[str] = ()
+    slugs: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    names: Sequence[str] = ()
+    scopes: Sequence[Sequence[str]] = ()
+    tags: Sequence[Sequence[str]] = ()
+    deprecations: Sequence[Mapping[str, str] | None] = ()
+    replaced: Sequence[str | None] = ()
+    newest: Sequence[bool] = ()
+    sizes: Sequence[int] = ()
+    rows: Sequence[int] = ()
+    digests: Sequence[str] = ()
+    checks: Sequence[int] = ()
+    sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    entries: Sequence[tuple[str, int, str]] = ()
+
+    def __len__(self) -> int:
+        return len(self.slugs)
+
+    @property
+    def listed(self) -> Iterator[Listed]:
+        """The tool versions for the rules."""
+        return map(Listed, self.toolkits, self.slugs, self.versions, self.scopes, self.tags, self.replaced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without."""
 
-    facts: tuple[Fact, ...]
-    newest: bytes
-    older: bytes
-    rows: bytes
-    words: bytes
+    facts: Facts
+    newest: bytes = b""
+    older: bytes = b""
+    rows: bytes = b""
+    words: bytes = b""
 
 
 def path_of(cache: Path, key: str) -> Path:
@@ -62,7 +78,7 @@ def save(cache: Path, key: str, part: Part) -> None:
     """Keep a part. Raises OSError where it cannot be written."""
     sections = {name: getattr(part, name) for name in _SECTIONS}
     stated = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()]
-    head = dump({"key": key, "facts": [tuple(fact) for fact in part.facts], "sections": stated})
+    head = dump({"key": key, "facts": part.facts, "sections": stated})
     seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
     files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
 
@@ -91,5 +107,5 @@ def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part |
                     return None
             else:
                 file.seek(length, os.SEEK_CUR)
-        return Part(facts=tuple(Fact(*row) for row in head["facts"]), **found)
+        return Part(facts=Facts(**head["facts"]), **found)
     return None

@@ -46,17 +46,21 @@ def beside(out: Path) -> Path:
     return made
 
 
-def publish(out: Path, made: Path, digest: str, stated: Mapping[str, Stated]) -> bool:
-    """Put a complete snapshot in its place and let `current` name it; tell whether that named another one before."""
-    place = made.with_name(digest)
-    if _is_whole(place, {**stated, snapshot.MANIFEST: _stated(made / snapshot.MANIFEST)}):
+def place(made: Path, digest: str, stated: Mapping[str, Stated]) -> Path:
+    """Give a complete snapshot its name. One that is there already stays, if it is whole."""
+    folder, damaged = made.with_name(digest), made.with_name(f"{digest}.damaged{_PART}")
+    if _is_whole(folder, {**stated, snapshot.MANIFEST: _stated(made / snapshot.MANIFEST)}):
         files.remove(made)
-    else:
-        damaged = made.with_name(f"{digest}.damaged{_PART}")
-        if place.exists():  # it leaves under a name that the next build removes, should this one be killed
-            place.rename(damaged)
-        made.rename(place)
-        files.remove(damaged)
+        return folder
+    if folder.exists():  # it leaves under a name that the next build removes, should this one be killed
+        folder.rename(damaged)
+    made.rename(folder)
+    files.remove(damaged)
+    return folder
+
+
+def point(out: Path, digest: str) -> bool:
+    """Let `current` name a snapshot that is in its place; tell whether it named another one before."""
     current, target = out / "current", f"snapshots/{digest}"
     changed = not (current.is_symlink() and str(current.readlink()) == target)
     if changed:

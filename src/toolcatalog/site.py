@@ -61,11 +61,11 @@ class Tools:
     def render(self) -> Iterator[tuple[str, bytes]]:
         """As in Group."""
         part, end = compiling.part_of(self.task, "newest"), 0
-        for fact in part.facts:
-            if fact.newest:
-                start, end = end, end + fact.size + 1
-                tool = snapshot.tool_of(orjson.loads(part.newest[start : start + fact.size]), fact.deprecation)
-                yield pages.tool_path(fact.slug), pages.tool_page(self.about, self.toolkits[fact.toolkit], tool)
+        columns = zip(part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True)
+        for size, deprecation in ((size, deprecation) for newest, size, deprecation in columns if newest):
+            start, end = end, end + size + 1
+            tool = snapshot.tool_of(orjson.loads(part.newest[start : start + size]), deprecation)
+            yield pages.tool_path(tool.slug), pages.tool_page(self.about, self.toolkits[tool.toolkit], tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

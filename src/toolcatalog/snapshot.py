@@ -11,7 +11,7 @@ through the memory map, so that its size costs the reader nothing.
     sessions/<id>.json                the very bytes that the API answers
     auth_configs/<id>.json            what the API's `auth_config_ids` filter goes by
     query.numbers                     a row for each tool version, by number: where its document lies, and its rank in each order
-    query.tools                       a table: slug to [toolkit, first number, versions]
+    query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
     query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
     query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
     query.words                       a table: word to the place of its postings

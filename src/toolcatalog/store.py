@@ -13,11 +13,12 @@ Serves: "Versions" and the parameters' rules of the decisions.
 import hashlib
 import mmap
 import os
+import struct
 import zlib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +30,10 @@ from pyroaring import BitMap
 
 from toolcatalog import search, snapshot
 from toolcatalog.errors import SnapshotError
-from toolcatalog.table import Table
+from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
 
+_ROW = struct.Struct("<QII16sII")  # as in snapshot.ROW
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 
 Numbers = NDArray[np.uint32]
@@ -76,27 +78,30 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tools that a list question finds: their numbers, and the score of every number where there was a query."""
+    """The tools that a list question finds: their numbers, smallest first, and the score of each where there was a query."""
 
-    numbers: BitMap
+    numbers: BitMap | Numbers
     scores: NDArray[np.float32] | None = None
 
 
 class Store:
     """The tools of one snapshot. Nothing changes after the opening."""
 
-    def __init__(self, digest: str, data: Mapping[str, memoryview]) -> None:
+    def __init__(self, digest: str, data: Mapping[str, Data]) -> None:
         self.digest = digest
-        self._documents = data[snapshot.DOCUMENTS]
+        self._data = data[snapshot.DOCUMENTS]
+        self._documents = memoryview(self._data)
+        self._numbers = data[snapshot.NUMBERS]
         self._rows = np.frombuffer(data[snapshot.NUMBERS], [*snapshot.ROW])
         self._tools, self._sets, self._facts, self._words = (
             _table(data[name], name) for name in (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
         )
-        half = len(data[snapshot.POSTINGS]) // 2
-        self._held = np.frombuffer(data[snapshot.POSTINGS][:half], "<u4")
-        self._impacts = np.frombuffer(data[snapshot.POSTINGS][half:], "<f4")
-        self._read_words: set[str] = set()
-        self._sound = np.zeros(len(self._rows), bool)  # which documents were read before and found as they were written
+        postings = memoryview(data[snapshot.POSTINGS])
+        self._held = np.frombuffer(postings[: len(postings) // 2], "<u4")
+        self._impacts = np.frombuffer(postings[len(postings) // 2 :], "<f4")
+        # Which documents and postings were read before and found as they were written.
+        self._sound, self._sound_words = bytearray(len(self._rows)), bytearray(len(self._words))
+        self._sound_rows = np.frombuffer(self._sound, bool)  # the same bytes
         self._set = lru_cache(maxsize=_SETS)(self._read_set)
         self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
 
@@ -104,8 +109,11 @@ class Store:
 
     def tool(self, slug: str) -> Entry | None:
         """A tool; None where there is none of this slug."""
-        found = self._tools.get(slug)
-        return None if found is None else Entry(*orjson.loads(found))
+        found = self._tools.find(slug)
+        if found is None:
+            return None
+        toolkit, versions = orjson.loads(found[1][4:])
+        return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
 
     def version_at(self, slug: str, at: str | None) -> str | None:
         """The version of a tool in force at a version of its toolkit (None: the newest); None where it had none yet."""
@@ -133,7 +141,7 @@ class Store:
         found = self._facts.get(f"session {id}")
         if found is None:
             return None
-        project, _, answer = bytes(found).partition(b"\n")
+        project, _, answer = found.partition(b"\n")
         return orjson.loads(project), answer
 
     def names_near(self, kind: str, name: str, most: int) -> list[str]:
@@ -147,41 +155,40 @@ class Store:
 
     # Documents
 
-    def document(self, number: int) -> bytes:
-        """The document of a tool version. Raises SnapshotError where it is not what was written."""
-        row = self._rows[number]
-        start, size = int(row["offset"]), int(row["size"])
-        document = bytes(self._documents[start : start + size])
+    def document(self, number: int) -> tuple[bytes, str]:
+        """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
+
+        Raises SnapshotError where it is not what was written.
+        """
+        start, size, check, tag, _, _ = _ROW.unpack_from(self._numbers, number * _ROW.size)
+        document: bytes = self._data[start : start + size]
         if not self._sound[number]:
-            self._check(number, document)
-        return document
+            self._check(number, document, start + size, check)
+        return document, tag.hex()
 
-    def tag(self, number: int) -> str:
-        """What tells a document from all others: 32 hex digits of its SHA-256."""
-        tag: bytes = self._rows["tag"][number].tobytes()
-        return tag.hex()
-
-    def documents(self, numbers: Numbers) -> tuple[bytes, str]:
-        """Documents in the order of the numbers, with commas between, and what tells them from others, as `tag` does."""
-        if not len(numbers):
-            return b"", ""
-        rows = self._rows[numbers]
-        sound = self._sound[numbers]
-        if not sound.all():
-            for number in numbers[~sound].tolist():
-                self.document(number)
-        starts, sizes = rows["offset"], rows["size"]
-        ends = starts + sizes
-        breaks = np.flatnonzero(starts[1:] != ends[:-1] + np.uint64(1))  # documents that do not lie beside the one before
-        first = [0, *(breaks + 1).tolist()]
-        last = [*breaks.tolist(), len(numbers) - 1]
-        runs = [self._documents[start:end] for start, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
-        return b",".join(runs), hashlib.blake2b(rows["tag"].tobytes(), digest_size=snapshot.TAG).hexdigest()
-
-    def _check(self, number: int, document: bytes) -> None:
-        if zlib.crc32(document) != self._rows["check"][number]:
+    def _check(self, number: int, document: bytes, end: int, check: int) -> None:
+        """Hold a document against its checksum, and see that a comma or the bracket follows: `documents` hands that out too."""
+        after = b"]" if end == len(self._data) - 1 else b","
+        if zlib.crc32(document) != check or self._data[end : end + 1] != after:
             raise SnapshotError(f"The document of tool version {number} is not what was written: {_MEND}")
         self._sound[number] = True
+
+    def documents(self, numbers: Numbers) -> tuple[list[memoryview], str]:
+        """Documents in the order of the numbers, and what tells them from all others, as for a single one.
+
+        The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
+        """
+        if not len(numbers):
+            return [], ""
+        for number in numbers[~self._sound_rows[numbers]].tolist():
+            self.document(number)
+        rows = self._rows[numbers]
+        starts = rows["offset"]
+        ends = starts + rows["size"]
+        breaks = (starts[1:] - ends[:-1] != 1).nonzero()[0]
+        first, last = [0, *(breaks + 1).tolist()], [*breaks.tolist(), len(numbers) - 1]
+        pieces = [self._documents[start:end] for start, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
+        return pieces, hashlib.blake2b(rows["tag"].tobytes(), digest_size=snapshot.TAG).hexdigest()
 
     # Lists
 
@@ -210,27 +217,32 @@ class Store:
         return self._matching(filters.query, found) if filters.query else Found(found)
 
     def _matching(self, query: str, found: BitMap) -> Found:
+        """Those of what was found that hold at least one word of the query, and the sum of the impacts of its words for each."""
         scores = np.zeros(len(self._rows), np.float32)
-        hits = []
-        for numbers, impacts in self._postings(query):
-            scores[numbers] += impacts
-            hits.append(found & BitMap(numbers))
-        return Found(_union(hits), scores)
+        for word in dict.fromkeys(search.words(query)):
+            if postings := self._postings_of(word):
+                np.add.at(scores, *postings)
+        numbers = ((scores > 0) & self._mask(found)).nonzero()[0]
+        return Found(numbers.astype(np.uint32), scores[numbers])
 
-    def _postings(self, query: str) -> list[tuple[Numbers, NDArray[np.float32]]]:
-        found = (self._postings_of(word) for word in dict.fromkeys(search.words(query)))
-        return [postings for postings in found if postings is not None]
+    def _mask(self, found: BitMap) -> NDArray[np.bool_]:
+        """The same set as a column, by number."""
+        return self._newest if found is self._set(snapshot.NEWEST) else _column(found, len(self._rows))
+
+    @cached_property
+    def _newest(self) -> NDArray[np.bool_]:
+        return _column(self._set(snapshot.NEWEST), len(self._rows))
 
     def _postings_of(self, word: str) -> tuple[Numbers, NDArray[np.float32]] | None:
-        place = self._words.get(word)
-        if place is None:
+        found = self._words.find(word)
+        if found is None:
             return None
-        start, held, check = snapshot.PLACE.unpack(place)
+        start, held, check = snapshot.PLACE.unpack(found[1])
         numbers, impacts = self._held[start : start + held], self._impacts[start : start + held]
-        if word not in self._read_words:
+        if not self._sound_words[found[0]]:
             if zlib.crc32(impacts.data, zlib.crc32(numbers.data)) != check:
                 raise SnapshotError(f"The postings of a word are not what was written: {_MEND}")
-            self._read_words.add(word)
+            self._sound_words[found[0]] = 1
         return numbers, impacts
 
     def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
@@ -238,19 +250,19 @@ class Store:
         numbers, total = found.numbers, len(found.numbers)
         if start >= total:
             return np.zeros(0, np.uint32)
-        if sort_by == "slug" or (sort_by == "relevance" and found.scores is None):
-            if not descending or sort_by == "relevance":
-                return _array(numbers[start : start + size])
+        ranked = sort_by == "relevance" and found.scores is not None
+        if sort_by == "slug" and descending:
             return _array(numbers[max(0, total - start - size) : total - start])[::-1]
+        if sort_by == "slug" or (sort_by == "relevance" and not ranked):
+            return _array(numbers[start : start + size])
         every = _array(numbers)
-        keys = found.scores[every] if sort_by == "relevance" and found.scores is not None else self._rows[sort_by][every].astype(np.int64)
+        keys = found.scores if found.scores is not None and ranked else self._rows[sort_by][every].astype(np.int64)
         return every[_ordered(-keys if descending else keys, start, start + size)]
 
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
         """A few slugs that share words with this one, most alike first: candidates for "did you mean"."""
-        everything = Found(BitMap(self._set(snapshot.NEWEST)))
-        found = self._matching(slug.replace("-", "_"), everything.numbers)
-        documents = (orjson.loads(self.document(number)) for number in self.page(found, "relevance", True, 0, 200).tolist())
+        found = self._matching(slug.replace("-", "_"), self._set(snapshot.NEWEST))
+        documents = (orjson.loads(self.document(number)[0]) for number in self.page(found, "relevance", True, 0, 200).tolist())
         return [document["slug"] for document in documents if visible is None or document["toolkit"]["slug"] in visible]
 
     # Sets
@@ -271,32 +283,40 @@ class Store:
     def _read_in_force_at(self, at: str) -> BitMap:
         """Of each tool the newest version not newer than `at`: one that is not too new, while the next one is or there is none."""
         early = self._rows["version"] < bisect_right(self.every_version(), at)
-        last = np.zeros(len(self._rows), bool)
-        last[_array(self._set(snapshot.NEWEST))] = True
-        in_force = early & (last | ~np.append(early[1:], False))
+        in_force = early & (self._newest | ~np.append(early[1:], False))
         return BitMap(np.flatnonzero(in_force).astype(np.uint32))
 
     def _read_set(self, name: str) -> BitMap:
         found = self._sets.get(name)
-        return BitMap() if found is None else BitMap.deserialize(bytes(found))
+        return BitMap() if found is None else BitMap.deserialize(found)
 
 
 def _union(sets: Sequence[BitMap]) -> BitMap:
     return reduce(or_, sets) if sets else BitMap()
 
 
-def _array(numbers: BitMap) -> Numbers:
+def _array(numbers: BitMap | Numbers) -> Numbers:
+    if not isinstance(numbers, BitMap):
+        return numbers
     return np.frombuffer(numbers.to_array(), np.uint32) if numbers else np.zeros(0, np.uint32)
+
+
+def _column(numbers: BitMap, size: int) -> NDArray[np.bool_]:
+    column = np.zeros(size, bool)
+    column[_array(numbers)] = True
+    return column
 
 
 def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:
     """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
     stop = min(stop, len(keys))
-    parted = np.partition(keys, (start, stop - 1))
-    low, high = parted[start], parted[stop - 1]
-    near = np.flatnonzero((keys >= low) & (keys <= high))
-    before = int(np.count_nonzero(keys < low))
-    return near[np.argsort(keys[near], kind="stable")[start - before : stop - before]]
+    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
+    if start:
+        low = np.partition(keys, start)[start]
+        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
+    places = near.nonzero()[0]
+    ordered: NDArray[np.intp] = places[np.argsort(keys[places], kind="stable")]
+    return ordered[start - before : stop - before]
 
 
 def open_build(build: Path) -> Store:
@@ -329,14 +349,14 @@ class _Damaged(Exception):
     """A file of the snapshot is not as the manifest says."""
 
 
-def _table(data: memoryview, path: str) -> Table:
+def _table(data: Data, path: str) -> Table:
     try:
         return Table(data)
     except SnapshotError:
         raise _Damaged(f"{path} has other bytes than were written") from None
 
 
-def _mapped(file: Path, path: str, size: int) -> memoryview:
+def _mapped(file: Path, path: str, size: int) -> Data:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -345,7 +365,7 @@ def _mapped(file: Path, path: str, size: int) -> memoryview:
         found = os.fstat(handle).st_size
         if found != size:
             raise _Damaged(f"{path} has {found} bytes and should have {size}")
-        return memoryview(mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b"")
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
     finally:
         os.close(handle)
 

@@ -10,10 +10,12 @@ its bytes when it is first read; the slots and places have one of their own, che
     entries  sorted by name: checksum, length of the name, name, value
 """
 
+import mmap
 import struct
 import sys
 import zlib
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
@@ -23,10 +25,12 @@ from toolcatalog.errors import SnapshotError
 
 _MAGIC = b"tctable1"
 _HEAD = struct.Struct("<8sQQII")
-_ENTRY = struct.Struct("<II")
+_BEFORE = 8  # bytes of an entry before its name
 _BLOCK = 1 << 20  # bytes
 
-Buffer = memoryview
+_NOTHING = (b"", 0, 0, 0, 0)
+
+Data = bytes | mmap.mmap  # what gives bytes where it is cut
 
 
 def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) -> Iterator[bytes]:
@@ -42,7 +46,7 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
         while slots[at]:
             at = (at + 1) & mask
         slots[at] = number
-    lengths = (_ENTRY.size + len(key) + size for key, size in zip(keys, sizes, strict=True))
+    lengths = (_BEFORE + len(key) + size for key, size in zip(keys, sizes, strict=True))
     places = np.fromiter(accumulate(lengths, initial=0), "<u8", len(keys) + 1)
     index = slots.tobytes() + places.tobytes()
     yield _HEAD.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
@@ -63,54 +67,54 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
 class Table:
     """An opened table. Raises SnapshotError where its bytes are not those that were written."""
 
-    def __init__(self, data: Buffer) -> None:
+    def __init__(self, data: Data) -> None:
         if sys.byteorder != "little":
             raise SnapshotError("A snapshot can be served on little-endian machines only.")
-        damaged = len(data) < _HEAD.size
-        magic, count, slots, check, _ = (b"", 0, 0, 0, 0) if damaged else _HEAD.unpack_from(data)
-        begin = _HEAD.size + 4 * slots + 8 * (count + 1)
-        if damaged or magic != _MAGIC or begin > len(data) or zlib.crc32(data[_HEAD.size : begin]) != check:
+        magic, count, slots, check, _ = _HEAD.unpack(data[: _HEAD.size]) if len(data) >= _HEAD.size else _NOTHING
+        self._begin = _HEAD.size + 4 * slots + 8 * (count + 1)  # of the entries
+        if magic != _MAGIC or self._begin > len(data) or zlib.crc32(data[_HEAD.size : self._begin]) != check:
             raise SnapshotError("a table is damaged")
-        self._slots = data[_HEAD.size : _HEAD.size + 4 * slots].cast("I")
-        self._places = data[_HEAD.size + 4 * slots : begin].cast("Q")
-        self._entries = data[begin:]
+        index = memoryview(data)[_HEAD.size : self._begin]
+        self._slots, self._places = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
+        self._data = data
         self._mask = slots - 1
         self._sound = bytearray(count)  # which entries were read before and found as they were written
-        if self._places[count] != len(self._entries):
+        if self._begin + self._places[count] != len(data):
             raise SnapshotError("a table is damaged")
 
     def __len__(self) -> int:
         return len(self._sound)
 
-    def get(self, name: str) -> Buffer | None:
+    def get(self, name: str) -> bytes | None:
         """The value of a name; None where there is none."""
+        found = self.find(name)
+        return None if found is None else found[1]
+
+    def find(self, name: str) -> tuple[int, bytes] | None:
+        """The place of a name among all in order, and its value; None where there is no such name."""
         key = name.encode("utf-8", "surrogateescape")
+        named = len(key).to_bytes(4, "little") + key
         at = zlib.crc32(key) & self._mask
         while number := self._slots[at]:
             entry = self._entry(number - 1)
-            end = _ENTRY.size + len(key)
-            if entry[_ENTRY.size : end] == key and _ENTRY.unpack_from(entry)[1] == len(key):
-                return entry[end:]
+            if entry.startswith(named, 4):
+                return number - 1, entry[4 + len(named) :]
             at = (at + 1) & self._mask
         return None
 
     def names(self, start: int, stop: int) -> list[str]:
         """The names from one place in their order to another."""
-        entries = [self._entry(number) for number in range(max(0, start), min(stop, len(self)))]
-        return [bytes(entry[_ENTRY.size : _ENTRY.size + _ENTRY.unpack_from(entry)[1]]).decode("utf-8", "replace") for entry in entries]
+        entries = map(self._entry, range(max(0, start), min(stop, len(self))))
+        return [entry[8 : 8 + int.from_bytes(entry[4:8], "little")].decode("utf-8", "replace") for entry in entries]
 
     def place(self, name: str) -> int:
         """How many names sort before this one."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.names(middle, middle + 1)[0] < name else (low, middle)
-        return low
+        return bisect_left(range(len(self)), name, key=lambda number: self.names(number, number + 1)[0])
 
-    def _entry(self, number: int) -> Buffer:
-        entry = self._entries[self._places[number] : self._places[number + 1]]
+    def _entry(self, number: int) -> bytes:
+        entry: bytes = self._data[self._begin + self._places[number] : self._begin + self._places[number + 1]]
         if not self._sound[number]:
-            if zlib.crc32(entry[4:]) != _ENTRY.unpack_from(entry)[0]:
+            if zlib.crc32(entry[4:]) != int.from_bytes(entry[:4], "little"):
                 raise SnapshotError("an entry of a table has other bytes than were written")
             self._sound[number] = 1
         return entry

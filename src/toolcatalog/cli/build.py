@@ -13,7 +13,7 @@ Examples:
   toolcatalog build
   toolcatalog build --catalog my-catalog --out /srv/build --no-site
 
-Exits with 1 where the catalog has problems: all are shown, nothing is written, the last good build stays.
+Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build stays.
 """
 
 

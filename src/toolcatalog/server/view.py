@@ -8,7 +8,7 @@ Serves: "Versions" of the decisions, and "A tool of a toolkit that the key's pro
 from collections.abc import Collection, Sequence
 
 from toolcatalog import names
-from toolcatalog.server.questions import ListQuestion, ToolQuestion
+from toolcatalog.server.questions import ListQuestion, ToolQuestion, no_slug
 from toolcatalog.server.refusals import Refusal, invalid
 from toolcatalog.store import Entry, Filters, Numbers, Pins, Store
 from toolcatalog.versions import newest_at
@@ -24,18 +24,21 @@ class View:
         self.store = store
         self.visible = visible
 
-    def tool(self, question: ToolQuestion) -> int | Refusal:
+    def tool(self, slug: str, question: ToolQuestion) -> int | Refusal:
         """The number of one tool in the version asked for."""
-        slug, entry = question.slug, self.store.tool(question.slug)
+        entry = self.store.tool(slug)
         if entry is None or self._hidden(entry.toolkit):
-            near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
-            fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
-            return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
-        version = self._version(question, entry)
+            return self._no_tool(slug) if names.fits(names.TOOL_SLUG, slug) else no_slug(slug)
+        version = self._version(slug, question, entry)
         return version if isinstance(version, Refusal) else entry.number(version)
 
-    def _version(self, question: ToolQuestion, entry: Entry) -> str | Refusal:
-        slug, toolkit = question.slug, entry.toolkit
+    def _no_tool(self, slug: str) -> Refusal:
+        near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
+        fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
+        return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
+
+    def _version(self, slug: str, question: ToolQuestion, entry: Entry) -> str | Refusal:
+        toolkit = entry.toolkit
         if question.version is not None:
             line = f"version: {slug} has no version {question.version}."
             return question.version if question.version in entry.versions else _no_version(line, entry.versions)
