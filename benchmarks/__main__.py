@@ -37,8 +37,11 @@ def main() -> int:
 
 def _kept(tools: int, part: str) -> int:
     """Measure one part and keep its figures; how many faults there were. A part that fails does not keep the others from being measured."""
+    busy = machine.busy()
+    if busy > results.BUSY:
+        say(f"the machine is busy: others use {busy:.0%} of it, and the figures will show that")
     try:
-        figures = _measure(tools, part)
+        figures = {**_measure(tools, part), "busy": busy}
     except (RuntimeError, TimeoutError, subprocess.CalledProcessError) as error:
         say(f"{part} of {tools:,} tools failed: {error}")
         return 1

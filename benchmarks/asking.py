@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 _MOST = 1000
+_PATIENCE = 300  # seconds that one answer may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Client:
     """A connection to a server that stays open."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=120)
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_PATIENCE)
         self.headers = {**headers}
 
     def get(self, path: str, **headers: str) -> Answer:

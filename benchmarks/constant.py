@@ -41,8 +41,8 @@ def serve(app: Any, **settings: Any) -> None:
     """Serve an application on a free loopback port as `toolcatalog serve` does it; peers are served by this too."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
-    chosen = {"lifespan": "off", **settings}
-    config = uvicorn.Config(app, http="httptools", loop="auto", log_level="warning", access_log=False, server_header=False, **chosen)
+    same = {"http": "httptools", "loop": "auto", "lifespan": "off", "log_level": "warning", "access_log": False}
+    config = uvicorn.Config(app, **{**same, "server_header": False, "proxy_headers": False, **settings})
     uvicorn.Server(config).run(sockets=[listener])
 
 

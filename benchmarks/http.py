@@ -9,7 +9,7 @@ import statistics
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ _SLOW, _VERY_SLOW = 0.05, 0.5  # seconds an answer: fewer connections and fewer 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server as the load sees it: its headers, and the file of requests for the operation at hand."""
+    """A server as the load sees it: the file of requests for the operation at hand, and how many, how often and how long."""
 
     name: str
     server: Server
@@ -90,27 +90,33 @@ def _load(name: str, folder: Path, rows: Path, key: str) -> float:
 def _operation(
     operation: Operation, questions: Sequence[Question], started: Mapping[str, Server], key: str, folder: Path
 ) -> dict[str, Any]:
+    """Hold the answers against one another, then drive the servers, with a constant body as large as our mean answer among them."""
     asked = random.Random(1).sample(range(len(questions)), _PROBES)
-    targets, faults, told = [], 0, {}
+    targets, told = [], {}
     for name, server in started.items():
         if operation.status == 304 and name != "ours":
             continue  # the peers have no such answer
         client = Client(server.url, {"x-api-key": key})
         lines = [_line(client, paths.SPELLINGS[name](question), key, operation.status) for question in questions]
+        told[name] = [_probe(client, lines[number]) for number in (asked if name == "ours" else asked[: _PROBES // 10])]
         requests = folder / f"{operation.name}.{name}.txt"
         requests.write_text("\n".join(lines) + "\n")
-        told[name] = [_probe(client, lines[number]) for number in (asked if name == "ours" else asked[: _PROBES // 10])]
-        faults += _faults(operation, told["ours"], told[name])
         targets.append(_target(name, server, requests, operation, statistics.median(answer.seconds for answer in told[name])))
     size = round(statistics.mean(len(answer.body) for answer in told["ours"]))
-    with servers.running(servers.constant(size, operation.status), folder / "constant.log") as ceiling:
-        first = targets[0]
-        targets.insert(1, Target("ceiling", ceiling, first.requests, first.connections, ROUNDS, _SECONDS))
-        alone = {target.name: _drive(target, 1, target.seconds / _SECONDS) for target in targets}  # it warms them up, too
-        runs = _rounds(targets)
-    faults += sum(run.errors for some in (alone.values(), *runs.values()) for run in some)
-    summaries = {target.name: _summary(alone[target.name], runs[target.name], target.connections) for target in targets}
-    return {"faults": faults, "body": size, **summaries}
+    figures, errors = _driven(targets, servers.constant(size, operation.status), folder / "constant.log")
+    faults = errors + sum(_faults(operation, told["ours"], theirs) for theirs in told.values())
+    return {"faults": faults, "body": size, **figures}
+
+
+def _driven(targets: Sequence[Target], constant: Sequence[str], log: Path) -> tuple[dict[str, Any], int]:
+    """The figures of all servers and of the ceiling, and how many errors there were."""
+    ours, *peers = targets
+    with servers.running(constant, log) as server:
+        every = [ours, replace(ours, name="ceiling", server=server), *peers]
+        alone = {target.name: _drive(target, 1, target.seconds / _SECONDS) for target in every}  # it warms them up, too
+        runs = _rounds(every)
+    errors = sum(run.errors for some in (alone.values(), *runs.values()) for run in some)
+    return {target.name: _summary(alone[target.name], runs[target.name], target.connections) for target in every}, errors
 
 
 def _faults(operation: Operation, ours: Sequence[asking.Answer], theirs: Sequence[asking.Answer]) -> int:

@@ -122,6 +122,20 @@ def resident(pid: int) -> int:
     return total * os.sysconf("SC_PAGE_SIZE")
 
 
+def busy(seconds: float = 2) -> float:
+    """The share of all cores that others use, from 0 to 1, seen while we do nothing for so many seconds."""
+    before = _spent()
+    time.sleep(seconds)
+    idle, total = (after - then for after, then in zip(_spent(), before, strict=True))
+    return round(1 - idle / total, 2) if total else 0.0
+
+
+def _spent() -> tuple[int, int]:
+    """Ticks that all cores have been idle, and all their ticks."""
+    ticks = [int(field) for field in _lines("/proc/stat")[0].split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
 def _lines(path: str) -> list[str]:
     return Path(path).read_text(encoding="utf-8").splitlines()
 

@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import machine
+from benchmarks import asking, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS_PYTHON = ROOT / ".venv" / "bench" / "bin" / "python"
 PEERS = {"datasette": "benchmarks.peers.tables", "fastapi": "benchmarks.peers.service"}
-_PATIENCE = 900  # seconds that a server may take to start: a million tools may have to be read
+_PATIENCE = 900  # seconds that a server may take to say where it listens: a million tools may have to be read
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server: where it answers, its process, and how long it took until it said so, in seconds."""
+    """A running server: where it answers, its process, and how long it took until it did, in seconds."""
 
     url: str
     pid: int
@@ -55,6 +55,7 @@ def running(command: Sequence[str], log: Path) -> Iterator[Server]:
     with log.open("w") as sink, subprocess.Popen(machine.pinned(machine.SERVER_CORE, command), stderr=sink, env=environment()) as process:
         try:
             url = _url(log, process, begin + _PATIENCE)
+            asking.Client(url, {}).get("/")  # some servers say that they listen before they do; any answer will do
             yield Server(url, process.pid, time.monotonic() - begin)
         finally:
             process.terminate()

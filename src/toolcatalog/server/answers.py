@@ -1,4 +1,4 @@
-"""Bytes to answers: status, headers and body, with ETag, 304 and caching. Knows nothing of tools, and no framework.
+"""Bytes to answers: status, headers and body, with ETag, 304, caching and request id. Knows nothing of tools, and no framework.
 
 Serves: ETag/304 and HEAD; an answer that needs a key is never kept by a shared cache.
 """
@@ -16,14 +16,16 @@ _REVALIDATE = (b"cache-control", b"private, no-cache")  # keep it, but ask each 
 _NEVER = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"Accept-Encoding, x-api-key, Origin")
 _VARY_ERROR = (b"vary", b"Origin")
+_POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
 
-def answer(body: bytes, tag: str, held: bytes | None) -> Answer:
+def answer(body: bytes, tag: str, held: bytes | None, request_id: bytes) -> Answer:
     """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own `If-None-Match`, or None."""
-    etag = b'W/"%s"' % tag.encode()  # weak: the same for the gzipped bytes
+    etag, own = b'W/"%s"' % tag.encode(), (b"x-request-id", request_id)  # weak: the same for the gzipped bytes
     if held is not None and _holds(held, etag):
-        return 304, [(b"etag", etag), _REVALIDATE, _VARY], b""
-    return 200, [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", b"%d" % len(body)), _JSON], body
+        return 304, [(b"etag", etag), _REVALIDATE, _VARY, own, *NOTHING_RUNS], b""
+    return 200, [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", b"%d" % len(body)), _JSON, own, *NOTHING_RUNS], body
 
 
 def _holds(held: bytes, etag: bytes) -> bool:
@@ -34,12 +36,13 @@ def _holds(held: bytes, etag: bytes) -> bool:
     return tags == [b"*"] or etag.removeprefix(b"W/") in tags
 
 
-def refuse(refusals: Sequence[Refusal], request_id: str, *more: Header) -> Answer:
+def refuse(refusals: Sequence[Refusal], request_id: bytes, *more: Header) -> Answer:
     """The error envelope under its status. Errors are never cached."""
-    body = envelope(refusals, request_id)
-    return first(refusals).status, [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON], body
+    body, own = envelope(refusals, request_id.decode()), (b"x-request-id", request_id)
+    headers = [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON, own, *NOTHING_RUNS]
+    return first(refusals).status, headers, body
 
 
-def tag_of(*parts: bytes) -> str:
-    """The tag of a body, or of the tags and texts that a body is made of: 128 bits in hexadecimal."""
-    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
+def tag_of(body: bytes) -> str:
+    """The tag of a body, or of the tag and the text that a body is made of: 128 bits in hexadecimal."""
+    return hashlib.blake2b(body, digest_size=16).hexdigest()

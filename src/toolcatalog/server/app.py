@@ -93,7 +93,7 @@ def _tagged(body: bytes) -> Tagged:
 
 
 def _answer(request: Request, tagged: Tagged) -> Response:
-    return response(answer(*tagged, _header(request, "if-none-match")))
+    return response(answer(*tagged, _header(request, "if-none-match"), request_id(request)))
 
 
 def _header(request: Request, name: str) -> bytes | None:

@@ -4,6 +4,7 @@ import itertools
 import logging
 import re
 import secrets
+from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -12,13 +13,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcatalog.server.answers import Answer, Header, refuse
+from toolcatalog.server.answers import NOTHING_RUNS, Answer, Header, refuse
 from toolcatalog.server.refusals import Refusal
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 _EXPOSED = ("ETag", "X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Suggested-Query", "X-Catalog-Snapshot")
-_POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-_NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 _SERIES = secrets.token_hex(8).encode()  # of this process: a worker is spawned, not forked, and has one of its own
 _NUMBERS = itertools.count()
 _LEVEL = 3  # of gzip: a third of the time of level 6 for a seventh more bytes
@@ -40,16 +39,14 @@ class Edge:
             return
         headers = Headers(scope=scope)
         given = headers.get("x-request-id")
-        own = identify(None if given is None else given.encode("latin-1"))
-        scope["request_id"] = request_id = own.decode()
+        scope["request_id"] = request_id = identify(None if given is None else given.encode("latin-1"))
         started = False
 
         async def send_on(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*map(_vary_once, message["headers"])]
-                complete(message["headers"], own)
+                message["headers"] = _complete(message["headers"], request_id)
             await send(message)
 
         app: ASGIApp = self.plain
@@ -59,17 +56,17 @@ class Edge:
         try:
             await app(scope, receive, send_on)
         except ClientDisconnect:
-            _log.info("request %s: the client went away before it had sent its body", request_id)
+            _log.info("request %s: the client went away before it had sent its body", request_id.decode())
         except Exception:
-            _log.exception("request %s: %s %r failed", request_id, scope["method"], scope["path"])
+            _log.exception("request %s: %s %r failed", request_id.decode(), scope["method"], scope["path"])
             if not started:
                 await fault(request_id)(scope, receive, send_on)
 
 
-def complete(headers: list[Header], request_id: bytes) -> None:
-    """Add what is in every answer."""
-    headers.append((b"x-request-id", request_id))
-    headers += _NOTHING_RUNS
+def _complete(headers: Sequence[Header], request_id: bytes) -> list[Header]:
+    """What is in every answer, added where it is not there yet: pages, and what CORS answers."""
+    found = [*map(_vary_once, headers)]
+    return found if any(name == b"x-request-id" for name, _ in found) else [*found, (b"x-request-id", request_id), *NOTHING_RUNS]
 
 
 def _vary_once(header: Header) -> Header:
@@ -87,9 +84,9 @@ class _Cors(CORSMiddleware):
         return response
 
 
-def fault(request_id: str) -> Response:
+def fault(request_id: bytes) -> Response:
     """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
-    fix = f"Try again; if it lasts, report request id {request_id} to the operator."
+    fix = f"Try again; if it lasts, report request id {request_id.decode()} to the operator."
     return response(refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], request_id))
 
 
@@ -101,9 +98,9 @@ def response(answer: Answer) -> Response:
     return found
 
 
-def request_id(request: Request) -> str:
+def request_id(request: Request) -> bytes:
     """The id of a request, the caller's own where it is sane."""
-    found: str = request.scope["request_id"]
+    found: bytes = request.scope["request_id"]
     return found
 
 

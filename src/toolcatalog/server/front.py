@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.server import questions
 from toolcatalog.server.answers import Answer, answer, refuse
-from toolcatalog.server.edge import accepts_gzip, complete, identify
+from toolcatalog.server.edge import accepts_gzip, identify
 from toolcatalog.server.openapi import PREFIXES
 from toolcatalog.server.operations import Operations
 from toolcatalog.server.refusals import Refused
@@ -33,7 +33,7 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        found = self._answer(scope) if scope["type"] == "http" and scope["method"] in _METHODS else None
+        found = self.answer(scope) if scope["type"] == "http" else None
         if found is None:
             await self.rest(scope, receive, send)
             return
@@ -41,12 +41,12 @@ class Front:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _answer(self, scope: Scope) -> Answer | None:
+    def answer(self, scope: Scope) -> Answer | None:
         """The answer to a plain request; None for any other, and where something fails: the long way tells and logs it."""
         above, _, slug = scope["path"].rpartition("/")
         one = above in _TOOLS and slug != ""
         query = scope["query_string"]
-        if not (one or scope["path"] in _TOOLS) or len(query) > _LONGEST:
+        if not (one or scope["path"] in _TOOLS) or scope["method"] not in _METHODS or len(query) > _LONGEST:
             return None
         headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
         coding = headers.get(b"accept-encoding")
@@ -56,10 +56,8 @@ class Front:
         try:
             key = operations.key(headers.get(b"x-api-key"))
             body, tag = operations.tool(key, slug, *_tool(query)) if one else operations.tools(key, *_tools(query))
-            found = answer(body, tag, headers.get(b"if-none-match"))
         except Refused as refused:
-            found = refuse(refused.refusals, request_id.decode())
+            return refuse(refused.refusals, request_id)
         except Exception:
             return None
-        complete(found[1], request_id)
-        return found
+        return answer(body, tag, headers.get(b"if-none-match"), request_id)

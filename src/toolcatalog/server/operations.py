@@ -14,7 +14,7 @@ from toolcatalog import names
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import questions
 from toolcatalog.server.answers import tag_of
-from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion
+from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion, cursor
 from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
@@ -80,15 +80,14 @@ def _tagged(body: bytes) -> Tagged:
 def page_of(items: Sequence[bytes | memoryview], tag: str, page: Page, total: int) -> Tagged:
     """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
     pages = -(-total // page.size)
-    following = Page(page.number + 1, page.size).cursor() if page.number < pages else None
-    about = orjson.dumps({"next_cursor": following, "total_pages": pages, "current_page": page.number, "total_items": total})[1:]
-    pieces: list[bytes | memoryview] = [b","] * (2 * len(items) + 1)
-    pieces[1::2] = items
-    pieces[0], pieces[-1] = b'{"items":[', b"]," + about if items else b'{"items":[],' + about
-    return b"".join(pieces), tag_of(tag.encode(), about)
+    following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
+    about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (following, pages, page.number, total)
+    pieces: list[bytes | memoryview] = [b","] * max(1, 2 * len(items) - 1)
+    pieces[::2] = items or [b""]
+    return b"".join((b'{"items":[', *pieces, about)), tag_of(tag.encode() + about)
 
 
 def _paged(whole: bytes, page: Page) -> Tagged:
     every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
     items = every[page.start : page.start + page.size]
-    return page_of(items, tag_of(*items), page, len(every))
+    return page_of(items, tag_of(b"".join(items)), page, len(every))

@@ -46,9 +46,10 @@ class Page:
         """How many items go before the page."""
         return (self.number - 1) * self.size
 
-    def cursor(self) -> str:
-        """The page as a cursor: "a base64 encoded string of the page number and the page size"."""
-        return base64.b64encode(f"{self.number}:{self.size}".encode()).decode()
+
+def cursor(number: int, size: int) -> bytes:
+    """A page as a cursor: "a base64 encoded string of the page number and the page size"."""
+    return binascii.b2a_base64(b"%d:%d" % (number, size), newline=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +248,7 @@ class _Reader:
         except (binascii.Error, UnicodeError):
             match = None
         page = Page(int(match[1]), int(match[2])) if match else None
-        if page is None or page.size > MOST_ITEMS or page.cursor() != value:
+        if page is None or page.size > MOST_ITEMS or cursor(page.number, page.size) != value.encode():
             self.refuse(
                 "cursor", value, "a cursor of this API", "Use next_cursor of the page before, or leave cursor out for the first page."
             )
