@@ -171,8 +171,8 @@ def test_a_page_that_was_changed_or_taken_comes_back(editor: Editor, settled: Fo
     assert bytes_of(settled.site) == good
 
 
-def test_a_change_within_one_tick_of_the_clock_is_seen(editor: Editor, folders: Folders) -> None:
-    """A file written again right after it was read, with the same size and the very same times, is read again."""
+def test_a_file_written_again_at_once_is_read_again(editor: Editor, folders: Folders) -> None:
+    """Right after it was built, with the same size and time of change: what it holds now is built."""
     file = editor.files()[0]
     folders.build()
     for number in range(10):

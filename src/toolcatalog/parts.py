@@ -87,7 +87,7 @@ def keep(cache: Path, keys: Collection[str]) -> None:
     """Remove all parts but those with these keys."""
     for place in (cache / "parts").glob("*/*"):
         if place.stem not in keys:
-            place.unlink(missing_ok=True)
+            files.remove(place)
 
 
 def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part | None:
