@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
+
 from toolcatalog import inventory, model, parts
 from toolcatalog.inventory import Row
 
@@ -20,13 +22,19 @@ _SIZE = 64  # tools of a batch, on average
 
 
 class Known(NamedTuple):
-    """The key of a batch's part, and its files as they were when the part was made."""
+    """The key of a batch's part, and its files as they were when the part was made, as JSON: there may be a million of them."""
 
     key: str
-    rows: Sequence[Row]
+    noted: bytes
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The files: see `inventory`."""
+        rows: Sequence[Row] = orjson.loads(self.noted)
+        return rows
 
 
-NOTHING = Known("", ())
+NOTHING = Known("", b"[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +67,22 @@ def toolkits_of(paths: Sequence[str]) -> set[str]:
 
 def looked(task: Task) -> Known | None:
     """The batch as it stands in the cache; None where it must be compiled."""
-    if task.known.key and inventory.unchanged(task.root, task.folders, task.known.rows):
-        rows, files = task.known.rows, [(path, digest) for row in task.known.rows for path, _, digest in row[2]]
+    rows = task.known.rows
+    if task.known.key and inventory.unchanged(task.root, task.folders, rows):
+        files = [(path, digest) for row in rows for path, _, digest in row[2]]
     else:
-        seen = inventory.look(task.root, task.folders, task.known.rows)
+        seen = inventory.look(task.root, task.folders, rows)
         rows, files = seen.rows, seen.files
         if seen.problems or not all(digest for _, digest in files):
             return None
     found = key(task, files)
-    return Known(found, rows) if found == task.known.key or parts.load(task.cache, found) is not None else None
+    whole = found == task.known.key or parts.load(task.cache, found) is not None
+    return known(found, rows) if whole else None
+
+
+def known(key: str, rows: Sequence[Row]) -> Known:
+    """What is known of a batch whose part is in the cache."""
+    return Known(key, orjson.dumps(rows))
 
 
 def key(task: Task, files: Sequence[tuple[str, str]]) -> str:

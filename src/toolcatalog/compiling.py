@@ -33,7 +33,7 @@ def compiled(task: Task) -> Compiled:
         return Compiled(known=None, examined=[_light(one) for one in examined], unreadable=seen.problems)
     key = batches.key(task, [*digests.items()])
     parts.save(task.cache, key, part([one.record for one in examined if isinstance(one.record, model.ToolVersion)], task.toolkits))
-    return Compiled(known=Known(key, rows))
+    return Compiled(known=batches.known(key, rows))
 
 
 def part_of(task: Task, *sections: str) -> Part:

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from toolcatalog import assembling, checking, compiling, looking, memory, model, parts, publishing, resolve, site, snapshot
@@ -64,7 +66,7 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
         contents=resolve.resolve(checked.catalog),
         tasks=tasks,
         made_from=looking.made_from(looked.program, looked.others, [task.known for task in tasks]),
-        tools=Counter(toolkit for toolkit, _ in {(tool.toolkit, tool.slug) for tool in checked.catalog.tools}),
+        tools=Counter(toolkit for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))),
         versions=Counter(tool.toolkit for tool in checked.catalog.tools),
     )
 
@@ -99,7 +101,7 @@ def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> str:
     """Write the snapshot and put it in its place: its digest."""
     made = publishing.beside(places.out)
     assembly = Assembly(made, sound.contents)
-    words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, ())) for task in sound.tasks])
+    words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
     with track("Writing the snapshot", len(sound.tasks)) as advance:
         parts_of = (compiling.part_of(task, "newest", "older", "rows") for task in sound.tasks)
         assembly.tools(parts_of, sound.versions, advance)

@@ -17,6 +17,8 @@ import orjson
 from toolcatalog import files
 from toolcatalog.batches import NOTHING, Known, Task
 
+_KEY = 64  # characters
+
 State = Mapping[str, int]
 
 
@@ -35,7 +37,7 @@ class Memory:
     def known(self, folders: Sequence[str]) -> Known:
         """What is known of a batch."""
         line = self.batches.get(_name(folders))
-        return Known(*orjson.loads(line)) if line else NOTHING
+        return Known(line[:_KEY].decode("ascii", "replace"), line[_KEY:]) if line else NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ def save(cache: Path, program: str, memory: Memory) -> None:
 
 def lines(tasks: Sequence[Task]) -> dict[bytes, bytes]:
     """Batches that are in the cache, as a memory holds them."""
-    return {_name(task.folders): orjson.dumps([*task.known]) for task in tasks}
+    return {_name(task.folders): task.known.key.encode() + task.known.noted for task in tasks}
 
 
 def _name(folders: Sequence[str]) -> bytes:

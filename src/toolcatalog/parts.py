@@ -9,8 +9,10 @@ one's is as good as none and made again. Deleting the cache costs time and nothi
 import contextlib
 import hashlib
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +56,19 @@ class Facts:
 
     @property
     def listed(self) -> Iterator[Listed]:
-        """The tool versions for the rules."""
-        return map(Listed, self.toolkits, self.slugs, self.versions, self.scopes, self.tags, self.replaced)
+        """The tool versions for the rules; what is equal in many of them is one object."""
+        texts = (map(sys.intern, column) for column in (self.toolkits, self.slugs, self.versions))
+        return map(Listed, *texts, map(_one, self.scopes), map(_one, self.tags), self.replaced)
+
+
+def _one(names: Sequence[str]) -> Sequence[str]:
+    """The one object for these names."""
+    return _same(tuple(names))
+
+
+@lru_cache(maxsize=1 << 16)
+def _same(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(sys.intern, names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

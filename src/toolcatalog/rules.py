@@ -52,16 +52,23 @@ def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
 
 def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
     """A slug stands for one tool in the whole catalog, also when case is ignored."""
-    places: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    everything: tuple[Listed | MetaTool, ...] = (*catalog.tools, *catalog.meta_tools)
-    for tool in everything:
-        places[tool.slug.casefold()].setdefault(tool.path.rpartition("/")[0], tool.path)
-    for folders in places.values():
-        first, *others = sorted(folders)
-        for other in others:
-            message = f"`{other.rpartition('/')[2]}` is also the slug of {first}"
+    first: dict[str, Listed | MetaTool] = {}
+    clashes: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for tool in chain[Listed | MetaTool](catalog.tools, catalog.meta_tools):
+        other = first.setdefault(tool.slug.casefold(), tool)
+        if other.slug != tool.slug or _toolkit(other) != _toolkit(tool):
+            for one in (other, tool):
+                clashes[tool.slug.casefold()].setdefault(one.path.rpartition("/")[0], one.path)
+    for folders in clashes.values():
+        chief, *others = sorted(folders)
+        for name in others:
+            message = f"`{name.rpartition('/')[2]}` is also the slug of {chief}"
             expected, help = "a slug that no other tool has", "rename one of the folders"
-            yield Finding(path=folders[other], rule="slug-taken", message=message, expected=expected, help=help)
+            yield Finding(path=folders[name], rule="slug-taken", message=message, expected=expected, help=help)
+
+
+def _toolkit(tool: Listed | MetaTool) -> str:
+    return tool.toolkit if isinstance(tool, Listed) else ROUTER
 
 
 def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:

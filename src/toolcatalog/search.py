@@ -29,7 +29,10 @@ _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HEAD = struct.Struct("<III")
 _STRIDE = 1 << 20  # postings worked out at a time
 
+_MOST = (1 << 16) - 1  # of a weight: past some hundred it makes no difference
+
 Numbers = NDArray[np.uint32]
+Weights = NDArray[np.uint16]
 Impacts = NDArray[np.float32]
 
 
@@ -123,27 +126,32 @@ def _norms(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     return _SATURATION * (1 - _LENGTH + _LENGTH * lengths.astype(np.float64) / (mean or 1.0))
 
 
-def _filled(batches: Iterable[bytes], ids: Sequence[NDArray[np.int32]], free: NDArray[np.int64], size: int) -> tuple[Numbers, Numbers]:
+def _filled(batches: Iterable[bytes], ids: Sequence[NDArray[np.int32]], free: NDArray[np.int64], size: int) -> tuple[Numbers, Weights]:
     """The numbers and weights of all postings, word by word, and within a word in order; `free` is used up."""
-    numbers, weights = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    numbers, weights = np.empty(size, np.uint32), np.empty(size, np.uint16)
     before = 0
     for data, words in zip(batches, ids, strict=True):
         counted = _Counted(data)
         held = counted.holders.astype(np.int64)
         places = np.arange(len(counted.numbers)) + np.repeat(free[words] - (np.cumsum(held) - held), held)
         numbers[places] = counted.numbers + np.uint32(before)
-        weights[places] = counted.weights
+        weights[places] = np.minimum(counted.weights, _MOST)
         free[words] += held
         before += counted.tools
     return numbers, weights
 
 
-def _impacts(holders: NDArray[np.int64], numbers: Numbers, weights: Numbers, norms: NDArray[np.float64]) -> Impacts:
+def _impacts(holders: NDArray[np.int64], numbers: Numbers, weights: Weights, norms: NDArray[np.float64]) -> Impacts:
+    """The impact of each posting, worked out for so many words at a time that little more is held than what comes of it."""
     tools = len(norms)
     rarity = np.array([math.log(1 + (tools - count + 0.5) / (count + 0.5)) for count in holders.tolist()])
-    impacts, words = np.empty(len(numbers), np.float32), np.repeat(np.arange(len(holders), dtype=np.uint32), holders)
-    for start in range(0, len(numbers), _STRIDE):
-        some = slice(start, start + _STRIDE)
-        weight = weights[some].astype(np.float64)
-        impacts[some] = rarity[words[some]] * weight * (_SATURATION + 1) / (weight + norms[numbers[some]])
+    impacts, ends = np.empty(len(numbers), np.float32), np.cumsum(holders)
+    word = end = 0
+    while word < len(holders):
+        first, start = word, end
+        word = max(int(np.searchsorted(ends, start + _STRIDE, "right")), first + 1)
+        end = int(ends[word - 1])
+        weight = weights[start:end].astype(np.float64)
+        rare = np.repeat(rarity[first:word], holders[first:word])
+        impacts[start:end] = rare * weight * (_SATURATION + 1) / (weight + norms[numbers[start:end]])
     return impacts
