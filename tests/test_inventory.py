@@ -136,7 +136,6 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
         assert inventory.look(root, [folder], rows).problems
 
 
-def test_a_file_put_into_an_empty_folder_is_seen(root: Path) -> None:
     """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
     folder = "toolkits/kit/hollow"
     rows = seen(root, folder, [])
