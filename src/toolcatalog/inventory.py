@@ -52,26 +52,23 @@ def listed(root: Path, folders: Sequence[str]) -> Seen:
     now, rows, problems = time.time_ns(), [], []
     for folder in folders:
         mark = signature(f"{root}/{folder}", now)
-        paths, unreadable = source.files_in(root, folder)
-        files = [(path, signature(f"{root}/{path}", now), "") for path in paths]
+        found = source.files_in(root, folder)
+        files = [(path, signature(f"{root}/{path}", now), "") for path in found.paths]
         if files:  # a folder without any, as git leaves them, is as good as none
-            rows.append((folder, _plain(folder, mark, paths), files))
-        problems += unreadable
+            rows.append((folder, 0 if found.deep else mark, files))
+        problems += found.problems
     return Seen(rows=rows, problems=problems)
 
 
-def _plain(folder: str, mark: int, paths: Sequence[str]) -> int:
-    """The signature of a folder, if it tells of all files below: not where there are folders in it."""
-    return mark if all("/" not in path.removeprefix(f"{folder}/") for path in paths) else 0
-
-
 def _folder(root: Path, folder: str, noted: Row) -> tuple[Row, list[Problem]]:
+    """A folder looked into. One that has folders in it has no signature to rely on: what happens in those leaves it as it was."""
     now = time.time_ns()
     mark = signature(f"{root}/{folder}", now)
     known = {path: (before, digest) for path, before, digest in noted[2]}
-    paths, problems = ([*known], []) if mark and mark == noted[1] else source.files_in(root, folder)
-    files = [_file(root, path, known, now) for path in paths]
-    return (folder, _plain(folder, mark, paths), files), problems
+    if mark and mark == noted[1]:
+        return (folder, mark, [_file(root, path, known, now) for path in known]), []
+    found = source.files_in(root, folder)
+    return (folder, 0 if found.deep else mark, [_file(root, path, known, now) for path in found.paths]), found.problems
 
 
 def _file(root: Path, path: str, known: Mapping[str, tuple[int, str]], now: int) -> Row:

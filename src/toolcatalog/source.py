@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolcatalog import names, versions, yaml12
 from toolcatalog.errors import Finding, Problem, UsageError
@@ -70,9 +70,9 @@ def scan(root: Path) -> tuple[list[str], list[Problem]]:
     """The paths of all files below `root`, sorted and relative to it, and what stands there that cannot be read at all."""
     paths, folders, problems = outline(root)
     for folder in folders:
-        more, unreadable = files_in(root, folder)
-        paths += more
-        problems += unreadable
+        found = files_in(root, folder)
+        paths += found.paths
+        problems += found.problems
     return sorted(paths), problems
 
 
@@ -84,23 +84,32 @@ def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
     if not root.is_dir():
         raise UsageError(f"No catalog at {root}: name its folder with --catalog, or start one with a {root / 'catalog.yaml'}.")
     tools: list[str] = []
-    paths, findings = _walk(root, "", tools)
+    paths, _, findings = _walk(root, "", tools)
     return paths, sorted(tools), [_problem(root, finding, 1, 1, "") for finding in findings]
 
 
-def files_in(root: Path, folder: str) -> tuple[list[str], list[Problem]]:
-    """The paths of all files below one folder, sorted, and problems."""
-    paths, findings = _walk(root, f"{folder}/", None)
-    return paths, [_problem(root, finding, 1, 1, "") for finding in findings]
+class Files(NamedTuple):
+    """The paths of all files below a folder, sorted; whether there are folders in it; and what cannot be read."""
+
+    paths: list[str]
+    deep: bool
+    problems: list[Problem]
 
 
-def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], list[Finding]]:
-    """All files from one folder on; where `tools` is a list, folders of tools are put there instead of walked."""
+def files_in(root: Path, folder: str) -> Files:
+    """What is below one folder."""
+    paths, walked, findings = _walk(root, f"{folder}/", None)
+    return Files(paths, walked > 1, [_problem(root, finding, 1, 1, "") for finding in findings])
+
+
+def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], int, list[Finding]]:
+    """All files from one folder on, and how many folders were walked; where `tools` is a list, folders of tools are put there instead."""
     paths: list[str] = []
     findings: list[Finding] = []
-    folders = [start]
+    folders, walked = [start], 0
     while folders:
         folder = folders.pop()
+        walked += 1
         for entry in _entries(root, folder, findings):
             if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
@@ -108,7 +117,7 @@ def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], l
                 tools.append(f"{folder}{entry.name}")
             else:
                 folders.append(f"{folder}{entry.name}/")
-    return sorted(paths), findings
+    return sorted(paths), walked, findings
 
 
 def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
