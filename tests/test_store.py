@@ -10,11 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
 
+from generating import add_tool, generate
+from reading import documents
 from running import new_key, toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.store import Filters, Numbers, Pins, Store, open_build
+from toolcatalog.store import Filters, Found, Numbers, Pins, Store, open_build
 
 GOLDEN = Path(__file__).parent / "golden"
 MEND = "run `toolcatalog build`, or name another build with --build."
@@ -173,7 +178,7 @@ def test_no_changed_bit_is_handed_out(good: Path, copy: Path) -> None:
     assert "refused" not in expected.values()
     for path in MAPPED:
         size = (folder / path).stat().st_size
-        for place in [0, size - 1, *(draw.randrange(size) for _ in range(100))]:
+        for place in [0, size - 1, *(draw.randrange(size) for _ in range(60))]:
             bit = draw.randrange(8)
             flip(folder / path, place, bit)
             said = answers(copy)
@@ -515,3 +520,82 @@ def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
         numbers = [draw.randrange(8) for _ in range(draw.randrange(1, 8))]
         pieces, _ = store.documents(np.array(numbers, np.uint32))
         assert b",".join(pieces) == b",".join(store.document(number)[0] for number in numbers)
+
+
+# Pages and versions against a plain model
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[str, Any]]]:
+    """A store of sixty tools in up to four versions, few names among them, and its documents by number."""
+    folder = tmp_path_factory.mktemp("mixed")
+    root, draw = generate(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
+    for number in range(60):
+        kit = draw.randrange(4)
+        for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
+            add_tool(root, f"kit{kit}", f"KIT{kit}_{draw.choice('ABC')}{number}", draw.randrange(6), version)
+    build(root, folder / "build", None)
+    found = sorted(map(json.loads, documents(folder / "build" / "current").values()), key=lambda one: (one["slug"], one["version"]))
+    return open_build(folder / "build"), found
+
+
+VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
+    """Whatever was found, with or without scores, in any order: each page is the part of the sorted whole that it must be."""
+    store, every = mixed
+    numbers = sorted(data.draw(st.sets(st.integers(0, len(every) - 1))))
+    sort_by, descending = data.draw(st.sampled_from(["slug", "name", "version", "relevance"])), data.draw(st.booleans())
+    scores = data.draw(st.none() | st.lists(st.sampled_from([0.25, 0.5, 1.5]), min_size=len(numbers), max_size=len(numbers)))
+    found = Found(BitMap(numbers)) if scores is None else Found(np.array(numbers, np.uint32), np.array(scores, np.float32))
+    if sort_by == "relevance" and scores is None:
+        expected = numbers
+    elif sort_by == "slug":
+        expected = numbers[::-1] if descending else numbers
+    else:
+        keys = (
+            dict(zip(numbers, scores or numbers, strict=True)) if sort_by == "relevance" else {one: every[one][sort_by] for one in numbers}
+        )
+        expected = []
+        for key in sorted({*keys.values()}, reverse=descending):
+            expected += [number for number in numbers if keys[number] == key]
+    size = data.draw(st.integers(1, 12))
+    starts = range(0, len(numbers) + 2 * size, size)
+    for start in (*starts, data.draw(st.integers(0, 200))):
+        assert store.page(found, sort_by, descending, start, size).tolist() == expected[start : start + size]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    everywhere=st.none() | st.sampled_from([*VERSIONS, "20230101_00", "20250701_00", "99999999_99"]),
+    pinned=st.dictionaries(st.sampled_from(["kit0", "kit1", "kit2", "nope"]), st.none() | st.sampled_from(VERSIONS)),
+    toolkits=st.none() | st.lists(st.sampled_from(["kit0", "kit1", "kit3", "nope"]), unique=True),
+)
+def test_versions_in_force_of_any_pins(
+    everywhere: str | None, pinned: dict[str, str | None], toolkits: list[str] | None, mixed: tuple[Store, list[dict[str, Any]]]
+) -> None:
+    """Of each tool the newest version that is not newer than its pin, whatever is pinned."""
+    store, every = mixed
+    in_force: dict[str, int] = {}
+    for number, document in enumerate(every):
+        toolkit = document["toolkit"]["slug"]
+        at = pinned.get(toolkit, everywhere)
+        if (at is None or document["version"] <= at) and (toolkits is None or toolkit in toolkits):
+            in_force[document["slug"]] = number
+    found = store.matching(Filters(toolkits=toolkits), Pins(everywhere=everywhere, toolkits=pinned))
+    assert [*found.numbers] == sorted(in_force.values())
+
+
+def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
+    """No tools: nothing is found, and nothing fails."""
+    build(generate(tmp_path / "catalog", 0, 0), tmp_path / "build", None)
+    store = open_build(tmp_path / "build")
+    for filters in (Filters(), Filters(query="anything"), Filters(tags=["a"]), Filters(toolkits=["kit0"])):
+        for pins in (NEWEST, Pins(everywhere="20250101_00")):
+            some = store.matching(filters, pins)
+            assert len(some.numbers) == 0
+            assert store.page(some, "name", True, 0, 20).tolist() == []
+    assert (store.tool("A"), store.every_version(), store.similar("A_B", None)) == (None, [], [])
