@@ -74,6 +74,7 @@ def _body(found: Results) -> Iterator[str]:
         yield from filter(None, [about.pop(table.title.partition(",")[0], "")])  # before the first table of its kind
         yield f"{table.markdown()}\n"
     yield from _p99(found)
+    yield from _busy(found)
     for name in plots(found):
         yield f"![{_ALT[name]}](plots/{name})\n"
     yield from _machines(found)
@@ -86,6 +87,15 @@ def _p99(found: Results) -> Iterator[str]:
         ratio = get["ours"]["p99"] / get["ceiling"]["p99"]
         target = met(ratio <= P99_TARGET, f"≤ {P99_TARGET:.0f}", TARGET_SIZE)
         yield f"With {TARGET_SIZE:,} tools, p99 of get is {ratio:.1f} times the ceiling's ({target}).\n"
+
+
+def _busy(found: Results) -> Iterator[str]:
+    """Which figures were taken while others used the machine."""
+    for tools, figures in found.items():
+        for part in results.PARTS:
+            share = figures.get(part, {}).get("busy", 0.0)
+            if share > results.BUSY:
+                yield f"**The machine was busy** when {part} of {tools:,} tools was measured: others used {share:.0%} of it.\n"
 
 
 def _machines(found: Results) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """The figures as they are kept: `benchmarks/results/<tools>.json`, one file for each size, from which tables and plots are made.
 
-machine    what it ran on, for each part
-http       operations (each server's medians; `faults`: the operation does not count) and servers (start, memory, load)
-inside     opening, starting, memory, microseconds of operations without a socket
-building   seconds and peak memory of builds, and of the yardstick
+    machine    what it ran on, for each part
+    http       operations (each server's medians; `faults`: the operation does not count) and servers (start, memory, load)
+    inside     opening, starting, memory, microseconds of operations without a socket
+    building   seconds and peak memory of builds, and of the yardstick
+
+Each part has `busy`, the share of the machine that others used just before.
 """
 
 import json
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+BUSY = 0.1  # of the machine, used by others: from there the figures are not worth much
 FOLDER = Path(__file__).with_name("results")
 PARTS = ("http", "inside", "building")
 

@@ -143,6 +143,14 @@ def test_the_page_has_every_table_and_plot(kept: results.Results, tmp_path: Path
     assert "- cores: 2" in page
 
 
+def test_a_busy_machine_is_told(kept: results.Results) -> None:
+    """Figures that were taken while others used more than a tenth of the machine are named; others are not."""
+    told = report.page({1_000: {**kept[1_000], "http": {**FIGURES["http"], "busy": 0.4}, "inside": {**FIGURES["inside"], "busy": 0.02}}})
+    assert [line for line in told.splitlines() if "busy" in line] == [
+        "**The machine was busy** when http of 1,000 tools was measured: others used 40% of it.",
+    ]
+
+
 def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
     """docs/performance.md and docs/plots/ are what `python -m benchmarks.report` makes, to the byte."""
     found = results.load()
