@@ -135,7 +135,6 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
     else:
         assert inventory.look(root, [folder], rows).problems
 
-
     """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
     folder = "toolkits/kit/hollow"
     rows = seen(root, folder, [])
