@@ -10,13 +10,13 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-import httptools
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from toolcatalog.server.answers import Answer
+from toolcatalog.server.answers import Answer, Header
 
 _DONE: Any = SimpleNamespace(response_complete=True, message_event=asyncio.Event())  # stands for a request that has been answered
+_SMALL = 64 * 1024  # bytes of a body that are copied, to be written in one piece: that is quicker than two
 
 
 class Protocol(HttpToolsProtocol):
@@ -25,44 +25,42 @@ class Protocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._front: Any = self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
-        self._fresh = False
-
-    def data_received(self, data: bytes) -> None:
-        """Read a packet. One request of it may be answered at once: others are waiting for their turn."""
-        self._fresh = True
-        super().data_received(data)
 
     def on_headers_complete(self) -> None:
         """Answer, or leave it to ASGI."""
-        found = self._answer() if self._fresh and self._may_answer() else None
+        found = self._answer() if self._is_free() else None
         if found is None:
             super().on_headers_complete()
-        else:
-            self._write(found)
+            return
+        self._write(*found)
+        self.cycle = _DONE
+        self.on_response_complete()
 
-    def _may_answer(self) -> bool:
-        """Tell whether nothing stands before this request and nothing special comes after it."""
+    def _is_free(self) -> bool:
+        """Tell whether nothing stands before this request, and nothing special comes after it."""
+        if self.timeout_keep_alive_task is not None:  # not since this packet came: another request of it has just been answered
+            return False
         parser, cycle = self.parser, self.cycle
         idle = (cycle is None or cycle.response_complete) and not self.flow.write_paused
         return idle and parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
 
     def _answer(self) -> Answer | None:
-        url = httptools.parse_url(self.url)
-        path = url.path
-        if b"%" in path or not path.isascii():
+        path, _, query = self.url.partition(b"?")
+        if b"%" in path or b"#" in self.url or not path.isascii():
             return None
         scope: Any = self.scope
-        scope["method"], scope["path"] = self.parser.get_method().decode("ascii"), path.decode("ascii")
-        scope["query_string"] = url.query or b""
+        scope["method"], scope["path"], scope["query_string"] = self.parser.get_method().decode("ascii"), path.decode("ascii"), query
         found: Answer | None = self._front.answer(scope)
         return found
 
-    def _write(self, answer: Answer) -> None:
-        status, headers, body = answer
-        content = [STATUS_LINE[status]]
+    def _write(self, status: int, headers: list[Header], body: bytes) -> None:
+        parts = [STATUS_LINE[status]]
         for name, value in (*self.server_state.default_headers, *headers):
-            content += (name, b": ", value, b"\r\n")
-        content.append(b"\r\n")
-        self.transport.writelines((b"".join(content), b"" if self.scope["method"] == "HEAD" else body))
-        self._fresh, self.cycle = False, _DONE
-        self.on_response_complete()
+            parts += (name, b": ", value, b"\r\n")
+        parts.append(b"\r\n")
+        if self.scope["method"] == "HEAD":
+            self.transport.write(b"".join(parts))
+        elif len(body) <= _SMALL:
+            self.transport.write(b"".join((*parts, body)))
+        else:
+            self.transport.writelines((b"".join(parts), body))
