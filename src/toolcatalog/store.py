@@ -28,12 +28,13 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import search, snapshot
+from toolcatalog import names, search, snapshot
 from toolcatalog.errors import SnapshotError
 from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
 
 _ROW = struct.Struct("<QII16sII")  # as in snapshot.ROW
+_ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 
 Numbers = NDArray[np.uint32]
@@ -102,6 +103,7 @@ class Store:
         # Which documents and postings were read before and found as they were written.
         self._sound, self._sound_words = bytearray(len(self._rows)), bytearray(len(self._words))
         self._sound_rows = np.frombuffer(self._sound, bool)  # the same bytes
+        self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
         self._set = lru_cache(maxsize=_SETS)(self._read_set)
         self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
 
@@ -109,6 +111,9 @@ class Store:
 
     def tool(self, slug: str) -> Entry | None:
         """A tool; None where there is none of this slug."""
+        return self._tool(slug) if len(slug) <= names.LONGEST else None
+
+    def _read_tool(self, slug: str) -> Entry | None:
         found = self._tools.find(slug)
         if found is None:
             return None
@@ -207,9 +212,9 @@ class Store:
     def matching(self, filters: Filters, pins: Pins) -> Found:
         """The tools that pass all filters, and their scores where there is a query."""
         found = self._in_force(pins, filters.toolkits)
-        for kind, names in (("auth_config", filters.auth_configs), ("tag", filters.tags), ("scope", filters.scopes)):
-            if names:
-                found = _union([found & self._set(f"{kind} {name}") for name in names])
+        for kind, wanted in (("auth_config", filters.auth_configs), ("tag", filters.tags), ("scope", filters.scopes)):
+            if wanted:
+                found = _union([found & self._set(f"{kind} {name}") for name in wanted])
         if filters.important:
             found = found & self._set("tag important")
         if not filters.deprecated:

@@ -20,6 +20,7 @@ from toolcatalog import keys
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.server import create_app
+from toolcatalog.server.protocol import Protocol
 from toolcatalog.store import open_build
 
 _EPILOG = """\b
@@ -65,7 +66,7 @@ def _config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.C
         app,
         factory=workers > 1,
         workers=workers,
-        http="httptools",
+        http=Protocol,
         loop="auto",
         lifespan="off",
         log_config=None,

@@ -2,6 +2,7 @@
 
 A request goes through these rooms, one way:
 
+    protocol    uvicorn's, which lets front answer before there is any ASGI
     front       the short way for plain gets and lists: straight to the operations; everything else goes on
     edge        request id, gzip, CORS, and the last word on what went wrong unexpectedly
     app         routes: a request to an operation

@@ -14,12 +14,12 @@ from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcatalog.keys import Key, KeyRing
+from toolcatalog.keys import KeyRing
 from toolcatalog.server import openapi, questions
 from toolcatalog.server.answers import answer, refuse, tag_of
 from toolcatalog.server.edge import Edge, fault, request_id, response
 from toolcatalog.server.front import Front
-from toolcatalog.server.operations import Operations, Tagged
+from toolcatalog.server.operations import Operations, Tagged, stranger
 from toolcatalog.server.questions import LARGEST_BODY
 from toolcatalog.server.refusals import Refusal, Refused
 from toolcatalog.store import Store
@@ -60,16 +60,17 @@ class Api:
 
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
-        key, asked = self._key(request), questions.tool(request.scope["query_string"])
-        return _answer(request, self.operations.tool(key, request.path_params["slug"], *asked))
+        asked = questions.tool(request.scope["query_string"])
+        return _answer(request, self.operations.tool(_secret(request), request.path_params["slug"], *asked))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        return _answer(request, self.operations.tools(self._key(request), *questions.tools(request.scope["query_string"])))
+        return _answer(request, self.operations.tools(_secret(request), *questions.tools(request.scope["query_string"])))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
-        key, id, query = self._key(request), request.path_params["id"], request.scope["query_string"]
+        key = self.operations.keys.find(_secret(request)) or stranger()  # before the body is read
+        id, query = request.path_params["id"], request.scope["query_string"]
         return _answer(request, self.operations.session(key, id, query, await _body(request)))
 
     async def openapi(self, request: Request) -> Response:
@@ -84,9 +85,6 @@ class Api:
         """Whether the server can answer, and from which snapshot."""
         return _answer(request, self.open)
 
-    def _key(self, request: Request) -> Key:
-        return self.operations.key(_header(request, "x-api-key"))
-
 
 def _tagged(body: bytes) -> Tagged:
     return body, tag_of(body)
@@ -94,6 +92,10 @@ def _tagged(body: bytes) -> Tagged:
 
 def _answer(request: Request, tagged: Tagged) -> Response:
     return response(answer(*tagged, _header(request, "if-none-match"), request_id(request)))
+
+
+def _secret(request: Request) -> bytes:
+    return _header(request, "x-api-key") or b""
 
 
 def _header(request: Request, name: str) -> bytes | None:

@@ -54,8 +54,8 @@ class Front:
             return None
         operations, request_id = self.operations, identify(headers.get(b"x-request-id"))
         try:
-            key = operations.key(headers.get(b"x-api-key"))
-            body, tag = operations.tool(key, slug, *_tool(query)) if one else operations.tools(key, *_tools(query))
+            secret = headers.get(b"x-api-key", b"")
+            body, tag = operations.tool(secret, slug, *_tool(query)) if one else operations.tools(secret, *_tools(query))
         except Refused as refused:
             return refuse(refused.refusals, request_id)
         except Exception:

@@ -7,6 +7,7 @@ Serves: "Endpoints" of the interface.
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from typing import NoReturn
 
 import orjson
 
@@ -31,15 +32,9 @@ class Operations:
         self.keys = keys
         self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
-    def key(self, secret: bytes | None) -> Key:
-        """The key that a request came with."""
-        key = self.keys.find(secret or b"")
-        if key is None:
-            raise Refused(unauthorized())
-        return key
-
-    def tool(self, key: Key, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
+    def tool(self, secret: bytes, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
         """Get tool by slug; `refusals` is what is wrong with the query string already."""
+        key = self.keys.find(secret) or stranger()
         found = self._view(key.toolkits).tool(slug, question)
         if isinstance(found, Refusal):
             raise Refused(found, *refusals)
@@ -47,8 +42,9 @@ class Operations:
             raise Refused(*refusals)
         return self.store.document(found)
 
-    def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
+    def tools(self, secret: bytes, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
         """List available tools; `refusals` is what is wrong with the query string already."""
+        key = self.keys.find(secret) or stranger()
         view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
@@ -70,6 +66,11 @@ class Operations:
         if found is None:
             return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
         return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
+
+
+def stranger() -> NoReturn:
+    """Refuse a request without a good key."""
+    raise Refused(unauthorized())
 
 
 def _tagged(body: bytes) -> Tagged:
