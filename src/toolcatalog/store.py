@@ -34,6 +34,7 @@ from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
 
 _ROW = struct.Struct("<QII16sII")  # as in snapshot.ROW
+_FEW = 100  # documents
 _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 
@@ -183,8 +184,25 @@ class Store:
 
         The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
         """
-        if not len(numbers):
-            return [], ""
+        pieces, tags = self._few(numbers.tolist()) if len(numbers) <= _FEW else self._many(numbers)
+        return pieces, hashlib.blake2b(tags, digest_size=snapshot.TAG).hexdigest()
+
+    def _few(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
+        """As `_many`, by a plain loop: for a usual page that takes a third of the time."""
+        pieces, tags, begin, end = [], [], 0, -1  # no document lies before the first
+        for number in numbers:
+            start, size, check, tag, _, _ = _ROW.unpack_from(self._numbers, number * _ROW.size)
+            if not self._sound[number]:
+                self._check(number, self._data[start : start + size], start + size, check)
+            if start != end + 1:
+                pieces.append(self._documents[begin:end])
+                begin = start
+            end = start + size
+            tags.append(tag)
+        return [*pieces[1:], self._documents[begin:end]] if numbers else [], b"".join(tags)
+
+    def _many(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
+        """The pieces and the tags of documents."""
         for number in numbers[~self._sound_rows[numbers]].tolist():
             self.document(number)
         rows = self._rows[numbers]
@@ -193,7 +211,7 @@ class Store:
         breaks = (starts[1:] - ends[:-1] != 1).nonzero()[0]
         first, last = [0, *(breaks + 1).tolist()], [*breaks.tolist(), len(numbers) - 1]
         pieces = [self._documents[start:end] for start, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
-        return pieces, hashlib.blake2b(rows["tag"].tobytes(), digest_size=snapshot.TAG).hexdigest()
+        return pieces, rows["tag"].tobytes()
 
     # Lists
 
