@@ -12,7 +12,7 @@ import pytest
 
 from editing import Editor
 from generating import generate
-from running import succeed
+from running import ROOT, succeed
 from test_build import bytes_of, left_overs, state_of
 from toolcatalog import checking
 from toolcatalog.batches import batches
@@ -246,6 +246,65 @@ def test_an_older_cache_or_one_of_another_catalog(editor: Editor, folders: Folde
         shutil.rmtree(folders.cache)
         shutil.copytree(cache, folders.cache)
         folders.assert_as_new(folders.build())
+
+
+def test_two_catalogs_take_turns(editor: Editor, folders: Folders, tmp_path: Path) -> None:
+    """Two catalogs with the same names of toolkits and tools, built into one place by turns, do not mix."""
+    other = Path(shutil.copytree(editor.root, tmp_path / "other", symlinks=True))
+    for file in sorted(other.glob("toolkits/eins/*/*.yaml")):
+        file.write_text(file.read_text().replace("description: Do", "description: No"))
+    first = folders.build()
+    second = build(other, folders.out, folders.site)
+    assert first.digest != second.digest
+    time.sleep(SETTLED)
+    for catalog in (editor.root, other, editor.root):
+        turn = Folders(catalog, tmp_path)
+        turn.assert_as_new(turn.build())
+
+
+def test_with_and_without_a_site(editor: Editor, folders: Folders) -> None:
+    """A site that was left out, or another one that was made meanwhile, is brought up to date by the next build that has it."""
+    folders.build()
+    for _ in range(3):
+        editor.change()
+        build(folders.catalog, folders.out, None)
+        build(folders.catalog, folders.out, folders.folder / "another")
+        assert not build(folders.catalog, folders.out, None).changed
+        folders.assert_as_new(folders.build())
+        assert bytes_of(folders.folder / "another") == bytes_of(folders.site)
+
+
+def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
+    """A catalog, its build and its site under another path are what they were; no tool is compiled again."""
+    folders.build()
+    digest, parts = folders.build().digest, sorted(path.name for path in folders.parts())
+    (tmp_path / "moved").mkdir()
+    for folder in (folders.catalog, folders.out, folders.site):
+        folder.rename(tmp_path / "moved" / folder.name)
+    moved = Folders(tmp_path / "moved" / folders.catalog.name, tmp_path / "moved")
+    kept = moved.parts()
+    built = moved.build()
+    assert (built.digest, built.changed) == (digest, False)
+    assert sorted(path.name for path in moved.parts()) == parts
+    assert moved.parts() == kept
+    moved.assert_as_new(built)
+
+
+def test_another_program_takes_nothing_over(editor: Editor, folders: Folders, tmp_path: Path) -> None:
+    """After one byte of the program has changed, everything is made by the new one."""
+    package = Path(
+        shutil.copytree(ROOT / "src" / "toolcatalog", tmp_path / "program" / "toolcatalog", ignore=shutil.ignore_patterns("__pycache__"))
+    )
+    arguments = ("build", "--catalog", editor.root, "--out", folders.out, "--site", folders.site)
+    env = {"PYTHONPATH": str(package.parent)}
+    succeed(*arguments, env=env)
+    parts = folders.parts()
+    template = package / "templates" / "base.html"
+    template.write_text(template.read_text().replace("</main>", "<p>New.</p></main>"))
+    succeed(*arguments, env=env)
+    assert len(parts) == len(folders.parts()) > 8
+    assert not parts.keys() & folders.parts().keys()
+    assert all("<p>New.</p>" in page.read_text() for page in folders.site.glob("tools/*/index.html"))
 
 
 # Files that change meanwhile
