@@ -1,3 +1,3 @@
-.PHONY: run test lint
-run test lint:
+.PHONY: run test lint bench
+run test lint bench:
 	@scripts/$@

@@ -29,7 +29,7 @@ def catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: A
     return Catalog(
         about=About(title="Test"),
         toolkits={slug: given.get(slug, Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.png")) for slug in slugs},
-        tools=tuple(sorted(tools, key=lambda one: (one.slug, one.version))),
+        tools=sorted((one.listed for one in tools), key=lambda one: (one.slug, one.version)),
         router=Toolkit(slug=ROUTER, name="Router", logo="https://router.example/logo.png"),
         **fields,
     )

@@ -7,11 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from reading import newest
 from running import SHIPPED, succeed, toolcatalog
 from toolcatalog import files
 from toolcatalog.build import build
@@ -76,7 +78,10 @@ def describe(catalog: Path, text: str) -> None:
 
 def description(build: Path) -> str:
     """What that tool says in the build's current snapshot, which must be whole."""
-    return str(json.loads(open_build(build).tool("CLOCK_NOW", "20250601_00"))["description"])
+    store = open_build(build)
+    for number in range(8):
+        store.document(number)
+    return str(json.loads(newest(build / "current")["CLOCK_NOW"])["description"])
 
 
 # Equal input, equal bytes
@@ -160,34 +165,46 @@ def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> 
 
 DRIVER = """
 import json, os, signal, sys, time
+from contextlib import contextmanager
 from pathlib import Path
+from toolcatalog import making
 from toolcatalog.build import build
 
-def killer(step):
-    done = 0
-    def track(label, items):
-        nonlocal done
-        for item in items:
-            done += 1
-            if done == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            yield item
-    return track
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink"}
+steps, last = 0, 0
+
+def count():
+    global steps
+    steps += 1
+    if steps == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def watch(event, args):
+    if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)):
+        count()
+
+@contextmanager
+def track(label, total):
+    yield lambda _: count()
 
 for line in sys.stdin:
-    catalog, out, site, step, delay = json.loads(line)
-    start = time.monotonic()
+    catalog, out, site, last, delay = json.loads(line)
+    start, (reading, writing) = time.monotonic(), os.pipe()
     child = os.fork()
     if child == 0:
-        build(Path(catalog), Path(out), Path(site), killer(step))
+        sys.addaudithook(watch)
+        build(Path(catalog), Path(out), Path(site), track)
+        os.write(writing, str(steps).encode())
         os._exit(0)
+    os.close(writing)
     if delay:
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
-    print(json.dumps([status, time.monotonic() - start]), flush=True)
+    print(json.dumps([status, time.monotonic() - start, int(os.read(reading, 9) or 0)]), flush=True)
+    os.close(reading)
 """
-KILLS = 20  # builds killed at evenly spread places of their work, and as many at random moments of their time
+KILLS = 24  # builds killed at evenly spread steps of their work, and as many at random moments of their time
 
 
 class Driver:
@@ -197,13 +214,16 @@ class Driver:
         self.process = process
         self.folders = [str(folder) for folder in folders]
 
-    def run(self, step: int = 0, delay: float = 0.0) -> tuple[int, float]:
-        """Build, to be killed at a step or after some seconds unless they are 0: the status (0, or the signal) and the seconds it took."""
+    def run(self, step: int = 0, delay: float = 0.0) -> tuple[int, float, int]:
+        """Build, to be killed at a step or after some seconds unless they are 0: the status (0, or the signal), seconds and steps.
+
+        A step is a file opened for writing, renamed or removed, a folder or link made, or what the build itself tells of its progress.
+        """
         assert self.process.stdin
         assert self.process.stdout
         print(json.dumps([*self.folders, step, delay]), file=self.process.stdin, flush=True)
-        status, seconds = json.loads(self.process.stdout.readline())
-        return status, seconds
+        status, seconds, steps = json.loads(self.process.stdout.readline())
+        return status, seconds, steps
 
 
 @pytest.fixture
@@ -216,19 +236,19 @@ def driver(catalog: Path, out: Path, site: Path) -> Iterator[Driver]:
 
 
 def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """After SIGKILL at 40 moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
-    work = 12 + 4 + 17 + 9  # files read, pages made, files of the snapshot and of the site written: what a whole build tracks
-    places = [1 + number * (work - 1) // (KILLS - 1) for number in range(KILLS)]
+    """After SIGKILL at 48 moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
     describe(catalog, "whole")
-    assert driver.run(step=work)[0] == signal.SIGKILL
-    with pytest.raises(SnapshotError):
-        open_build(out)
-    status, seconds = driver.run(step=work + 1)
+    status, seconds, _ = driver.run()
     assert status == 0
+    describe(catalog, "again")
+    status, _, work = driver.run()
+    assert status == 0
+    assert work > 20
     draw = random.Random(2)  # noqa: S311 - nothing secret
-    moments = [(place, 0.0) for place in places] + [(0, draw.uniform(0.001, 1.2 * seconds)) for _ in range(KILLS)] + [(0, 0.0)] * 5
+    moments = [(1 + number * (work - 1) // (KILLS - 1), 0.0) for number in range(KILLS)]
+    moments += [(0, draw.uniform(0.001, 1.2 * seconds)) for _ in range(KILLS)] + [(0, 0.0)] * 5
     draw.shuffle(moments)
-    before, killed, littered = "whole", 0, 0
+    before, killed, littered = "again", 0, 0
     for number, (place, delay) in enumerate(moments):
         describe(catalog, f"round {number}")
         killed += driver.run(place, delay)[0] == signal.SIGKILL
@@ -243,19 +263,60 @@ def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site
     assert_like_new(catalog, out, site)
 
 
+def test_a_killed_first_build_leaves_nothing_current(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
+    """Killed at every fourth of its steps, the first build of all leaves no `current`, or a whole one; the next one makes it."""
+    whole, step = out.with_name("whole"), 0
+    build(catalog, whole, None)
+    while driver.run(step := step + 4)[0] == signal.SIGKILL:
+        if (out / "current").is_symlink():
+            assert bytes_of(out / "current") == bytes_of(whole / "current")
+        else:
+            with pytest.raises(SnapshotError):
+                open_build(out)
+        for folder in (out, site):
+            shutil.rmtree(folder, ignore_errors=True)
+    assert step > 20
+    assert_like_new(catalog, out, site)
+
+
 def test_pages_of_killed_builds_go_too(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
     """A page that a killed build has added, or not yet removed, is known as ours and goes with the build that no longer has its tool."""
     tool, page = catalog / "toolkits/clock/CLOCK_NOW", site / "tools/CLOCK_NOW/index.html"
     taken = tool.rename(catalog.with_name("taken"))
     build(catalog, out, site)
     taken.rename(tool)
-    assert driver.run(step=12 + 4 + 17 + 9)[0] == signal.SIGKILL
-    assert page.exists()
+    found = 0
+    for _ in killed(driver, out, site):
+        if page.exists():
+            found += 1
+            tool.rename(taken)
+            build(catalog, out, site)
+            assert not page.exists()
+            taken.rename(tool)
+    assert found > 0
+    build(catalog, out, site)
     tool.rename(taken)
-    assert driver.run(step=11 + 3 + 0 + 8)[0] == signal.SIGKILL  # the snapshot is there already
-    assert page.exists()
+    found = 0
+    for _ in killed(driver, out, site):
+        found += page.exists()
+        build(catalog, out, site)
+        assert not page.exists()
+    assert found > 0
     assert_like_new(catalog, out, site)
-    assert not page.exists()
+
+
+def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
+    """Kill a build at some of its steps from the middle on, each time begun from the state that was there at first."""
+    kept = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
+    for folder, copy in zip((out, site), kept, strict=True):
+        shutil.copytree(folder, copy, symlinks=True)
+    _, _, steps = driver.run()
+    for step in range(steps // 2, steps, 4):
+        for folder, copy in zip((out, site), kept, strict=True):
+            shutil.rmtree(folder)
+            shutil.copytree(copy, folder, symlinks=True)
+        assert driver.run(step)[0] == signal.SIGKILL
+        yield step
 
 
 def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
@@ -271,28 +332,33 @@ def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
 def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site: Path) -> None:
     """What a killed build leaves under the program's own temporary names goes with the next build; files of others stay."""
     build(catalog, out, site)
-    ours = [out / ".current.0123abcd.part", out / "snapshots/abc.part/tools", site / ".index.html.0123abcd.part",
-            site / "tools/CLOCK_NOW/.index.html.ffffffff.part", out / "snapshots/def.part"]  # fmt: skip
+    ours = [out / ".current.0123abcd.part", out / "snapshots/abc.part/toolkits", site / ".index.html.0123abcd.part",
+            site / "tools/CLOCK_NOW/.index.html.ffffffff.part", out / "snapshots/def.part",
+            out / ".cache/.seen.0123abcd.part"]  # fmt: skip
     ours[0].symlink_to("snapshots/nothing")
     ours[1].mkdir(parents=True)
     theirs = [site / "draft.part", site / ".notes.part", out / "video.part", site / "other/.index.html.0123abcd.part"]
     theirs[3].parent.mkdir()
     for path in (*ours[2:], *theirs):
         path.write_text("")
+    for note in (out / ".cache").glob("site-*"):  # as where a build was killed while it wrote the site
+        note.unlink()
     build(catalog, out, site)
     assert sorted(left_overs(out, site)) == sorted(theirs)
 
 
-@pytest.mark.parametrize("damage", ["a changed byte", "a missing file", "a file in its place", "a manifest only"])
+@pytest.mark.parametrize("damage", ["a changed byte", "a missing file", "a missing index", "a file in its place", "a manifest only"])
 def test_a_damaged_snapshot_of_the_same_digest_is_replaced(damage: str, catalog: Path, out: Path) -> None:
     """Building mends a snapshot that is there under the right name with the wrong content."""
     digest = build(catalog, out, None).digest
     good, folder = bytes_of(out / "current"), out / "snapshots" / digest
     if damage == "a changed byte":
-        file = folder / "tools/CLOCK_NOW/20250601_00.json"
+        file = folder / "tools.json"
         file.write_bytes(file.read_bytes().replace(b"time", b"Time"))
     elif damage == "a missing file":
-        (folder / "query.text.json").unlink()
+        (folder / "query.words").unlink()
+    elif damage == "a missing index":
+        (folder / "toolkits/clock/20250601_00.json").unlink()
     else:
         shutil.rmtree(folder)
         if damage == "a file in its place":
@@ -300,8 +366,9 @@ def test_a_damaged_snapshot_of_the_same_digest_is_replaced(damage: str, catalog:
         else:
             folder.mkdir()
             (folder / "manifest.json").write_bytes(good["manifest.json"])
-    with pytest.raises(SnapshotError):
-        open_build(out)
+    if damage != "a missing index":  # no server reads it
+        with pytest.raises(SnapshotError):
+            description(out)
     assert build(catalog, out, None).digest == digest
     assert bytes_of(out / "current") == good
     assert [path.name for path in (out / "snapshots").iterdir()] == [digest]
@@ -334,30 +401,31 @@ def test_builds_started_together_leave_one_whole_snapshot(catalog: Path, out: Pa
 # What cannot be done changes nothing
 
 
-def test_problems_write_nothing(catalog: Path, out: Path, site: Path) -> None:
+def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
     """A catalog with problems ends with 1, and not one file, folder, link or time of the last good build changes."""
     build(catalog, out, site)
-    before = state_of(out, site)
+    before = state_of(out / "snapshots", out / "current", site)
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
     done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert done.returncode == 1
     assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
-    assert "Nothing was written." in done.stderr
-    assert state_of(out, site) == before
+    assert "Nothing was built." in done.stderr
+    assert state_of(out / "snapshots", out / "current", site) == before
+    assert {path.name for path in out.iterdir()} == {"snapshots", "current", ".cache", ".lock"}
 
 
-def test_problems_make_no_folder(catalog: Path, out: Path, site: Path) -> None:
-    """Where nothing was built before, a catalog with problems leaves nothing behind."""
+def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> None:
+    """Where nothing was built before, a catalog with problems leaves neither snapshot nor site behind."""
     (catalog / "catalog.yaml").unlink()
     assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
-    assert not out.exists()
+    assert {path.name for path in out.iterdir()} <= {".cache", ".lock"}
     assert not site.exists()
 
 
 @pytest.mark.parametrize(
     ("out_at", "site_at", "sentence"),
     [
-        ("file/build", "site", "Cannot write {0}/file/build/snapshots (Not a directory)"),
+        ("file/build", "site", "Cannot write {0}/file/build (Not a directory)"),
         ("file", "site", "Directory '{0}/file' is a file."),
         ("build", "file/site", "Cannot write {0}/file/site/.generated (Not a directory)"),
         ("build", "file", "Directory '{0}/file' is a file."),

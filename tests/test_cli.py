@@ -70,7 +70,7 @@ def test_0_where_all_is_well(catalog: Path, tmp_path: Path) -> None:
 
 
 def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
-    """All problems are shown with place, rule and source line, nothing is written, and there is no traceback."""
+    """All problems are shown with place, rule and source line, nothing is built, and there is no traceback."""
     for command in (["check"], ["build", "--out", tmp_path / "build", "--site", tmp_path / "site"]):
         done = toolcatalog(*command, "--catalog", faulty)
         assert (done.returncode, done.stdout) == (1, "")
@@ -79,7 +79,8 @@ def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
         assert " 3 | colour: red\n   | ^^^^^^\n" in done.stderr
         assert "2 problems in 1 file, of 3 files read." in done.stderr
         assert "Traceback" not in done.stderr
-    assert not (tmp_path / "build").exists()
+    assert not (tmp_path / "build" / "snapshots").exists()
+    assert not (tmp_path / "build" / "current").is_symlink()
     assert not (tmp_path / "site").exists()
 
 
@@ -175,7 +176,7 @@ def test_2_without_a_command_and_the_help(capsys: pytest.CaptureFixture[str], ar
 
 
 def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
-    """Where a dependency is broken, the traceback comes, then a line that says whose mistake it is; nothing is written."""
+    """Where a dependency is broken, the traceback comes, then a line that says whose mistake it is; nothing is built."""
     (tmp_path / "installed").mkdir()
     (tmp_path / "installed" / "pyroaring.py").write_text("raise RuntimeError('broken installation')\n")
     (tmp_path / "installed" / "jinja2.py").write_text("raise RuntimeError('broken installation')\n")
@@ -184,7 +185,7 @@ def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (3, "")
         assert "RuntimeError: broken installation" in done.stderr
         assert done.stderr.splitlines()[-1].startswith("error: This is a bug in toolcatalog, not your mistake. Please report it")
-    assert not (tmp_path / "build").exists()
+    assert not (tmp_path / "build" / "snapshots").exists()
 
 
 def test_130_where_a_command_is_interrupted(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ GOOD = {
 WRONG: tuple[dict[str, object], ...] = (
     {"id": 1}, {"project": None}, {"sha256": []}, {"hint": {}}, {"created": None}, {"created": "yesterday"}, {"created": 5},
     {"created": "2025-01-01T00:00:00"}, {"expires": "2025-01-01"}, {"expires": 5}, {"expires": ""}, {"revoked": True}, {"revoked": ""},
-    {"toolkits": "slack"}, {"toolkits": [1]}, {"toolkits": {"a": 1}}, {"toolkits": False}, {"unknown": 1},
+    {"lifetime": "1d"}, {"lifetime": 1.5}, {"lifetime": True}, {"toolkits": "slack"}, {"toolkits": [1]}, {"toolkits": {"a": 1}}, {"toolkits": False}, {"unknown": 1},
 )  # fmt: skip
 
 
@@ -223,7 +223,8 @@ def test_another_user_cannot_read_it() -> None:
         Path(folder).chmod(0o755)
         file = Path(folder) / "keys.json"
         new_key(file)
-        program = "import os, sys; from toolcatalog.cli import main, keys; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        # The other user may not be able to read Python's own modules: have all that a complaint needs loaded first.
+        program = "import os, sys; from toolcatalog.cli import drawing, keys, main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
         done = subprocess.run(
             [sys.executable, "-c", program, "keys", "list", "--keys", str(file)], capture_output=True, text=True, check=False
         )
@@ -279,6 +280,37 @@ def test_an_overlap_never_lengthens_a_life(tmp_path: Path) -> None:
     _, key = keys.create(file, "p", None, DAY)
     keys.rotate(file, key.id, timedelta(days=30))
     assert keys.load(file)[0].expires == key.expires
+
+
+@pytest.mark.parametrize("lifetime", [timedelta(days=90), None])
+def test_a_successor_lives_as_long_as_the_first_key_was_made_for(tmp_path: Path, lifetime: timedelta | None) -> None:
+    """A rotation shortens the life of the old key and not of the successors that it has later, during the overlap."""
+    file = tmp_path / "keys.json"
+    _, key = keys.create(file, "p", None, lifetime)
+    keys.rotate(file, key.id, timedelta(hours=1))
+    _, second = keys.rotate(file, key.id, timedelta(minutes=1))
+    assert second.lifetime == key.lifetime
+    assert (second.expires is None) == (lifetime is None)
+    if lifetime is not None:
+        assert datetime.fromisoformat(str(second.expires)) - datetime.fromisoformat(second.created) == lifetime
+
+
+def test_a_key_made_before_lifetimes_were_kept(tmp_path: Path) -> None:
+    """Its lifetime is the time from its making to its end."""
+    (tmp_path / "keys.json").write_text(
+        json.dumps({"format": 1, "keys": [GOOD, {**GOOD, "id": "key_2", "expires": "2025-01-02T00:00:00+00:00"}]})
+    )
+    assert [key.lifetime for key in keys.load(tmp_path / "keys.json")] == [None, 86400]
+
+
+def test_a_key_without_toolkits_sees_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty list that somebody wrote into the file is no toolkit, and is listed and inherited so."""
+    (tmp_path / "keys.json").write_text(json.dumps({"format": 1, "keys": [{**GOOD, "toolkits": []}]}))
+    assert main(["keys", "list", "--keys", str(tmp_path / "keys.json")]) == 0
+    assert re.split(r"  +", capsys.readouterr().out.splitlines()[1])[2] == "none"
+    assert main(["keys", "rotate", "key_1", "--keys", str(tmp_path / "keys.json")]) == 0
+    assert "for project p, toolkits none, without end." in capsys.readouterr().err
+    assert keys.load(tmp_path / "keys.json")[1].toolkits == ()
 
 
 @pytest.mark.parametrize("command", ["rotate", "revoke"])
@@ -352,7 +384,7 @@ def test_a_limited_key_is_limited_to_what_was_named(tmp_path: Path) -> None:
 def found(ring: keys.KeyRing, secret: str, within: float = 1.0) -> bool:
     """Whether the ring knows a key; asked until it does, at most for a second."""
     until = time.monotonic() + within
-    while (known := ring.find(secret)) is None and time.monotonic() < until:
+    while (known := ring.find(secret.encode())) is None and time.monotonic() < until:
         time.sleep(0.02)
     return known is not None
 
@@ -368,7 +400,7 @@ def test_a_file_damaged_under_a_running_server(tmp_path: Path, caplog: pytest.Lo
         for damage in (b"{", b"", None):
             file.unlink() if damage is None else file.write_bytes(damage)
             time.sleep(0.55)
-            assert ring.find(first) is not None
+            assert ring.find(first.encode()) is not None
             assert caplog.records[-1].levelname == "ERROR"
             assert caplog.messages[-1].startswith("keys stay as they were: ")
     assert len(caplog.messages) == 3  # once for each change, not for each request
@@ -382,10 +414,10 @@ def test_a_file_damaged_under_a_running_server(tmp_path: Path, caplog: pytest.Lo
 def test_a_ring_without_a_file_knows_nobody_until_there_is_one(tmp_path: Path) -> None:
     """A server may start before its first key is made."""
     ring = keys.KeyRing(tmp_path / "keys.json")
-    assert ring.find("") is None
+    assert ring.find(b"") is None
     secret, _ = keys.create(tmp_path / "keys.json", "p", None, None)
     assert found(ring, secret)
-    for other in ("", secret[:-1], secret + "x", "\udcff", "é"):
+    for other in (b"", secret[:-1].encode(), secret.encode() + b"x", b"\xff", "é".encode()):
         assert ring.find(other) is None
 
 

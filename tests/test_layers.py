@@ -35,12 +35,48 @@ def test_every_room_is_on_the_map() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "rooms"), [("yaml", {"yaml12", "yamlout"}), ("jinja2", {"pages"}), ("jsonschema", {"schema", "complaints"})]
+    ("library", "rooms"), [("yaml", {"yaml12", "yamlout"}), ("jinja2", {"pages"}), ("jsonschema", {"listing", "complaints"})]
 )
 def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
     """One outside library, one room: nobody else imports it."""
     found = {path.stem for path in MODULES for name in imported(path) if name.partition(".")[0] == library}
     assert found == rooms
+
+
+@pytest.mark.parametrize(
+    ("command", "without"),
+    [
+        ("--help", {"jinja2", "jsonschema", "jsonschema_rs", "orjson", "rich", "yaml"}),
+        ("check", {"jinja2", "jsonschema", "rich"}),
+        ("build --no-site --out {folder}", {"jinja2", "jsonschema", "rich"}),
+    ],
+)
+def test_what_takes_long_to_load_is_loaded_when_it_is_needed(command: str, without: set[str], tmp_path: Path) -> None:
+    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those that tell of faults and draw."""
+    arguments = command.format(folder=tmp_path / "build").split()
+    script = "import sys\nfrom toolcatalog.cli import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert without & {*done.stdout.splitlines()} == set()
+
+
+def test_what_serves_loads_nothing_that_builds() -> None:
+    """Not only by contract: a process that has opened a store and made the application has none of the libraries of a build."""
+    script = "import sys, toolcatalog.store, toolcatalog.server, toolcatalog.server.app, toolcatalog.keys; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {*done.stdout.splitlines()}
+    assert {"toolcatalog.store", "numpy", "starlette"} <= loaded
+    assert loaded & {"yaml", "jsonschema", "jsonschema_rs", "jinja2", "rich", "click"} == set()
+    builders = ("yaml12", "yamlout", "source", "schema", "checking", "rules", "resolve", "compiling", "assembling", "making", "build")
+    assert loaded & {f"toolcatalog.{room}" for room in builders} == set()
+
+
+def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path) -> None:
+    """Where nothing has changed, nothing is checked, compiled, searched or rendered, so none of that is loaded."""
+    arguments = ["build", "--out", str(tmp_path / "build"), "--site", str(tmp_path / "site")]
+    script = "import sys\nfrom toolcatalog.cli import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
+    for without in (set(), {"numpy", "jinja2", "jsonschema", "jsonschema_rs", "rich", "toolcatalog.making", "toolcatalog.checking"}):
+        done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert without & {*done.stdout.splitlines()} == set()
 
 
 def imported(path: Path) -> list[str]:

@@ -5,8 +5,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from toolcatalog.parameters import served_inputs, served_outputs, type_of, value_schema, walk
+from toolcatalog.parameters import TYPES, plainly_fits_itself, served_inputs, served_outputs, type_of, value_schema, walk
 
 AUTHORED: dict[str, Any] = {
     "head": {
@@ -125,6 +127,81 @@ def test_value_schema(description: dict[str, Any], fits: list[Any], misfits: lis
 def test_value_schema_without_enum() -> None:
     """Enum values themselves are held against all but the enum."""
     assert value_schema({"type": "string", "enum": ["a"], "maxLength": 3}, enum=False) == {"maxLength": 3, "type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("description", "plain"),
+    [
+        ({"type": "string", "examples": ["a", "b"], "default": "", "description": "D", "title": "T", "required": True}, True),
+        ({"type": "string", "enum": ["a", "b"], "examples": ["b"], "default": None, "nullable": True}, True),
+        ({"type": "number", "examples": [1, 1.5, -0.0]}, True),
+        ({"type": "boolean", "default": False}, True),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "string", "enum": ["a"]}}, "examples": [[], [["a"]]]}, True),
+        ({"type": "object", "examples": [{"a": 1}], "default": {}}, True),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "default": None, "nullable": True}, True),
+        ({"type": "object", "additionalProperties": False, "default": None, "nullable": True}, True),
+        ({"type": "string", "examples": [1]}, False),
+        ({"type": "string", "enum": ["a", 1]}, False),
+        ({"type": "string", "enum": ["a"], "examples": ["b"]}, False),
+        ({"type": "string", "default": None}, False),
+        ({"type": "integer", "examples": [True]}, False),
+        ({"type": "integer", "examples": [1.0]}, False),
+        ({"type": "integer", "enum": [1], "examples": [1]}, False),
+        ({"type": "integer", "minimum": 0, "examples": [1]}, False),
+        ({"type": "string", "format": "date", "examples": ["2025-01-01"]}, False),
+        ({"type": "string", "pattern": "a", "examples": ["a"]}, False),
+        ({"anyOf": [{"type": "string"}], "examples": ["a"]}, False),
+        ({"type": "array", "items": {"type": "string", "maxLength": 3}, "default": []}, False),
+        ({"type": "array", "items": {"type": "string", "pattern": "("}, "default": None, "nullable": True}, False),
+        ({"type": "array", "items": {"type": "string"}, "examples": [["a"], [1]]}, False),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "x"}]}, False),
+        ({"type": "object", "additionalProperties": {"oneOf": [{"type": "string"}]}, "default": None, "nullable": True}, False),
+    ],
+)
+def test_what_plainly_fits_itself(description: dict[str, Any], plain: bool) -> None:
+    """What types and enums of strings tell is plain; of all else only a validator knows."""
+    assert plainly_fits_itself(description, description) is plain
+
+
+small = st.sampled_from(["", "a", "b", "2025-01-01", 0, 1, -1, 1.0, 1.5, True, False, None])
+values = st.recursive(
+    small, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2), max_leaves=4
+)
+limits = st.fixed_dictionaries(
+    {},
+    optional={
+        "format": st.just("date"),
+        "pattern": st.sampled_from(["a", "(", r"^\d+$"]),
+        "minimum": st.sampled_from([0, 0.5]),
+        "maxLength": st.just(1),
+        "minItems": st.just(1),
+        "uniqueItems": st.booleans(),
+    },
+)
+
+
+def descriptions(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
+    inner = descriptions(depth - 1) if depth else st.just({"type": "string"})
+    more: dict[str, st.SearchStrategy[Any]] = {
+        "properties": st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+        "items": inner,
+        "anyOf": st.lists(inner, min_size=1, max_size=2),
+    }
+    more |= {"additionalProperties": st.booleans() | inner, "nullable": st.booleans(), "required": st.booleans(), "title": st.just("T")}
+    held = {"enum": st.lists(values, min_size=1, max_size=3), "examples": st.lists(values, max_size=3), "default": values}
+    whole = st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional=more | held)
+    return whole | st.tuples(whole, limits).map(lambda two: two[0] | two[1])
+
+
+@given(descriptions())
+def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> None:
+    """Of what plainly fits itself a validator can be made, for the enum values and for the rest, and it finds nothing."""
+    if plainly_fits_itself(description, description):
+        choices = jsonschema_rs.Draft202012Validator(value_schema(description, enum=False), validate_formats=True)
+        samples = jsonschema_rs.Draft202012Validator(value_schema(description), validate_formats=True)
+        assert [value for value in description.get("enum", []) if not choices.is_valid(value)] == []
+        assert [value for value in description.get("examples", []) if not samples.is_valid(value)] == []
+        assert "default" not in description or samples.is_valid(description["default"])
 
 
 def test_walk_meets_every_description_with_its_pointer() -> None:

@@ -1,12 +1,13 @@
 """The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
 
+import json
 from typing import Any
 
 import pytest
 
 from modelling import catalog, meta_tool, session, tool
-from toolcatalog.model import AuthConfig, Choice, Session, Toolkit
-from toolcatalog.resolve import resolve
+from toolcatalog import compiling, resolve
+from toolcatalog.model import AuthConfig, Choice, Session, Toolkit, ToolVersion
 from toolcatalog.snapshot import Tool
 
 NAMES = {"type": "string", "enum": {"$session": "tools"}}
@@ -14,20 +15,27 @@ NAMES = {"type": "string", "enum": {"$session": "tools"}}
 
 def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
     """What the session serves in a catalog of two toolkits and these meta tools."""
-    contents = resolve(catalog(tool("CHAT_POST"), tool("MAIL_SEND"), meta_tools=metas, sessions=(chosen,), **fields))
+    contents = resolve.resolve(catalog(tool("CHAT_POST"), tool("MAIL_SEND"), meta_tools=metas, sessions=(chosen,), **fields))
     return contents.sessions[0].tools
+
+
+def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
+    """The documents of tools, by slug and version."""
+    part = compiling.part(tools, catalog(*tools).toolkits)
+    documents = json.loads(b"[" + b",".join(filter(None, (part.newest, part.older))) + b"]")
+    return sorted(documents, key=lambda document: (document["slug"], document["version"]))
 
 
 def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> None:
     """`available_versions` is the tool's whole list, oldest first, on each version; a toolkit's versions are those of all its tools."""
-    contents = resolve(catalog(tool("MAIL_SEND", "20250601_00"), tool("MAIL_SEND"), tool("MAIL_LIST", "20250301_00"), tool("CHAT_POST")))
-    assert [(one.slug, one.version, one.available_versions) for one in contents.tools] == [
+    tools = (tool("MAIL_SEND", "20250601_00"), tool("MAIL_SEND"), tool("MAIL_LIST", "20250301_00"), tool("CHAT_POST"))
+    assert [(one["slug"], one["version"], tuple(one["available_versions"])) for one in documents_of(*tools)] == [
         ("CHAT_POST", "20250101_00", ("20250101_00",)),
         ("MAIL_LIST", "20250301_00", ("20250301_00",)),
         ("MAIL_SEND", "20250101_00", ("20250101_00", "20250601_00")),
         ("MAIL_SEND", "20250601_00", ("20250101_00", "20250601_00")),
     ]
-    assert [(one.slug, one.versions) for one in contents.toolkits] == [
+    assert [(one.slug, one.versions) for one in resolve.resolve(catalog(*tools)).toolkits] == [
         ("chat", ("20250101_00",)),
         ("mail", ("20250101_00", "20250301_00", "20250601_00")),
     ]
@@ -40,19 +48,19 @@ def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(own: bool | None, t
     """A tool's own `no_auth` wins over its toolkit's."""
     toolkit = Toolkit(slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits)
     said: dict[str, Any] = {} if own is None else {"no_auth": own}
-    assert resolve(catalog(tool("MAIL_SEND", **said), toolkits=(toolkit,))).tools[0].no_auth is expected
+    assert resolve.tool(tool("MAIL_SEND", **said), toolkit, ("20250101_00",)).no_auth is expected
 
 
 def test_deprecation() -> None:
     """A version that says `deprecation`, even an empty one, is deprecated; the others are not."""
-    tools = resolve(
-        catalog(tool("MAIL_SEND", deprecation={}), tool("MAIL_SEND", "20250601_00"), tool("MAIL_LIST", deprecation={"reason": "Old."}))
-    ).tools
-    assert [one.deprecation for one in tools] == [
-        {"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
+    tools = (tool("MAIL_SEND", deprecation={}), tool("MAIL_SEND", "20250601_00"), tool("MAIL_LIST", deprecation={"reason": "Old."}))
+    mail = Toolkit(slug="mail", name="Mail", logo="")
+    assert [resolve.tool(one, mail, (one.version,)).deprecation for one in tools] == [
         {"reason": "", "since": "", "sunset": "", "replaced_by": ""},
         None,
+        {"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
     ]
+    assert [one["is_deprecated"] for one in documents_of(*tools)] == [True, True, False]
 
 
 def test_placeholders_are_filled_for_each_session() -> None:

@@ -1,12 +1,18 @@
 """The room `search`: what a word is, which tools a query finds, and in which order."""
 
-import json
+import math
+from collections import Counter, defaultdict
+from itertools import accumulate, pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from toolcatalog import search
 
-TOOLS = [
+Texts = tuple[str, str, str]
+
+TOOLS: list[Texts] = [
     ("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue in a repository. Not for pull requests."),
     ("GITHUB_CREATE_PULL_REQUEST", "Create a pull request", "Propose changes. An issue may be named in the text."),
     ("GITHUB_LIST_ISSUES", "List issues", "All issues of a repository."),
@@ -38,9 +44,32 @@ def test_words(text: str, words: list[str]) -> None:
     assert search.words(text) == words
 
 
+def index(*batches: list[Texts]) -> dict[str, dict[int, float]]:
+    """Of each word its tools and impacts, from tools that were counted batch by batch."""
+    merged = merge(*batches)
+    ends = [0, *accumulate(merged.holders)]
+    assert ends[-1] == len(merged.numbers) == len(merged.impacts)
+    pairs = [*zip(merged.numbers.tolist(), merged.impacts.tolist(), strict=True)]
+    return {word: dict(pairs[start:end]) for word, (start, end) in zip(merged.words, pairwise(ends), strict=True)}
+
+
+def merge(*batches: list[Texts]) -> search.Index:
+    counts = [search.count(batch) for batch in batches]
+    return search.merge(lambda: counts)
+
+
+def scores(words: dict[str, dict[int, float]], query: str) -> dict[int, float]:
+    """The sum of impacts of each tool that holds a word of the query."""
+    found: defaultdict[int, float] = defaultdict(float)
+    for word in {*search.words(query)}:
+        for number, impact in words.get(word, {}).items():
+            found[number] += impact
+    return found
+
+
 def ranking(query: str) -> list[str]:
-    scores = search.scores(search.load(search.index(TOOLS)), query)
-    return [TOOLS[number][0] for number in sorted(scores, key=lambda number: -scores[number])]
+    found = scores(index(TOOLS), query)
+    return [TOOLS[number][0] for number in sorted(found, key=lambda number: -found[number])]
 
 
 @pytest.mark.parametrize(
@@ -78,32 +107,53 @@ def test_the_tool_that_is_meant_comes_first(query: str, first: str) -> None:
 
 def test_fields_weigh_differently() -> None:
     """Of three tools alike the one with the word in its name comes first, then slug, then description."""
-    fields = [("A_B", "c d", "e zebra"), ("A_ZEBRA", "c d", "e f"), ("A_B", "c zebra", "e f")]
-    scores = search.scores(search.load(search.index(fields)), "zebra")
-    assert sorted(scores, key=lambda number: -scores[number]) == [2, 1, 0]
+    found = scores(index([("A_B", "c d", "e zebra"), ("A_ZEBRA", "c d", "e f"), ("A_B", "c zebra", "e f")]), "zebra")
+    assert sorted(found, key=lambda number: -found[number]) == [2, 1, 0]
 
 
-def test_a_word_asked_twice_counts_once() -> None:
-    """Saying a word again changes no score, and neither does the order of the words."""
-    postings = search.load(search.index(TOOLS))
-    assert search.scores(postings, "issue issue ISSUE create") == pytest.approx(search.scores(postings, "create issue"))
+def test_impacts_are_those_of_the_formula() -> None:
+    """BM25 with fields weighted before saturation, worked out here one by one."""
+    weighted = [
+        Counter(word for weight, text in zip((4, 6, 1), texts, strict=True) for word in search.words(text) for _ in range(weight))
+        for texts in TOOLS
+    ]
+    mean = sum(map(Counter.total, weighted)) / len(TOOLS)
+    for word, found in index(TOOLS).items():
+        holders = [number for number, words in enumerate(weighted) if word in words]
+        rarity = math.log(1 + (len(TOOLS) - len(holders) + 0.5) / (len(holders) + 0.5))
+        expected = {
+            number: rarity * weight * 2.2 / (weight + 1.2 * (0.4 + 0.6 * weighted[number].total() / mean))
+            for number in holders
+            for weight in [weighted[number][word]]
+        }
+        assert found == pytest.approx(expected)
 
 
 def test_every_posting_is_a_tool_and_a_positive_impact() -> None:
     """The index names each tool once under each of its words, in order, and no match scores nothing."""
-    postings = json.loads(search.index(TOOLS))
-    assert [*postings] == sorted(postings)
-    for numbers, impacts in postings.values():
-        assert numbers == sorted({*numbers})
-        assert len(impacts) == len(numbers)
-        assert min(impacts) > 0
+    words = index(TOOLS)
+    assert [*words] == sorted(words)
+    for impacts in words.values():
+        assert [*impacts] == sorted(impacts)
+        assert min(impacts.values()) > 0
     for number, texts in enumerate(TOOLS):
-        assert {word for word in postings if number in postings[word][0]} == {*search.words(" ".join(texts))}
+        assert {word for word in words if number in words[word]} == {*search.words(" ".join(texts))}
 
 
-@pytest.mark.parametrize("fields", [[], [("", "", "")], [("", "", ""), ("A", "", "")]])
-def test_empty_catalogs_and_texts(fields: list[tuple[str, str, str]]) -> None:
-    """No tools, or tools without a word, make an index in which nothing is found and nothing fails."""
-    postings = search.load(search.index(fields))
-    assert search.scores(postings, "nothing") == {}
-    assert [*search.scores(postings, "a")] == ([1] if len(fields) == 2 else [])
+TEXT = st.text("ab Cé_天٣\n", max_size=12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=12), st.lists(st.integers(0, 12), max_size=4))
+def test_batches_add_up(tools: list[Texts], cuts: list[int]) -> None:
+    """However the tools were put into batches, the index has the same bytes."""
+    bounds = [0, *sorted(min(cut, len(tools)) for cut in cuts), len(tools)]
+    split, whole = merge(*(tools[start:end] for start, end in pairwise(bounds))), merge(tools)
+    assert (split.words, split.holders) == (whole.words, whole.holders)
+    assert split.numbers.tobytes() + split.impacts.tobytes() == whole.numbers.tobytes() + whole.impacts.tobytes()
+
+
+@pytest.mark.parametrize("batches", [[], [[]], [[], []], [[("", "", "")]], [[("", "", "")], [], [("A", "", "")]]])
+def test_empty_catalogs_and_texts(batches: list[list[Texts]]) -> None:
+    """No batches, none with tools, or tools without a word make an index in which nothing is found and nothing fails."""
+    assert {word: [*impacts] for word, impacts in index(*batches).items()} == ({"a": [1]} if len(batches) == 3 else {})

@@ -1,12 +1,14 @@
-"""The room `snapshot`: which files there are, and that the manifest vouches for every byte of them."""
+"""The room `snapshot`: what a document, an index, a fact and a manifest say."""
 
+import hashlib
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from toolcatalog import snapshot
-from toolcatalog.snapshot import AuthConfig, Contents, Session, Tool, Toolkit
+from toolcatalog.snapshot import AuthConfig, Contents, Session, Stated, Tool, Toolkit
 
 KIT = Toolkit(
     slug="kit", name="Kit", logo="https://example.com/kit.svg", description="", categories=(), no_auth=False, homepage="", owners=(),
@@ -23,92 +25,115 @@ CONTENTS = Contents(
     about={"title": "T"},
     toolkits=(KIT,),
     router=replace(KIT, slug="router"),
-    tools=(OLD, NEW, OTHER),
     auth_configs=(AuthConfig(id="ac_a", toolkit="kit", tools=("KIT_A",), scopes=None),),
     sessions=(Session(id="trs_a", project="p", tools=(replace(OLD, toolkit="router"),)),),
 )
+COUNTS = {"toolkits": 1, "tools": 2, "tool_versions": 3, "sessions": 1}
+FILES = {"tools.json": Stated(7, "0a"), "query.sets": Stated(8, "0b"), "files.json": Stated(9, "0c")}
 
 
-def test_files_of_a_snapshot() -> None:
-    """A document for each tool version, an index for each toolkit version, a file for each session and auth config, and the query rows."""
-    assert sorted(snapshot.files(CONTENTS)) == [
-        "auth_configs/ac_a.json",
-        "query.tools.json",
-        "sessions/trs_a.json",
-        "toolkits/kit/20250101_00.json",
-        "toolkits/kit/20250201_00.json",
-        "tools/KIT_A/20250101_00.json",
-        "tools/KIT_A/20250201_00.json",
-        "tools/KIT_B/20250201_00.json",
-    ]
+def document_of(tool: Tool) -> bytes:
+    return snapshot.dump(snapshot.document(tool, KIT.name, KIT.logo))
 
 
 def test_the_document_of_a_tool() -> None:
-    """Exactly the thirteen fields of the interface, the details of the deprecation left out."""
-    assert json.loads(snapshot.files(CONTENTS)["tools/KIT_A/20250201_00.json"]) == {
-        "slug": "KIT_A",
-        "name": "A",
-        "description": "Does A.",
-        "toolkit": {"slug": "kit", "name": "Kit", "logo": "https://example.com/kit.svg"},
-        "input_parameters": {"x": {"type": "string", "description": "", "required": True}},
-        "output_parameters": {},
-        "no_auth": False,
-        "available_versions": ["20250101_00", "20250201_00"],
+    """Exactly the thirteen fields of the interface, in its order, the details of the deprecation left out."""
+    document = json.loads(document_of(NEW))
+    assert [*document] == [*EXPECTED]
+    assert document == EXPECTED
+
+
+EXPECTED = {
+    "slug": "KIT_A",
+    "name": "A",
+    "description": "Does A.",
+    "toolkit": {"slug": "kit", "name": "Kit", "logo": "https://example.com/kit.svg"},
+    "input_parameters": {"x": {"type": "string", "description": "", "required": True}},
+    "output_parameters": {},
+    "no_auth": False,
+    "available_versions": ["20250101_00", "20250201_00"],
+    "version": "20250201_00",
+    "scopes": ["a", "b"],
+    "tags": ["t"],
+    "is_deprecated": True,
+    "deprecated": {
+        "displayName": "A",
         "version": "20250201_00",
-        "scopes": ["a", "b"],
-        "tags": ["t"],
+        "available_versions": ["20250101_00", "20250201_00"],
         "is_deprecated": True,
-        "deprecated": {
-            "displayName": "A",
-            "version": "20250201_00",
-            "available_versions": ["20250101_00", "20250201_00"],
-            "is_deprecated": True,
-            "toolkit": {"logo": "https://example.com/kit.svg"},
-        },
+        "toolkit": {"logo": "https://example.com/kit.svg"},
+    },
+}
+
+
+@pytest.mark.parametrize("tool", [OLD, NEW, OTHER])
+def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
+    """Nothing of a tool is lost: what the document does not tell stands in the index of its toolkit."""
+    document = document_of(tool)
+    row = json.loads(snapshot.dump(snapshot.index_row(tool, document)))
+    assert row["digest"] == hashlib.sha256(document).hexdigest()
+    assert snapshot.tool_of(json.loads(document), row["deprecation"]) == tool
+    assert [row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")] == [
+        tool.slug, tool.version, tool.name, tool.description, [*tool.tags], [*tool.scopes], tool.no_auth,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("tools", [[], [OLD], [NEW, OTHER]])
+def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
+    """The toolkit, the version, and the rows of its tools as they were given."""
+    rows = [snapshot.dump(snapshot.index_row(tool, document_of(tool))) for tool in tools]
+    index = json.loads(snapshot.index(KIT, "20250201_00", rows))
+    assert [*index] == ["toolkit", "version", "tools"]
+    assert (index["toolkit"]["slug"], index["toolkit"]["versions"], index["version"]) == ("kit", [*KIT.versions], "20250201_00")
+    assert index["tools"] == [json.loads(row) for row in rows]
+    assert snapshot.index_path("kit", "20250201_00") == "toolkits/kit/20250201_00.json"
+
+
+def test_small_files_and_facts() -> None:
+    """A file for each session and auth config; the facts are these again, the versions of each toolkit and those of all."""
+    tree, facts = snapshot.small_files(CONTENTS), snapshot.facts(CONTENTS)
+    assert sorted(tree) == ["auth_configs/ac_a.json", "sessions/trs_a.json"]
+    assert json.loads(tree["auth_configs/ac_a.json"]) == {"id": "ac_a", "toolkit": "kit", "tools": ["KIT_A"], "scopes": None}
+    assert [item["slug"] for item in json.loads(tree["sessions/trs_a.json"])["items"]] == ["KIT_A"]
+    assert facts == {
+        "versions": b'["20250101_00","20250201_00"]',
+        "toolkit kit": b'["20250101_00","20250201_00"]',
+        "auth_config ac_a": b'"kit"',
+        "session trs_a": b'"p"\n' + tree["sessions/trs_a.json"],
     }
 
 
-@pytest.mark.parametrize(("at", "tools"), [("20250101_00", [OLD]), ("20250201_00", [NEW, OTHER])])
-def test_the_index_of_a_toolkit_version(at: str, tools: list[Tool]) -> None:
-    """Every tool in force at that version, with the place of its document, the digest of that file's bytes, and why it is deprecated."""
-    tree = snapshot.files(CONTENTS)
-    index = json.loads(tree[f"toolkits/kit/{at}.json"])
-    assert index["version"] == at
-    assert [(row["slug"], row["version"], row["deprecation"]) for row in index["tools"]] == [
-        (tool.slug, tool.version, tool.deprecation) for tool in tools
-    ]
-    for row in index["tools"]:
-        assert row["digest"] == snapshot.sha256(tree[row["path"]])
-        assert json.loads(tree[row["path"]])["version"] == row["version"]
-
-
 def test_the_digest_is_of_the_contents_alone() -> None:
-    """Equal trees have one digest whatever the order of their files; one byte, one name or one fact more has another."""
-    tree = snapshot.files(CONTENTS)
-    digest, manifest = snapshot.seal(tree, CONTENTS)
-    assert snapshot.seal(dict(reversed(tree.items())), CONTENTS) == (digest, manifest)
-    path = "sessions/trs_a.json"
-    others = [{**tree, path: tree[path] + b" "}, {**tree, "x": b""}, {key: tree[key] for key in tree if key != path}]
-    digests = {snapshot.seal(other, CONTENTS)[0] for other in others}
-    digests.add(snapshot.seal(tree, replace(CONTENTS, about={"title": "U"}))[0])
-    assert len(digests | {digest}) == 5
-    assert json.loads(manifest)["counts"] == {"toolkits": 1, "tools": 2, "tool_versions": 3, "sessions": 1}
+    """Equal files have one digest whatever their order; one byte, one name or one fact more or less has another."""
+    digest, manifest = snapshot.seal(CONTENTS.about, COUNTS, FILES)
+    assert snapshot.seal(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (digest, manifest)
+    fewer = {path: of for path, of in FILES.items() if path != "query.sets"}
+    others = [{**FILES, "tools.json": Stated(7, "0d")}, {**FILES, "tools.json": Stated(6, "0a")}, {**FILES, "x": Stated(0, "")}, fewer]
+    digests = {snapshot.seal(CONTENTS.about, COUNTS, other)[0] for other in others}
+    digests |= {snapshot.seal({"title": "U"}, COUNTS, FILES)[0], snapshot.seal(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0]}
+    assert len(digests | {digest}) == 7
+    said = json.loads(manifest)
+    assert [*said] == ["digest", "format", "about", "counts", "files"]
+    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (digest, 2, COUNTS, sorted(FILES))
+    assert hashlib.sha256(b"{" + manifest.partition(b",")[2]).hexdigest() == digest
 
 
-def test_faults_name_each_file_that_is_wrong() -> None:
-    """A whole tree has none; a missing, longer or changed file has one line each; files beside it have none; an edited manifest is one."""
-    tree = snapshot.files(CONTENTS)
-    manifest = json.loads(snapshot.seal(tree, CONTENTS)[1])
-    assert snapshot.faults(manifest, {**tree, "more": b""}) == []
-    damaged = {**tree, "query.tools.json": b"x" * len(tree["query.tools.json"]), "sessions/trs_a.json": b"{}"}
-    del damaged["auth_configs/ac_a.json"]
-    size = len(tree["sessions/trs_a.json"])
-    assert snapshot.faults(manifest, damaged) == [
-        "auth_configs/ac_a.json is missing",
-        "query.tools.json has other bytes than were written",
-        f"sessions/trs_a.json has 2 bytes and should have {size}",
-    ]
-    assert snapshot.faults({**manifest, "format": 2}, tree) == ["manifest.json is not the one that was written"]
+def test_an_edited_manifest_is_not_sealed() -> None:
+    """A manifest is as it was written, or any fact of it has been changed, added or removed."""
+    manifest = json.loads(snapshot.seal(CONTENTS.about, COUNTS, FILES)[1])
+    assert snapshot.is_sealed(manifest)
+    edited: list[dict[str, Any]] = [
+        {**manifest, "format": 3}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
+        {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
+    ]  # fmt: skip
+    edited.append({key: value for key, value in manifest.items() if key != "about"})
+    assert not any(snapshot.is_sealed(one) for one in edited)
+
+
+def test_the_listing_is_sorted() -> None:
+    """`files.json` has size and SHA-256 of each file by path, in one order."""
+    listed = snapshot.listing({"b/x": Stated(1, "01"), "a/y": Stated(2, "02")})
+    assert listed == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
 
 
 def test_json_is_written_as_it_is() -> None:

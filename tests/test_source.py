@@ -1,12 +1,13 @@
 """From a folder to raw values: what is found, what it is, and where a finding stands."""
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.source import Document, Place, load, locate, scan, shown
+from toolcatalog.source import Document, Place, digest, load, locate, scan, shown
 
 TREE = {
     "catalog.yaml": ("catalog", {}),
@@ -29,7 +30,9 @@ def put(root: Path, *paths: str, text: str = "a: b\n") -> None:
 def test_the_place_is_the_identity(path: str, kind: str, names: dict[str, str], tmp_path: Path) -> None:
     """Kind, slugs, version and id of a file come from its path."""
     put(tmp_path, path)
-    assert load(tmp_path, path) == (Document(path, Place(kind, names), {"a": "b"}, readable=True), [])
+    sha256 = hashlib.sha256(b"a: b\n").hexdigest()
+    assert load(tmp_path, path) == (Document(path, Place(kind, names), {"a": "b"}, readable=True, digest=sha256), [])
+    assert digest(tmp_path, path) == sha256
 
 
 def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path) -> None:
@@ -94,6 +97,13 @@ def test_faults_carry_their_source_line(tmp_path: Path) -> None:
     _, (problem,) = load(tmp_path, "catalog.yaml")
     assert (problem.path, problem.line, problem.column, problem.length) == (f"{tmp_path.name}/catalog.yaml", 1, 8, 7)
     assert problem.excerpt == "title: &name Ä"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no such files")
+def test_a_file_that_does_not_tell_its_size_is_read_whole() -> None:
+    """What a file system gives in parts, or says to be empty and is not, is all there."""
+    (problem,) = locate(Path("/proc/self"), [Finding(path="status", rule="a", message="")])
+    assert problem.excerpt.startswith("Name:\t")
 
 
 def test_locate(tmp_path: Path) -> None:

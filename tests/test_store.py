@@ -1,16 +1,25 @@
 """The store: a build that is not whole is refused with one sentence, and a whole one answers by version, filter and order."""
 
+import hashlib
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
 
+from generating import add_tool, generate
+from reading import documents
 from running import new_key, toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.store import Filters, Pins, Store, open_build
+from toolcatalog.store import Filters, Found, Numbers, Pins, Store, open_build
 
 GOLDEN = Path(__file__).parent / "golden"
 MEND = "run `toolcatalog build`, or name another build with --build."
@@ -64,25 +73,37 @@ def lengthened(file: Path) -> str:
     return "and should have"
 
 
-def flipped(file: Path) -> str:
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-    return "has other bytes than were written"
-
-
 def folder_instead(file: Path) -> str:
     file.unlink()
     file.mkdir()
-    return "is missing"
+    return "and should have"
 
 
-@pytest.mark.parametrize("damage", [removed, emptied, shortened, lengthened, flipped, folder_instead], ids=lambda damage: damage.__name__)
-def test_every_damaged_file_is_found(damage: Callable[[Path], str], good: Path, copy: Path) -> None:
-    """Whichever file of the snapshot is damaged, in whatever way, the refusal names it and how."""
+def flipped_head(file: Path) -> str:
+    flip(file, 1)
+    return "has other bytes than were written"
+
+
+MAPPED = ("files.json", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools", "query.words", "tools.json")
+HEADED = ("query.facts", "query.numbers", "query.sets", "query.tools", "query.words")
+
+
+def flip(file: Path, place: int, bit: int = 0) -> None:
+    """Change one bit of a file."""
+    data = bytearray(file.read_bytes())
+    data[place] ^= 1 << bit
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "paths"),
+    [(removed, MAPPED), (emptied, MAPPED), (shortened, MAPPED), (lengthened, MAPPED), (folder_instead, MAPPED), (flipped_head, HEADED)],
+    ids=["removed", "emptied", "shortened", "lengthened", "folder_instead", "flipped_head"],
+)
+def test_every_damaged_file_is_found(damage: Callable[[Path], str], paths: tuple[str, ...], good: Path, copy: Path) -> None:
+    """Whichever file that is served from is missing, of another size or has a damaged head: the refusal names it and how."""
     folder = copy / "current"
-    paths = [*json.loads((folder / "manifest.json").read_bytes())["files"]]
-    assert len(paths) == 20
+    assert sorted(json.loads((folder / "manifest.json").read_bytes())["files"]) == [*MAPPED]
     for path in paths:
         said = damage(folder / path)
         message = refusal(copy)
@@ -94,16 +115,90 @@ def test_every_damaged_file_is_found(damage: Callable[[Path], str], good: Path, 
     assert isinstance(open_build(copy), Store)
 
 
-def test_several_damaged_files_are_counted(copy: Path) -> None:
-    """The first damaged file is named and the others are counted."""
-    shutil.rmtree(copy / "current/sessions")
-    assert "(sessions/trs_all.json is missing and 2 more)" in refusal(copy)
+def test_the_listing_vouches_for_the_other_files(good: Path) -> None:
+    """`files.json` has every file in the folders with the size and SHA-256 that it has, and the manifest has all others."""
+    folder = good / "current"
+    manifest, listing = (json.loads((folder / path).read_bytes()) for path in ("manifest.json", "files.json"))
+    listed = {**manifest["files"], **listing}
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert sorted([*listed, "manifest.json"]) == sorted(found)
+    assert all("/" in path for path in listing)
+    for path, said in listed.items():
+        assert said == {"size": len(found[path]), "sha256": hashlib.sha256(found[path]).hexdigest()}
+
+
+def answers(build: Path) -> dict[str, Any]:
+    """What a store says to many questions, each by itself; "refused" where it does not answer. Opening may be refused as a whole."""
+    try:
+        store = open_build(build)
+    except SnapshotError:
+        return dict.fromkeys(QUESTIONS, "refused")
+    return {name: answer(question, store) for name, question in QUESTIONS.items()}
+
+
+def answer(question: Callable[[Store], Any], store: Store) -> Any:
+    try:
+        return question(store)
+    except SnapshotError:
+        return "refused"
+
+
+def listed(filters: Filters, pins: Pins = NEWEST) -> Callable[[Store], Any]:
+    return lambda store: named(store, store.page(store.matching(filters, pins), "slug", False, 0, 100))
+
+
+def numbered(number: int) -> Callable[[Store], Any]:
+    return lambda store: store.document(number)
+
+
+def by_name(method: str, name: str) -> Callable[[Store], Any]:
+    return lambda store: getattr(store, method)(name)
+
+
+QUESTIONS: dict[str, Callable[[Store], Any]] = {
+    **{f"document {number}": numbered(number) for number in range(6)},
+    **{f"{slug}_READ": by_name("tool", f"{slug}_READ") for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")},
+    **{f"{slug}_WRITE": by_name("tool", f"{slug}_WRITE") for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")},
+    **{slug: by_name("toolkit", slug) for slug in ("alpha", "beta", "gamma", "nope")},
+    **{id: by_name("session", id) for id in ("trs_all", "trs_some", "trs_then", "trs_nope")},
+    **{id: by_name("auth_config", id) for id in ("ac_all", "ac_listed", "ac_read-only", "ac_nope")},
+    **{f"word {word}": listed(Filters(query=word)) for word in ("alpha", "read", "write", "gamma reads", "nope")},
+    **{f"toolkit {slug}": listed(Filters(toolkits=[slug])) for slug in ("alpha", "beta", "gamma", "nope")},
+    **{f"config {id}": listed(Filters(auth_configs=[id])) for id in ("ac_all", "ac_listed", "ac_read-only")},
+    "all": listed(Filters()),
+    "then": listed(Filters(), Pins(everywhere="20250101_00")),
+    "versions": lambda store: store.every_version(),
+    "near": lambda store: store.names_near("toolkit", "b", 500),
+}
+
+
+def test_no_changed_bit_is_handed_out(good: Path, copy: Path) -> None:
+    """Whatever bit of whatever file is another one: each answer is the good one or a refusal, and what is not concerned is answered."""
+    draw, expected, folder = random.Random(7), answers(good), copy / "current"  # noqa: S311 - nothing secret
+    assert "refused" not in expected.values()
+    for path in MAPPED:
+        size = (folder / path).stat().st_size
+        for place in [0, size - 1, *(draw.randrange(size) for _ in range(60))]:
+            bit = draw.randrange(8)
+            flip(folder / path, place, bit)
+            said = answers(copy)
+            flip(folder / path, place, bit)
+            wrong = [name for name in said if said[name] not in (expected[name], "refused")]
+            assert wrong == [], f"bit {bit} of byte {place} of {path}"
+            refused = [name for name in said if said[name] == "refused"]
+            if path == "tools.json":
+                assert sum(name.startswith("document ") for name in refused) == (place > 0)
+            if path not in HEADED:
+                assert len(refused) < len(QUESTIONS) / 2
+            elif path in ("query.numbers", "query.tools", "query.facts"):
+                assert refused or place in range(28, 32), f"bit {bit} of byte {place} of {path}"
+    assert answers(copy) == expected
 
 
 @pytest.mark.parametrize(
     "manifest",
-    [b"", b"{", b"null", b"[]", b'"x"', b"7", b"{}", b'{"format":1}', b'{"format":1,"digest":"x","files":{}}',
-     b'{"format":1,"digest":"x","files":7}', b'{"format":1,"digest":"x","files":["a"]}', b"\xff", b"\x00" * 500, b"[" * 5000],
+    [b"", b"{", b"null", b"[]", b'"x"', b"7", b"{}", b'{"format":2}', b'{"format":2,"digest":"x","files":{}}',
+     b'{"format":2,"digest":"x","files":7}', b'{"format":2,"digest":"x","files":["a"]}', b"\xff", b"\x00" * 500, b"[" * 5000],
 )  # fmt: skip
 def test_a_manifest_that_is_not_ours_is_refused(manifest: bytes, copy: Path) -> None:
     """A manifest that is no JSON, or JSON of another shape, is reported as damaged."""
@@ -137,13 +232,13 @@ def test_every_shortened_manifest_is_refused(copy: Path) -> None:
 def test_another_format_is_told_from_damage(copy: Path) -> None:
     """A build of a newer or older program is refused as that, by both numbers."""
     manifest = copy / "current/manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format":1', '"format":2'))
-    assert "has format 2, this program reads 1" in refusal(copy)
+    manifest.write_text(manifest.read_text().replace('"format":2', '"format":1'))
+    assert "has format 1, this program reads 2" in refusal(copy)
 
 
 def test_a_file_that_the_manifest_does_not_list_changes_nothing(copy: Path) -> None:
     """What lies beside the snapshot's files, such as a note of a person, is not read."""
-    (copy / "current/tools/NOTE.txt").write_text("mine")
+    (copy / "current/toolkits/NOTE.txt").write_text("mine")
     assert isinstance(open_build(copy), Store)
 
 
@@ -184,12 +279,12 @@ def manifest_folder(build: Path) -> None:
 
 
 def half_copied(build: Path) -> None:
-    shutil.rmtree(build / "current/toolkits")
+    (build / "current/query.sets").unlink()
 
 
-def newer(build: Path) -> None:
+def older(build: Path) -> None:
     manifest = build / "current/manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format":1', '"format":2'))
+    manifest.write_text(manifest.read_text().replace('"format":2', '"format":1'))
 
 
 @pytest.mark.parametrize(
@@ -203,8 +298,8 @@ def newer(build: Path) -> None:
         (circle, "cannot be read (Too many levels of symbolic links): mend its permissions, or"),
         (a_file, "cannot be read (Not a directory): mend its permissions, or"),
         (manifest_folder, "cannot be read (Is a directory): mend its permissions, or"),
-        (half_copied, "is damaged (toolkits/alpha/20250101_00.json is missing and"),
-        (newer, "has format 2, this program reads 1"),
+        (half_copied, "is damaged (query.sets is missing)"),
+        (older, "has format 1, this program reads 2"),
     ],
 )
 def test_serve_refuses_with_one_sentence(damage: Callable[[Path], None], said: str, copy: Path, tmp_path: Path) -> None:
@@ -232,12 +327,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def found(store: Store, filters: Filters, pins: Pins = NEWEST) -> list[str]:
-    numbers, _ = store.matching(filters, pins)
-    return named(store, store.ordered(numbers, {}, "slug", descending=False))
+    return named(store, store.page(store.matching(filters, pins), "slug", False, 0, 100))
 
 
-def named(store: Store, numbers: list[int]) -> list[str]:
-    documents = [json.loads(document) for document in store.documents(numbers)]
+def named(store: Store, numbers: Numbers) -> list[str]:
+    pieces, _ = store.documents(numbers)
+    documents = json.loads(b"[" + b",".join(pieces) + b"]")
+    assert [json.loads(store.document(number)[0]) for number in numbers.tolist()] == documents
     return [f"{document['slug']}@{document['version']}" for document in documents]
 
 
@@ -339,18 +435,28 @@ def test_auth_configs_narrow_to_what_they_can_use(good: Path) -> None:
 )
 def test_ties_go_by_slug(sort_by: str, descending: bool, expected: list[str], store: Store) -> None:
     """Two tools of one name, or of one version, stand in slug order whichever way the order goes; without scores all are equal."""
-    pins = Pins(toolkits={"notes": "20250101_01"})
-    numbers, scores = store.matching(Filters(), pins)
-    assert [row.partition("@")[0] for row in named(store, store.ordered(numbers, scores, sort_by, descending))] == expected
+    everything = store.matching(Filters(), Pins(toolkits={"notes": "20250101_01"}))
+    assert [row.partition("@")[0] for row in named(store, store.page(everything, sort_by, descending, 0, 100))] == expected
 
 
 def test_relevance_follows_the_scores(store: Store) -> None:
     """The best score comes first going down and last going up."""
-    numbers, scores = store.matching(Filters(query="find notes"), NEWEST)
-    best, *_, worst = sorted(numbers, key=lambda number: -scores[number])
-    assert named(store, [best]) == ["NOTES_FIND@20250101_01"]
-    down, up = (store.ordered(numbers, scores, "relevance", descending) for descending in (True, False))
+    some = store.matching(Filters(query="find notes"), NEWEST)
+    assert some.scores is not None
+    scores = dict(zip(some.numbers, some.scores, strict=True))
+    best, *_, worst = sorted(scores, key=lambda number: -scores[number])
+    assert named(store, np.array([best], np.uint32)) == ["NOTES_FIND@20250101_01"]
+    down, up = (store.page(some, "relevance", descending, 0, 100) for descending in (True, False))
     assert (down[0], down[-1], up[0], up[-1]) == (best, worst, worst, best)
+
+
+def test_a_word_asked_twice_counts_once(store: Store) -> None:
+    """Saying a word again changes no score, and neither does case."""
+    once, again = (store.matching(Filters(query=query), NEWEST) for query in ("find notes", "notes find NOTES Find find"))
+    assert once.scores is not None
+    assert again.scores is not None
+    assert once.scores.tolist() == pytest.approx(again.scores.tolist())
+    assert once.scores.max() > 0
 
 
 def test_named_keeps_the_order_asked_for(store: Store) -> None:
@@ -371,8 +477,125 @@ def test_similar_names_each_tool_once(store: Store) -> None:
     assert store.similar("ZZZ", None) == []
 
 
-def test_what_is_not_there(store: Store) -> None:
-    """An unknown tool has no toolkit, no versions, and none in force."""
-    assert store.toolkit_of("NOPE") is None
-    assert store.tool_versions("NOPE") == []
-    assert store.versions["nothing"] == []
+def test_what_is_there_and_what_is_not(store: Store) -> None:
+    """A tool has its toolkit, versions and numbers, a toolkit its versions, perhaps none; an unknown name has none of these."""
+    entry = store.tool("NOTES_SEARCH")
+    assert entry is not None
+    assert entry == ("notes", 6, ["20250101_00", "20250601_00"])
+    assert [entry.number(version) for version in entry.versions] == [6, 7]
+    assert store.toolkit("nothing") == []
+    assert store.toolkit("clock") == ["20250601_00"]
+    assert store.every_version() == ["00000000_00", "20250101_00", "20250101_01", "20250601_00", "99999999_99"]
+    assert [store.tool("NOPE"), store.toolkit("nope"), store.auth_config("nope"), store.session("nope")] == [None] * 4
+    assert store.version_at("NOPE", None) is None
+    assert store.documents(np.zeros(0, np.uint32))[0] == []
+
+
+def test_sessions_and_auth_configs(good: Path) -> None:
+    """A session is its owner and the bytes of its file; an auth config is its toolkit; near names are of one kind."""
+    store, folder = open_build(good), good / "current"
+    for id in ("trs_all", "trs_some", "trs_then"):
+        found = store.session(id)
+        assert found is not None
+        assert found[1] == (folder / f"sessions/{id}.json").read_bytes()
+    assert [store.auth_config(id) for id in ("ac_all", "ac_listed")] == ["alpha", "beta"]
+    assert store.names_near("auth_config", "ac_list", 500) == ["ac_all", "ac_listed", "ac_read-only"]
+    assert store.names_near("auth_config", "ac_list", 1) == ["ac_all", "ac_listed"]
+    assert store.names_near("toolkit", "zeta", 500) == ["alpha", "beta", "gamma"]
+
+
+def test_tags_tell_documents_apart(store: Store) -> None:
+    """A document's tag is of its bytes; that of several is of all of them in their order."""
+    for number in range(8):
+        document, tag = store.document(number)
+        assert tag == hashlib.sha256(document).hexdigest()[:32]
+    orders = ([0, 1], [1, 0], [0], [1], [0, 1, 2], [7, 6])
+    assert len({store.documents(np.array(numbers, np.uint32))[1] for numbers in orders}) == len(orders)
+
+
+def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
+    """Whatever numbers are asked for, in whatever order and how often: their documents with commas between."""
+    draw = random.Random(5)  # noqa: S311 - nothing secret
+    for _ in range(300):
+        numbers = [draw.randrange(8) for _ in range(draw.randrange(1, 8))]
+        pieces, _ = store.documents(np.array(numbers, np.uint32))
+        assert b",".join(pieces) == b",".join(store.document(number)[0] for number in numbers)
+
+
+# Pages and versions against a plain model
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[str, Any]]]:
+    """A store of sixty tools in up to four versions, few names among them, and its documents by number."""
+    folder = tmp_path_factory.mktemp("mixed")
+    root, draw = generate(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
+    for number in range(60):
+        kit = draw.randrange(4)
+        for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
+            add_tool(root, f"kit{kit}", f"KIT{kit}_{draw.choice('ABC')}{number}", draw.randrange(6), version)
+    build(root, folder / "build", None)
+    found = sorted(map(json.loads, documents(folder / "build" / "current").values()), key=lambda one: (one["slug"], one["version"]))
+    return open_build(folder / "build"), found
+
+
+VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
+    """Whatever was found, with or without scores, in any order: each page is the part of the sorted whole that it must be."""
+    store, every = mixed
+    numbers = sorted(data.draw(st.sets(st.integers(0, len(every) - 1))))
+    sort_by, descending = data.draw(st.sampled_from(["slug", "name", "version", "relevance"])), data.draw(st.booleans())
+    scores = data.draw(st.none() | st.lists(st.sampled_from([0.25, 0.5, 1.5]), min_size=len(numbers), max_size=len(numbers)))
+    found = Found(BitMap(numbers)) if scores is None else Found(np.array(numbers, np.uint32), np.array(scores, np.float32))
+    if sort_by == "relevance" and scores is None:
+        expected = numbers
+    elif sort_by == "slug":
+        expected = numbers[::-1] if descending else numbers
+    else:
+        keys = (
+            dict(zip(numbers, scores or numbers, strict=True)) if sort_by == "relevance" else {one: every[one][sort_by] for one in numbers}
+        )
+        expected = []
+        for key in sorted({*keys.values()}, reverse=descending):
+            expected += [number for number in numbers if keys[number] == key]
+    size = data.draw(st.integers(1, 12))
+    starts = range(0, len(numbers) + 2 * size, size)
+    for start in (*starts, data.draw(st.integers(0, 200))):
+        assert store.page(found, sort_by, descending, start, size).tolist() == expected[start : start + size]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    everywhere=st.none() | st.sampled_from([*VERSIONS, "20230101_00", "20250701_00", "99999999_99"]),
+    pinned=st.dictionaries(st.sampled_from(["kit0", "kit1", "kit2", "nope"]), st.none() | st.sampled_from(VERSIONS)),
+    toolkits=st.none() | st.lists(st.sampled_from(["kit0", "kit1", "kit3", "nope"]), unique=True),
+)
+def test_versions_in_force_of_any_pins(
+    everywhere: str | None, pinned: dict[str, str | None], toolkits: list[str] | None, mixed: tuple[Store, list[dict[str, Any]]]
+) -> None:
+    """Of each tool the newest version that is not newer than its pin, whatever is pinned."""
+    store, every = mixed
+    in_force: dict[str, int] = {}
+    for number, document in enumerate(every):
+        toolkit = document["toolkit"]["slug"]
+        at = pinned.get(toolkit, everywhere)
+        if (at is None or document["version"] <= at) and (toolkits is None or toolkit in toolkits):
+            in_force[document["slug"]] = number
+    found = store.matching(Filters(toolkits=toolkits), Pins(everywhere=everywhere, toolkits=pinned))
+    assert [*found.numbers] == sorted(in_force.values())
+
+
+def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
+    """No tools: nothing is found, and nothing fails."""
+    build(generate(tmp_path / "catalog", 0, 0), tmp_path / "build", None)
+    store = open_build(tmp_path / "build")
+    for filters in (Filters(), Filters(query="anything"), Filters(tags=["a"]), Filters(toolkits=["kit0"])):
+        for pins in (NEWEST, Pins(everywhere="20250101_00")):
+            some = store.matching(filters, pins)
+            assert len(some.numbers) == 0
+            assert store.page(some, "name", True, 0, 20).tolist() == []
+    assert (store.tool("A"), store.every_version(), store.similar("A_B", None)) == (None, [], [])

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from running import toolcatalog
-from toolcatalog.cli.terminal import explained
+from toolcatalog.cli.drawing import explained
 from toolcatalog.errors import Problem
 
 
@@ -148,4 +148,4 @@ def test_in_a_pipe(broken: Path) -> None:
     assert done.stdout == ""
     assert "\x1b" not in done.stderr
     assert " 1 | titel: xxx" in done.stderr
-    assert done.stderr.endswith("2 problems in 1 file, of 1 file read. Nothing was written.\n")
+    assert done.stderr.endswith("2 problems in 1 file, of 1 file read. Nothing was built.\n")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from reading import newest
 from running import SHARED, succeed, toolcatalog
 from toolcatalog import checking
 from toolcatalog.cli import main
@@ -71,8 +72,7 @@ def imported(source: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFact
 
 def served(build: Path) -> dict[str, dict[str, Any]]:
     """The documents of a build by slug: the very bytes that the API answers."""
-    tools = (build / "current").resolve() / "tools"
-    return {folder.name: json.loads(next(folder.iterdir()).read_bytes()) for folder in tools.iterdir()}
+    return {slug: json.loads(document) for slug, document in newest(build / "current").items()}
 
 
 def test_the_catalog_of_real_tools_has_no_problems(imported: Path) -> None:
@@ -151,16 +151,15 @@ def test_the_summary_counts_each_kind_of_loss(imported: Path) -> None:
 
 def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
     """A page of our own API, imported into an empty catalog, is served the same again."""
-    tools = shipped_build / "current" / "tools"
-    newest = {folder.name: json.loads(max(folder.iterdir()).read_bytes()) for folder in tools.iterdir()}
-    (tmp_path / "page.json").write_text(json.dumps({"items": [*newest.values()], "next_cursor": None}))
+    before = served(shipped_build)
+    (tmp_path / "page.json").write_text(json.dumps({"items": [*before.values()], "next_cursor": None}))
     done = toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
     assert done.returncode == 0, done.stderr
     assert {line.partition("; first: ")[0].split("  ")[-1] for line in done.stderr.splitlines() if "; first: " in line} <= {OTHER_VERSIONS}
     succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
     again = served(tmp_path / "build")
-    assert again.keys() == newest.keys()
-    for slug, document in newest.items():
+    assert again.keys() == before.keys()
+    for slug, document in before.items():
         alone = {"available_versions": [document["version"]]}
         assert again[slug] == {**document, **alone, "deprecated": {**document["deprecated"], **alone}}
 

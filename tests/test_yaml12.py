@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import yaml12
+from running import ROOT, SHIPPED
+from toolcatalog import yaml12, yamlout
 from toolcatalog.errors import MOST
 
 STAY_STRINGS = """
@@ -224,3 +225,69 @@ def test_whatever_the_bytes_reading_does_not_raise(data: bytes) -> None:
     for fault in reading.faults:
         assert 1 <= fault.line <= len(lines) + 1
         assert 1 <= fault.column <= max(map(len, lines)) + 1
+
+
+FOLDERS = (SHIPPED, ROOT / "tests" / "rejects", ROOT / "tests" / "golden")
+FILES = sorted(
+    {path.read_bytes() for folder in FOLDERS for path in folder.rglob("*.y*ml") if path.is_file()}, key=lambda data: (len(data), data)
+)
+PIECES = """
+a b a: b: ? - [ ] { } , : & &x *x *a ! !t !!str !<t> | > |- >+ ' " '' \\ \\ud83d\\ude00 \\u0041 # @ ` % %YAML %TAG --- ... ~ null true false
+0 -0 -7 12 1.5 1e3 1e999 9223372036854775807 9223372036854775808 no 012 2025-01-01 é 日 😀
+""".split()  # noqa: SIM905 - a table
+SPACES = [" ", "\n", "\n  ", "\n    ", "", "\r\n", "\t", "\ufeff", "\x00", "\x7f", "\x85", "\u2028", "\xa0"]
+
+
+@st.composite
+def corrupted(draw: st.DrawFn) -> bytes:
+    """A file of the shipped catalog or of another test, with a few places in it changed."""
+    data = draw(st.sampled_from(FILES))
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(data)))
+        cut = draw(st.integers(0, 8))
+        new = draw(st.sampled_from([*PIECES, *SPACES]).map(str.encode) | st.binary(max_size=2) | st.just(data[start : start + 40] * 2))
+        data = data[:start] + new + data[start + cut :]
+    return data
+
+
+soup = st.lists(st.sampled_from(PIECES) | st.sampled_from(SPACES), max_size=30).map("".join)
+nested = st.tuples(st.sampled_from(["[", "{a: ", "- ", "{? "]), st.integers(28, 36)).map(lambda how: how[0] * how[1] + "x")
+closed = nested.map(lambda text: text + "".join("]" if char == "[" else "}" for char in reversed(text) if char in "[{"))
+
+
+def assert_same(data: bytes) -> None:
+    reading = yaml12.read(data)
+    try:
+        value = yaml12.value(data)
+    except yaml12.Doubtful:
+        return
+    assert reading.faults == ()
+    assert repr(value) == repr(reading.value)  # as `==`, and types and the order of keys too
+
+
+@given(st.binary(max_size=200) | (soup | closed).map(str.encode) | corrupted())
+def test_a_value_is_what_reading_finds_without_a_fault(data: bytes) -> None:
+    """Where the quick way gives a value, the thorough one gives the same and no fault: of anything else it lets go."""
+    assert_same(data)
+
+
+@given(json_values)
+def test_the_quick_way_reads_what_is_sound(value: Any) -> None:
+    """Whatever values we or a JSON writer write, the quick way reads, without the help of the thorough one."""
+    assert repr(yaml12.value(yamlout.emit(value))) == repr(value)
+    assert yaml12.value(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize("data", [data for data, *_ in FAULTS.values()], ids=FAULTS)
+def test_the_quick_way_lets_go_of_every_fault(data: bytes) -> None:
+    """What is refused is never given a value, also where the thorough way reads on behind it."""
+    with pytest.raises(yaml12.Doubtful):
+        yaml12.value(data)
+
+
+def test_the_quick_way_reads_real_files() -> None:
+    """Every file of the shipped catalog is read the quick way, and every file of the tests is read alike by both."""
+    for path in SHIPPED.rglob("*.yaml"):
+        yaml12.value(path.read_bytes())
+    for data in FILES:
+        assert_same(data)

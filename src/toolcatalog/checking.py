@@ -3,7 +3,7 @@
 One file with problems never hides those of another: it is replaced by a stub of its name while the rules look at the rest.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -12,7 +12,7 @@ from typing import Any
 
 from toolcatalog import rules, schema, source
 from toolcatalog.errors import MOST, Finding, Problem
-from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, MetaTool, Session, Toolkit, ToolVersion
+from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, Listed, MetaTool, Session, Toolkit, ToolVersion
 from toolcatalog.progress import Track, quietly
 from toolcatalog.source import Document
 
@@ -26,28 +26,46 @@ class Checked:
     files: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """One file by itself: its record, or a stub of it where it has problems; None where no file belongs at its path."""
+
+    path: str
+    record: schema.Record | None
+    problems: Sequence[Problem]
+    digest: str
+
+
 def check(root: Path, track: Track = quietly) -> Checked:
     """Read and check every file of a catalog. Raises UsageError where `root` is not a folder."""
     paths, problems = source.scan(root)
-    records: list[tuple[Document, schema.Record]] = []
-    broken: set[str] = set()
-    findings: list[Finding] = []
-    for path in track("Reading", paths):
-        document, faults = source.load(root, path)
-        problems += faults
-        if document is None:
-            continue
-        record, found = schema.record(document) if document.readable else (None, [])
-        if found or faults:
-            broken.add(path)
-        findings += found
-        records.append((document, record or _stub(document)))
-    catalog = _assemble(records)
-    if not any(document.place.kind == "catalog" for document, _ in records):
+    examined = []
+    with track("Reading", len(paths)) as advance:
+        for path in paths:
+            examined.append(examine(root, path))
+            advance(1)
+    return conclude(root, examined, [], problems)
+
+
+def examine(root: Path, path: str) -> Examined:
+    """Read one file and hold it against its schema."""
+    document, faults = source.load(root, path)
+    if document is None:
+        return Examined(path=path, record=None, problems=faults, digest="")
+    record, findings = schema.record(document) if document.readable else (None, [])
+    problems = [*faults, *source.locate(root, findings)]
+    return Examined(path=path, record=record or _stub(document), problems=problems, digest=document.digest)
+
+
+def conclude(root: Path, examined: Collection[Examined], tools: Sequence[Listed], unreadable: Iterable[Problem]) -> Checked:
+    """Put the examined files together with tools that were found sound before, and hold them all against each other."""
+    catalog = _assemble([(one.path, one.record) for one in examined if one.record], tools)
+    findings = rules.check(catalog, {one.path for one in examined if one.problems})
+    if not any(isinstance(one.record, About) for one in examined):
         help = "write one with at least `title`"
         findings.append(Finding(path="catalog.yaml", rule="catalog-missing", message="there is no catalog.yaml", help=help))
-    findings += rules.check(catalog, broken)
-    return Checked(catalog=catalog, problems=_worth_telling([*problems, *source.locate(root, findings)]), files=len(paths))
+    problems = [*unreadable, *(problem for one in examined for problem in one.problems), *source.locate(root, findings)]
+    return Checked(catalog=catalog, problems=_worth_telling(problems), files=len(examined) + len(tools))
 
 
 def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -95,15 +113,15 @@ def _stub(document: Document) -> schema.Record:
             return Session(path=path, id=place["session"], tools={}, auth_configs={}, toolkit_versions={})
 
 
-def _assemble(records: Sequence[tuple[Document, schema.Record]]) -> Catalog:
+def _assemble(records: Sequence[tuple[str, schema.Record]], tools: Sequence[Listed]) -> Catalog:
     def of(kind: type) -> list[Any]:
         return [record for _, record in records if isinstance(record, kind)]
 
-    described = [(document.path, record) for document, record in records if isinstance(record, Toolkit)]
+    described = [(path, record) for path, record in records if isinstance(record, Toolkit)]
     return Catalog(
         about=next(iter(of(About)), About(title="")),
         toolkits={record.slug: record for path, record in described if path.startswith("toolkits/")},
-        tools=tuple(sorted(of(ToolVersion), key=lambda tool: (tool.slug, tool.version))),
+        tools=sorted([*tools, *(tool.listed for tool in of(ToolVersion))], key=attrgetter("slug", "version")),
         router=next((record for path, record in described if path.startswith("meta_tools/")), None),
         meta_tools=tuple(sorted(of(MetaTool), key=lambda tool: (tool.slug, tool.version))),
         auth_configs=tuple(sorted(of(AuthConfig), key=lambda config: config.id)),

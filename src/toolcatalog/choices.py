@@ -4,11 +4,12 @@ Serves: the session file of the catalog format. What the format leaves open is d
 takes the place of the session's `tags` for that toolkit, and an auth config narrows the tools of its toolkit to those usable with it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 
-from toolcatalog.model import AuthConfig, Catalog, Choice, Session, ToolChoice, ToolVersion
-from toolcatalog.versions import newest_at
+from toolcatalog import snapshot
+from toolcatalog.model import AuthConfig, Catalog, Choice, Listed, Session, ToolChoice
+
+_EVERYTHING = ToolChoice()
 
 
 def toolkits_of(catalog: Catalog, session: Session) -> list[str]:
@@ -16,36 +17,31 @@ def toolkits_of(catalog: Catalog, session: Session) -> list[str]:
     return [slug for slug in sorted(catalog.toolkits) if _chosen(session.toolkits, (slug,))]
 
 
-def tools_of(catalog: Catalog, session: Session) -> list[ToolVersion]:
+def tools_of(catalog: Catalog, session: Session) -> list[Listed]:
     """The tool versions that the session may use, sorted by slug: one for each tool, the one in force."""
     toolkits = {*toolkits_of(catalog, session)}
     configs = {config.id: config for config in catalog.auth_configs}
     allowed = []
-    for tool in in_force(catalog.tools, session):
+    for tool in in_force((tool for tool in catalog.tools if tool.toolkit in toolkits), session):
         config = configs.get(session.auth_configs.get(tool.toolkit, ""))
-        said = session.tools.get(tool.toolkit, ToolChoice())
-        if tool.toolkit in toolkits and _allows(said, session.tags, tool) and (config is None or usable(config, tool.slug, tool.scopes)):
+        said = session.tools.get(tool.toolkit, _EVERYTHING)
+        if _allows(said, session.tags, tool) and (config is None or usable(config, tool.slug, tool.scopes)):
             allowed.append(tool)
     return allowed
 
 
-def in_force(tools: Sequence[ToolVersion], session: Session) -> Iterator[ToolVersion]:
+def in_force(tools: Iterable[Listed], session: Session) -> Iterable[Listed]:
     """Of each tool the newest version, or the newest at the session's version of its toolkit. `tools` is sorted by slug and version."""
-    for _, group in groupby(tools, key=lambda tool: tool.slug):
-        of_tool = {tool.version: tool for tool in group}
-        toolkit = next(iter(of_tool.values())).toolkit
-        known = [*of_tool]
-        version = newest_at(known, session.toolkit_versions.get(toolkit, known[-1]))
-        if version is not None:
-            yield of_tool[version]
+    pins = session.toolkit_versions
+    return {tool.slug: tool for tool in tools if tool.toolkit not in pins or tool.version <= pins[tool.toolkit]}.values()
 
 
-def usable(config: AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
+def usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
     """Tell whether a tool of the config's toolkit is usable with it: listed, where tools are; all scopes granted, where scopes are."""
     return (config.tools is None or slug in config.tools) and (config.scopes is None or {*scopes} <= {*config.scopes})
 
 
-def _allows(said: ToolChoice, tags: Choice, tool: ToolVersion) -> bool:
+def _allows(said: ToolChoice, tags: Choice, tool: Listed) -> bool:
     return _chosen(said.tools, (tool.slug,)) and _chosen(said.tags or tags, tool.tags)
 
 

@@ -7,13 +7,14 @@ nearest right name.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from toolcatalog import names, parameters, placeholders
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.formats import SCHEMAS
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 _KINDS = {
     dict: "a mapping",
@@ -50,7 +51,7 @@ class _Error:
         return Finding(path=self.path, pointer=pointer, at_key=at_key or self.of_key, rule=rule, message=message, expected=said, help=help)
 
 
-def told(path: str, error: ValidationError) -> Iterator[Finding]:
+def told(path: str, error: "ValidationError") -> Iterator[Finding]:
     """The findings that one error of the library amounts to."""
     pointer: Pointer = (*error.absolute_path,)
     whole: Any = error

@@ -1,12 +1,13 @@
 """Writing to disk so that a reader never sees half of it. The only room that writes files of the project's own."""
 
 import contextlib
+import hashlib
 import os
 import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 try:
@@ -76,9 +77,48 @@ def write_changed(path: Path, data: bytes) -> bool:
     with contextlib.suppress(OSError):
         if path.read_bytes() == data:
             return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _put(path, data, 0o644, lambda _: None)
+    replace(path, data)
     return True
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Put the bytes at `path` in one step, also where its folder is not there yet. For what can be made again: not flushed to disk."""
+    try:
+        _put(path, data, 0o644, lambda _: None)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _put(path, data, 0o644, lambda _: None)
+
+
+def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
+    """Write a new file piece by piece: its size in bytes and its SHA-256."""
+    size, seen = 0, hashlib.sha256()
+    with path.open("xb") as file:
+        for piece in pieces:
+            file.write(piece)
+            seen.update(piece)
+            size += len(piece)
+    return size, seen.hexdigest()
+
+
+def digested(path: Path) -> tuple[int, str]:
+    """The size of a file in bytes and its SHA-256."""
+    with path.open("rb") as file:
+        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sealed(data: bytes) -> bytes:
+    """The bytes under a checksum, for what is kept between two builds."""
+    return hashlib.sha256(data).digest() + data
+
+
+def unsealed(path: Path) -> bytes | None:
+    """The bytes that were put at `path` under their checksum; None where there are none, or others."""
+    with contextlib.suppress(OSError):
+        data = path.read_bytes()
+        if hashlib.sha256(data[32:]).digest() == data[:32]:
+            return data[32:]
+    return None
 
 
 def point(link: Path, target: str) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import hmac
 import logging
+import math
 import os
 import re
 import secrets
@@ -20,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -38,7 +40,10 @@ _log = logging.getLogger("toolcatalog.keys")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's last four characters."""
+    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's last four characters.
+
+    `lifetime`, in seconds, is what it was made for and what a successor gets, None: without end; `expires` may come earlier, by a rotation.
+    """
 
     id: str
     project: str
@@ -46,6 +51,7 @@ class Key:
     sha256: str
     hint: str
     created: str
+    lifetime: int | None
     expires: str | None = None
     revoked: str | None = None
 
@@ -82,8 +88,8 @@ def _checksum(body: str) -> str:
     return digits
 
 
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+def _hash(secret: bytes) -> str:
+    return hashlib.sha256(secret).hexdigest()
 
 
 def load(file: Path) -> tuple[Key, ...]:
@@ -105,8 +111,8 @@ def load(file: Path) -> tuple[Key, ...]:
 def _key(fields: Mapping[str, Any]) -> Key:
     """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has edited the file."""
     toolkits = fields["toolkits"]
-    key = Key(**{**fields, "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits})
-    if not (key.toolkits is None or isinstance(toolkits, list)):
+    key = Key(**{"lifetime": _lifetime(fields), **fields, "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits})
+    if not (key.toolkits is None or isinstance(toolkits, list)) or type(key.lifetime) not in (int, NoneType):
         raise TypeError
     if not all(isinstance(text, str) for text in (key.id, key.project, key.sha256, key.hint, *(key.toolkits or ()))):
         raise TypeError
@@ -114,6 +120,13 @@ def _key(fields: Mapping[str, Any]) -> Key:
         if datetime.fromisoformat(moment).tzinfo is None:
             raise ValueError
     return key
+
+
+def _lifetime(fields: Mapping[str, Any]) -> int | None:
+    """The lifetime of a key made before lifetimes were kept."""
+    if fields.get("expires") is None:
+        return None
+    return int((datetime.fromisoformat(fields["expires"]) - datetime.fromisoformat(fields["created"])).total_seconds())
 
 
 def _load_or_none(file: Path) -> tuple[Key, ...]:
@@ -132,7 +145,8 @@ def _save(file: Path, keys: Sequence[Key]) -> None:
 def create(file: Path, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None) -> tuple[str, Key]:
     """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
     now = datetime.now(UTC)
-    secret, key = _new(project, tuple(toolkits) if toolkits else None, now + lifetime if lifetime is not None else None, now)
+    life = None if lifetime is None else int(lifetime.total_seconds())
+    secret, key = _new(project, tuple(toolkits) if toolkits else None, life, now)
     with _locked(file):
         _save(file, (*_load_or_none(file), key))
     return secret, key
@@ -144,8 +158,7 @@ def rotate(file: Path, id: str, overlap: timedelta) -> tuple[str, Key]:
     with _locked(file):
         keys = load(file)
         old = _active(keys, id, now, file)
-        life = datetime.fromisoformat(old.expires) - datetime.fromisoformat(old.created) if old.expires else None
-        secret, new = _new(old.project, old.toolkits, now + life if life else None, now)
+        secret, new = _new(old.project, old.toolkits, old.lifetime, now)
         ends = _text(now + overlap)
         ending = replace(old, expires=min(old.expires, ends) if old.expires else ends)
         _save(file, (*(ending if key.id == id else key for key in keys), new))
@@ -162,11 +175,18 @@ def revoke(file: Path, id: str) -> Key:
     return revoked
 
 
-def _new(project: str, toolkits: tuple[str, ...] | None, expires: datetime | None, now: datetime) -> tuple[str, Key]:
+def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, now: datetime) -> tuple[str, Key]:
     secret = generate()
-    id = "key_" + "".join(secrets.choice(_BASE62) for _ in range(8))
-    ends = _text(expires) if expires else None
-    return secret, Key(id=id, project=project, toolkits=toolkits, sha256=_hash(secret), hint=secret[-4:], created=_text(now), expires=ends)
+    return secret, Key(
+        id="key_" + "".join(secrets.choice(_BASE62) for _ in range(8)),
+        project=project,
+        toolkits=toolkits,
+        sha256=_hash(secret.encode()),
+        hint=secret[-4:],
+        created=_text(now),
+        lifetime=lifetime,
+        expires=None if lifetime is None else _text(now + timedelta(seconds=lifetime)),
+    )
 
 
 def _active(keys: Sequence[Key], id: str, now: datetime, file: Path) -> Key:
@@ -195,6 +215,10 @@ def _locked(file: Path) -> Iterator[None]:
         raise KeyFileError(f"The key file {file} cannot be written ({error.strerror}): {_MEND}") from None
 
 
+# what an unknown key is compared with: it takes the time of a known one
+_NOBODY = (Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0), 0.0)
+
+
 class KeyRing:
     """The keys that a server accepts, kept in step with their file.
 
@@ -208,19 +232,16 @@ class KeyRing:
         self._looked = time.monotonic()
         self._keys = _by_hash(_load_or_none(file))
 
-    def find(self, secret: str) -> Key | None:
+    def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
-        self._look()
+        if time.monotonic() - self._looked >= _LOOK_EVERY:
+            self._look()
         digest = _hash(secret)
-        key = self._keys.get(digest)
-        known = hmac.compare_digest(digest, key.sha256 if key else "0" * 64)
-        return key if key and known and key.state(datetime.now(UTC)) == "active" else None
+        key, until = self._keys.get(digest, _NOBODY)
+        return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
 
     def _look(self) -> None:
-        now = time.monotonic()
-        if now - self._looked < _LOOK_EVERY:
-            return
-        self._looked = now
+        self._looked = time.monotonic()
         seen = _stamp(self._file)
         if seen != self._seen:
             self._seen = seen
@@ -231,8 +252,16 @@ class KeyRing:
                 _log.error("keys stay as they were: %s", error)
 
 
-def _by_hash(keys: Sequence[Key]) -> Mapping[str, Key]:
-    return {key.sha256: key for key in keys}
+def _by_hash(keys: Sequence[Key]) -> Mapping[str, tuple[Key, float]]:
+    """Each key by its hash, and until when it is good."""
+    return {key.sha256: (key, _end(key)) for key in keys}
+
+
+def _end(key: Key) -> float:
+    """When a key ends, in seconds since 1970."""
+    if key.revoked is not None:
+        return 0.0
+    return math.inf if key.expires is None else datetime.fromisoformat(key.expires).timestamp()
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

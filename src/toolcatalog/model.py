@@ -4,9 +4,9 @@ The shape is that of the YAML files; what clients see is in `snapshot`. Paramete
 author's form, because what they may hold is JSON Schema's affair; `parameters` knows their twists.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Parameters = Mapping[str, Mapping[str, Any]]
 ROUTER = "router"  # the toolkit of the meta tools
@@ -64,6 +64,12 @@ class ToolVersion:
     input_parameters: Parameters
     output_parameters: Parameters
 
+    @property
+    def listed(self) -> "Listed":
+        """The same for the other files."""
+        replaced_by = self.deprecation.replaced_by if self.deprecation else None
+        return Listed(self.toolkit, self.slug, self.version, self.scopes, self.tags, replaced_by)
+
     @classmethod
     def of(cls, value: Mapping[str, Any], *, path: str, slug: str, toolkit: str, version: str) -> "ToolVersion":
         """The record of a file's value that has passed its schema."""
@@ -81,6 +87,25 @@ class ToolVersion:
             input_parameters=value.get("input_parameters", {}),
             output_parameters=value.get("output_parameters", {}),
         )
+
+
+class Listed(NamedTuple):
+    """One tool version as far as the other files of a catalog are concerned. `replaced_by`: None where it is not deprecated.
+
+    There may be a million of them, so it is the smallest record that there is.
+    """
+
+    toolkit: str
+    slug: str
+    version: str
+    scopes: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    replaced_by: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Where its file lies."""
+        return f"toolkits/{self.toolkit}/{self.slug}/{self.version}.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +169,7 @@ class Catalog:
 
     about: About
     toolkits: Mapping[str, Toolkit]
-    tools: tuple[ToolVersion, ...]
+    tools: Sequence[Listed]
     router: Toolkit | None = None
     meta_tools: tuple[MetaTool, ...] = ()
     auth_configs: tuple[AuthConfig, ...] = ()

@@ -6,7 +6,7 @@ shape. What is served is always complete and of one shape, because one odd schem
 Serves: "Parameter descriptions" of the decisions, and the paragraph on parameter descriptions of the catalog format.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from toolcatalog.errors import Pointer
@@ -15,10 +15,25 @@ Description = Mapping[str, Any]
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array")
 _BRANCHES = ("anyOf", "oneOf")
+_NESTING = frozenset(("properties", "items", "additionalProperties", *_BRANCHES))
 _CONSTRAINTS = (
     "enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
 )  # fmt: skip
+_PLAIN = {
+    "type",
+    "description",
+    "title",
+    "examples",
+    "default",
+    "required",
+    "nullable",
+    "enum",
+    "properties",
+    "items",
+    "additionalProperties",
+}
+_PYTHON_TYPES = {"string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,)}
 
 
 def type_of(description: Description) -> str:
@@ -40,23 +55,24 @@ def served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
 
 
 def _served(description: Description, named: Any, required: bool | None) -> dict[str, Any]:
-    answer: dict[str, Any] = {"type": type_of(description), "description": description.get("description", "")}
-    if required is not None:
+    answer: dict[str, Any] = {"type": type_of(description), "description": "", "required": required}
+    answer.update(description)  # what is there keeps its place
+    if required is None:
+        del answer["required"]
+    else:
         answer["required"] = required
-    for key, value in description.items():
-        if key not in ("type", "description", "required"):
-            answer[key] = _served_keyword(key, value, named)
+    if not _NESTING.isdisjoint(description):
+        for key in _NESTING & description.keys():
+            answer[key] = _served_within(key, description[key], named)
     return answer
 
 
-def _served_keyword(key: str, value: Any, named: Any) -> Any:
+def _served_within(key: str, value: Any, named: Any) -> Any:
     if key == "properties":
         return named(value)
     if key in _BRANCHES:
         return [_served(branch, named, None) for branch in value]
-    if key == "items" or (key == "additionalProperties" and isinstance(value, Mapping)):
-        return _served(value, named, None)
-    return value
+    return _served(value, named, None) if isinstance(value, dict) else value
 
 
 def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
@@ -86,6 +102,44 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "type": [schema["type"], "null"], **({"enum": [*schema["enum"], None]} if "enum" in schema else {})}
 
 
+def plainly_fits_itself(description: Description, measure: Description) -> bool:
+    """Tell whether enum, examples and default of a description surely fit `measure`, the same without choices that are not known yet.
+
+    So it is where `value_schema` asks for no more than types, and a string of an enum. False says only that it takes a validator to
+    know: making one for each description, nearly all of which are so plain, would cost more than all other checks together.
+    """
+    if not _is_plain(measure):
+        return False
+    samples = [*description.get("examples", ()), description["default"]] if "default" in description else description.get("examples", ())
+    return _fit_plainly(measure, description.get("enum", ()), enum=False) and _fit_plainly(measure, samples)
+
+
+def _is_plain(description: Description) -> bool:
+    """Tell whether `value_schema` surely gives a schema, and one without keywords that need more than a look, on any level."""
+    if not description.keys() <= _PLAIN or "type" not in description:
+        return False
+    if _NESTING.isdisjoint(description):
+        return True
+    inner = [*description.get("properties", {}).values(), description.get("items"), description.get("additionalProperties")]
+    return all(_is_plain(one) for one in inner if isinstance(one, dict))
+
+
+def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = True) -> bool:
+    kind = description["type"]
+    kinds = _PYTHON_TYPES[kind]
+    choices = description.get("enum") if enum else None
+    for value in values:
+        if value is None and description.get("nullable"):
+            continue
+        if type(value) not in kinds or (choices is not None and (kind != "string" or value not in choices)):
+            return False  # what is equal in JSON but for strings, such as 1 and 1.0, is the validator's affair
+        if kind == "array" and "items" in description and not _fit_plainly(description["items"], value):
+            return False
+        if kind == "object" and not _NESTING.isdisjoint(description):
+            return False
+    return True
+
+
 def walk(parameters: Mapping[str, Description], pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
     """Every description in a map of parameters, also nested ones, each with its pointer from the file's root."""
     for name, description in parameters.items():
@@ -94,9 +148,11 @@ def walk(parameters: Mapping[str, Description], pointer: Pointer) -> Iterator[tu
 
 def _walk(description: Description, pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
     yield pointer, description
+    if _NESTING.isdisjoint(description):
+        return
     yield from walk(description.get("properties", {}), (*pointer, "properties"))
     for key in ("items", "additionalProperties"):
-        if isinstance(description.get(key), Mapping):
+        if isinstance(description.get(key), dict):
             yield from _walk(description[key], (*pointer, key))
     for key in _BRANCHES:
         for index, branch in enumerate(description.get(key, ())):

@@ -1,11 +1,13 @@
-"""How long work tells how far it is: it hands its items to a `Track`, which gives them back one by one and may show that."""
+"""How long work tells how far it is: it opens a `Track` for a stage of so many items, and says each time how many more are done."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import contextlib
+from collections.abc import Callable, Iterator
 
-Track = Callable[[str, Sequence[Any]], Iterable[Any]]  # (what is being done, to what) -> the same items
+Advance = Callable[[int], None]
+Track = Callable[[str, int], contextlib.AbstractContextManager[Advance]]  # (what is being done, to how many)
 
 
-def quietly(_: str, items: Sequence[Any]) -> Iterable[Any]:
+@contextlib.contextmanager
+def quietly(_: str, __: int) -> Iterator[Advance]:
     """Show nothing."""
-    return items
+    yield lambda _: None

@@ -11,33 +11,21 @@ from toolcatalog import choices, model, parameters, placeholders, snapshot
 
 
 def resolve(catalog: model.Catalog) -> snapshot.Contents:
-    """The contents of the snapshot of a catalog without problems."""
-    versions = _versions(catalog.tools)
+    """The contents of the snapshot of a catalog without problems, but for the tools, which go through `tool` one by one."""
     of_toolkit: defaultdict[str, set[str]] = defaultdict(set)
-    for tool in catalog.tools:
-        of_toolkit[tool.toolkit].add(tool.version)
+    for one in catalog.tools:
+        of_toolkit[one.toolkit].add(one.version)
     return snapshot.Contents(
         about=asdict(catalog.about),
         toolkits=tuple(_toolkit(toolkit, of_toolkit[slug]) for slug, toolkit in sorted(catalog.toolkits.items())),
         router=_toolkit(catalog.router, set()) if catalog.router else None,
-        tools=tuple(_tool(tool, catalog.toolkits[tool.toolkit], versions[tool.slug]) for tool in catalog.tools),
         auth_configs=tuple(_auth_config(config) for config in catalog.auth_configs),
         sessions=tuple(_session(catalog, session) for session in catalog.sessions),
     )
 
 
-def _versions(tools: tuple[model.ToolVersion, ...] | tuple[model.MetaTool, ...]) -> dict[str, tuple[str, ...]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for tool in tools:
-        found[tool.slug].append(tool.version)
-    return {slug: tuple(sorted(versions)) for slug, versions in found.items()}
-
-
-def _toolkit(toolkit: model.Toolkit, versions: set[str]) -> snapshot.Toolkit:
-    return snapshot.Toolkit(**asdict(toolkit), versions=tuple(sorted(versions)))
-
-
-def _tool(tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, ...]) -> snapshot.Tool:
+def tool(tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, ...]) -> snapshot.Tool:
+    """One tool version as served; `versions` are all those of the tool, oldest first."""
     return snapshot.Tool(
         slug=tool.slug,
         toolkit=tool.toolkit,
@@ -54,6 +42,10 @@ def _tool(tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, 
     )
 
 
+def _toolkit(toolkit: model.Toolkit, versions: set[str]) -> snapshot.Toolkit:
+    return snapshot.Toolkit(**asdict(toolkit), versions=tuple(sorted(versions)))
+
+
 def _auth_config(config: model.AuthConfig) -> snapshot.AuthConfig:
     return snapshot.AuthConfig(id=config.id, toolkit=config.toolkit, tools=config.tools, scopes=config.scopes)
 
@@ -67,7 +59,7 @@ def _session(catalog: model.Catalog, session: model.Session) -> snapshot.Session
         "user_id": session.user_id,
         "auth_configs": sorted({config for toolkit, config in session.auth_configs.items() if toolkit in toolkits}),
     }
-    tools = tuple(_meta_tool(catalog, tool, given) for tool in _meta_tools(catalog, session))
+    tools = tuple(_meta_tool(catalog, one, given) for one in _meta_tools(catalog, session))
     return snapshot.Session(id=session.id, project=session.project, tools=tools)
 
 
@@ -78,13 +70,13 @@ def _meta_tools(catalog: model.Catalog, session: model.Session) -> list[model.Me
     return [tool for tool in chosen if tool.when is None or session.manage_connections]
 
 
-def _meta_tool(catalog: model.Catalog, tool: model.MetaTool, given: dict[str, Any]) -> snapshot.Tool:
+def _meta_tool(catalog: model.Catalog, meta: model.MetaTool, given: dict[str, Any]) -> snapshot.Tool:
     assert catalog.router is not None
-    value = placeholders.fill(tool.template, given)
+    value = placeholders.fill(meta.template, given)
     for field in ("input_parameters", "output_parameters"):
         value[field] = _without_empty_choices(value.get(field, {}))
-    filled = model.ToolVersion.of(value, path=tool.path, slug=tool.slug, toolkit=model.ROUTER, version=tool.version)
-    return _tool(filled, catalog.router, _versions(catalog.meta_tools)[tool.slug])
+    filled = model.ToolVersion.of(value, path=meta.path, slug=meta.slug, toolkit=model.ROUTER, version=meta.version)
+    return tool(filled, catalog.router, tuple(sorted(other.version for other in catalog.meta_tools if other.slug == meta.slug)))
 
 
 def _without_empty_choices(described: dict[str, Any]) -> dict[str, Any]:

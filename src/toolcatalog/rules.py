@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from toolcatalog import choices, names
 from toolcatalog.errors import MOST, Finding, Pointer
-from toolcatalog.model import ROUTER, UNKNOWN, AuthConfig, Catalog, MetaTool, Session, ToolVersion
+from toolcatalog.model import ROUTER, UNKNOWN, AuthConfig, Catalog, Listed, MetaTool, Session
 
 _FEW = 10  # names that a message lists
 
@@ -52,16 +52,23 @@ def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
 
 def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
     """A slug stands for one tool in the whole catalog, also when case is ignored."""
-    places: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    everything: tuple[ToolVersion | MetaTool, ...] = (*catalog.tools, *catalog.meta_tools)
-    for tool in everything:
-        places[tool.slug.casefold()].setdefault(tool.path.rpartition("/")[0], tool.path)
-    for folders in places.values():
-        first, *others = sorted(folders)
-        for other in others:
-            message = f"`{other.rpartition('/')[2]}` is also the slug of {first}"
+    first: dict[str, Listed | MetaTool] = {}
+    clashes: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for tool in chain[Listed | MetaTool](catalog.tools, catalog.meta_tools):
+        other = first.setdefault(tool.slug.casefold(), tool)
+        if other.slug != tool.slug or _toolkit(other) != _toolkit(tool):
+            for one in (other, tool):
+                clashes[tool.slug.casefold()].setdefault(one.path.rpartition("/")[0], one.path)
+    for folders in clashes.values():
+        chief, *others = sorted(folders)
+        for name in others:
+            message = f"`{name.rpartition('/')[2]}` is also the slug of {chief}"
             expected, help = "a slug that no other tool has", "rename one of the folders"
-            yield Finding(path=folders[other], rule="slug-taken", message=message, expected=expected, help=help)
+            yield Finding(path=folders[name], rule="slug-taken", message=message, expected=expected, help=help)
+
+
+def _toolkit(tool: Listed | MetaTool) -> str:
+    return tool.toolkit if isinstance(tool, Listed) else ROUTER
 
 
 def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
@@ -75,7 +82,7 @@ def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
 
 def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
     """A deprecated tool is replaced by a tool that is there, a meta tool by a meta tool."""
-    tools = [(tool.path, tool.slug, tool.deprecation.replaced_by) for tool in catalog.tools if tool.deprecation]
+    tools = [(tool.path, tool.slug, tool.replaced_by) for tool in catalog.tools if tool.replaced_by is not None]
     metas = [(tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", "")) for tool in catalog.meta_tools]
     yield from _replacements("tool", tools, {tool.slug for tool in catalog.tools})
     yield from _replacements("meta tool", metas, {tool.slug for tool in catalog.meta_tools})

@@ -1,22 +1,19 @@
-"""Raw values to records, or findings: the shape of one file at a time; the only room that applies JSON Schema.
+"""Raw values to records, or findings: the shape of one file at a time; with `listing` the only room that applies JSON Schema.
 
-jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not does jsonschema list what is wrong,
-and the messages here say it in the words of the format. Then each example, default and enum value is held against its description.
+jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not does `listing` list what is wrong, and
+`complaints` says it in the words of the format. Then each example, default and enum value is held against its description.
 
 Serves: "Any other key is an error that names the nearest allowed one" and "Examples, defaults and enum values must fit the
 description" of the catalog format.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
 import jsonschema_rs
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.validators import extend
+import orjson
 
 from toolcatalog import complaints, names, parameters, placeholders
 from toolcatalog.errors import MOST, Finding, Pointer
@@ -25,6 +22,7 @@ from toolcatalog.model import ROUTER, About, AuthConfig, Choice, MetaTool, Sessi
 from toolcatalog.source import Document
 
 _UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a description that no value can be held against
+_HELD = frozenset(("pattern", "enum", "examples", "default"))  # what may be wrong with a description that is well formed
 _LOOKED_AT = 100  # choices among which the one nearest to a wrong value is looked for
 _MASK = "<value>"  # what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte long
 
@@ -67,33 +65,12 @@ def _gate(kind: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(SCHEMAS[kind], mask=_MASK)
 
 
-@cache
-def _lister(kind: str) -> Draft202012Validator:
-    keywords = {"additionalProperties": _others, "uniqueItems": _repeats}
-    validator: Draft202012Validator = extend(Draft202012Validator, keywords)(SCHEMAS[kind])  # type: ignore[no-untyped-call]
-    return validator
-
-
-def _others(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """`additionalProperties` in the order of the file: the library goes through a set, so the first hundred would be a lottery."""
-    others = [key for key in instance if key not in schema.get("properties", {})] if isinstance(instance, dict) else []
-    if isinstance(wanted, dict):
-        for key in others:
-            yield from validator.descend(instance[key], wanted, path=key)
-    elif others and not wanted:
-        yield ValidationError("unknown keys")
-
-
-def _repeats(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
-    """`uniqueItems` in one pass: the library compares each item with each, which takes minutes for a long list."""
-    if wanted and isinstance(instance, list) and len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
-        yield ValidationError("repeated items")
-
-
 def _findings(path: str, kind: str, value: Any) -> list[Finding]:
     if _gate(kind).is_valid(value):
         return []
-    found = _first(finding for error in _lister(kind).iter_errors(value) for finding in complaints.told(path, error))
+    from toolcatalog import listing  # noqa: PLC0415 - its library takes long to load, and a build without faults never needs it
+
+    found = _first(finding for error in listing.errors(kind, value) for finding in complaints.told(path, error))
     # The two libraries read a pattern's `$` differently before a final line break: the gate's word counts.
     return found or [_refused(path, error) for error in _gate(kind).iter_errors(value)]
 
@@ -115,12 +92,15 @@ def _misfits(path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], b
     for field in ("input_parameters", "output_parameters"):
         if (field,) in broken:
             continue
-        both = [
+        forms = (tool,) if undecided is tool else (tool, undecided)
+        walks = [
             parameters.walk({name: one for name, one in form.get(field, {}).items() if (field, name) not in broken}, (field,))
-            for form in (tool, undecided)
+            for form in forms
         ]
-        for (pointer, description), (_, measure) in zip(*both, strict=True):
-            yield from _misfit(path, pointer, description, measure)
+        for steps in zip(*walks, strict=True):
+            (pointer, description), (_, measure) = steps[0], steps[-1]
+            if not (_HELD.isdisjoint(description) or parameters.plainly_fits_itself(description, measure)):
+                yield from _misfit(path, pointer, description, measure)
 
 
 def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure: Mapping[str, Any]) -> Iterator[Finding]:
@@ -144,7 +124,13 @@ def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure
 
 
 def _measure(description: Mapping[str, Any], enum: bool) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(parameters.value_schema(description, enum), validate_formats=True, mask=_MASK)
+    return _validator(orjson.dumps(parameters.value_schema(description, enum)))
+
+
+@lru_cache(maxsize=512)
+def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+    """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number from 1 to 100 in every tool."""
+    return jsonschema_rs.Draft202012Validator(orjson.loads(schema), validate_formats=True, mask=_MASK)
 
 
 def _is_pattern(text: str) -> bool:

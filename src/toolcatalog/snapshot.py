@@ -1,33 +1,51 @@
 """What is served: the records of a snapshot, the files that hold them, and the manifest that vouches for those. Pure.
 
-The only owner of the format: `files` turns contents into a tree of path and bytes, `store` reads it back. A tree is
-sealed by `manifest.json`, which lists the size and SHA-256 of every other file; the digest of the manifest names the snapshot.
+The only owner of the format. Tool versions are numbered by slug and then version; whatever speaks of a tool version by number means
+this one. A snapshot is few and large files, because a million small ones take minutes to make, to copy and to remove; it is read
+through the memory map, so that its size costs the reader nothing.
 
-    manifest.json                     what this is, and the size and SHA-256 of every file below
-    toolkits/<toolkit>/<version>.json the toolkit at that version: every tool in force, with the place and digest of its document
-    tools/<SLUG>/<version>.json       the very bytes that the API answers
-    sessions/<id>.json                likewise
+    manifest.json                     what this is, and the size and SHA-256 of every file beside it
+    files.json                        the size and SHA-256 of every file in the folders below
+    tools.json                        all documents, the very bytes that the API answers: the newest of each tool first, then the older ones
+    toolkits/<toolkit>/<version>.json the toolkit at that version: every tool in force, with the digest of its document
+    sessions/<id>.json                the very bytes that the API answers
     auth_configs/<id>.json            what the API's `auth_config_ids` filter goes by
-    query.tools.json                  a row for each tool version, sorted by slug and version: what filters need
-    query.text.json                   the text index (made by `search`)
+    query.numbers                     a row for each tool version, by number: where its document lies, and its rank in each order
+    query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
+    query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
+    query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
+    query.words                       a table: word to the place of its postings
+    query.postings                    of each word the numbers that hold it, then of each word the impacts (made by `search`)
 
 Serves: "Snapshot" of the design, and the tool's fields of the interface.
 """
 
 import hashlib
-from collections import defaultdict
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
-TOOLS = "query.tools.json"
-TEXT = "query.text.json"
+LISTING = "files.json"
+DOCUMENTS = "tools.json"
+NUMBERS = "query.numbers"
+TOOLS = "query.tools"
+SETS = "query.sets"
+FACTS = "query.facts"
+WORDS = "query.words"
+POSTINGS = "query.postings"
 
-Tree = Mapping[str, bytes]
+TAG = 16  # bytes of a document's SHA-256 that tell it from others
+ROW = (("offset", "<u8"), ("size", "<u4"), ("check", "<u4"), ("tag", f"V{TAG}"), ("name", "<u4"), ("version", "<u4"))  # of NUMBERS
+
+PLACE = struct.Struct("<QII")  # of WORDS: the first posting, how many there are, and their checksum
+
+NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
+EVERY_VERSION = "versions"  # the fact that lists the versions of all toolkits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +102,22 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """All that a snapshot holds. Tools are sorted by slug and version, oldest first; the rest by slug or id."""
+    """All that a snapshot holds but the tools, which are too many to be held at once. Sorted by slug or id."""
 
     about: Mapping[str, str]
     toolkits: tuple[Toolkit, ...]
     router: Toolkit | None
-    tools: tuple[Tool, ...]
     auth_configs: tuple[AuthConfig, ...]
     sessions: tuple[Session, ...]
 
 
-def document(tool: Tool, toolkit: Toolkit) -> dict[str, Any]:
-    """The thirteen fields of a tool as the interface shows them, in its order."""
+def document(tool: Tool, name: str, logo: str) -> dict[str, Any]:
+    """The thirteen fields of a tool as the interface shows them, in its order; `name` and `logo` are its toolkit's."""
     return {
         "slug": tool.slug,
         "name": tool.name,
         "description": tool.description,
-        "toolkit": {"slug": toolkit.slug, "name": toolkit.name, "logo": toolkit.logo},
+        "toolkit": {"slug": tool.toolkit, "name": name, "logo": logo},
         "input_parameters": tool.input_parameters,
         "output_parameters": tool.output_parameters,
         "no_auth": tool.no_auth,
@@ -114,66 +131,31 @@ def document(tool: Tool, toolkit: Toolkit) -> dict[str, Any]:
             "version": tool.version,
             "available_versions": tool.available_versions,
             "is_deprecated": tool.deprecation is not None,
-            "toolkit": {"logo": toolkit.logo},
+            "toolkit": {"logo": logo},
         },
     }
 
 
-def tool_path(slug: str, version: str) -> str:
-    """Where the document of one tool version lies in the tree."""
-    return f"tools/{slug}/{version}.json"
+def tool_of(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
+    """The record of a document; why it is deprecated is not in that, but in the toolkit's index."""
+    return Tool(
+        slug=document["slug"],
+        toolkit=document["toolkit"]["slug"],
+        version=document["version"],
+        available_versions=tuple(document["available_versions"]),
+        name=document["name"],
+        description=document["description"],
+        scopes=tuple(document["scopes"]),
+        tags=tuple(document["tags"]),
+        no_auth=document["no_auth"],
+        deprecation=deprecation,
+        input_parameters=document["input_parameters"],
+        output_parameters=document["output_parameters"],
+    )
 
 
-def session_path(id: str) -> str:
-    """Where the answer for one session lies in the tree."""
-    return f"sessions/{id}.json"
-
-
-def files(contents: Contents) -> dict[str, bytes]:
-    """All files of a snapshot but the text index and the manifest."""
-    toolkits = {toolkit.slug: toolkit for toolkit in contents.toolkits}
-    tree = {tool_path(tool.slug, tool.version): dump(document(tool, toolkits[tool.toolkit])) for tool in contents.tools}
-    by_toolkit: defaultdict[str, list[Tool]] = defaultdict(list)
-    for tool in contents.tools:
-        by_toolkit[tool.toolkit].append(tool)
-    for toolkit in contents.toolkits:
-        tree |= _toolkit_files(toolkit, by_toolkit[toolkit.slug], tree)
-    for config in contents.auth_configs:
-        tree[f"auth_configs/{config.id}.json"] = dump(asdict(config))
-    for session in contents.sessions:
-        items = [document(tool, contents.router) for tool in session.tools if contents.router]
-        tree[session_path(session.id)] = dump({"items": items})
-    tree[TOOLS] = dump(_query(contents))
-    return tree
-
-
-def _query(contents: Contents) -> dict[str, Any]:
-    return {
-        "toolkits": {toolkit.slug: toolkit.versions for toolkit in contents.toolkits},
-        "tools": [
-            [tool.slug, tool.version, tool.toolkit, tool.name, tool.tags, tool.scopes, tool.deprecation is not None]
-            for tool in contents.tools
-        ],
-        "auth_configs": {config.id: asdict(config) for config in contents.auth_configs},
-        "sessions": {session.id: session.project for session in contents.sessions},
-    }
-
-
-def _toolkit_files(toolkit: Toolkit, tools: list[Tool], documents: Tree) -> dict[str, bytes]:
-    head = asdict(toolkit)
-    answer = {}
-    for version in toolkit.versions:
-        rows = [_row(tool, documents[tool_path(tool.slug, tool.version)]) for tool in in_force(tools, version)]
-        answer[f"toolkits/{toolkit.slug}/{version}.json"] = dump({"toolkit": head, "version": version, "tools": rows})
-    return answer
-
-
-def in_force(tools: Iterable[Tool], at: str) -> list[Tool]:
-    """Of each tool the newest version not newer than `at`. `tools` is sorted by slug and version."""
-    return [*{tool.slug: tool for tool in tools if tool.version <= at}.values()]
-
-
-def _row(tool: Tool, document: bytes) -> dict[str, Any]:
+def index_row(tool: Tool, document: bytes) -> dict[str, Any]:
+    """A tool version in the index of its toolkit."""
     return {
         "slug": tool.slug,
         "version": tool.version,
@@ -181,45 +163,73 @@ def _row(tool: Tool, document: bytes) -> dict[str, Any]:
         "description": tool.description,
         "tags": tool.tags,
         "scopes": tool.scopes,
+        "no_auth": tool.no_auth,
         "deprecation": tool.deprecation,
         "digest": sha256(document),
-        "path": tool_path(tool.slug, tool.version),
     }
 
 
-def seal(tree: Tree, contents: Contents) -> tuple[str, bytes]:
+def index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
+    """The index of a toolkit at a version, from the rows of the tools in force."""
+    head = dump({"toolkit": asdict(toolkit), "version": version})
+    return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
+
+
+def index_path(toolkit: str, version: str) -> str:
+    """Where the index of a toolkit at a version lies in a snapshot."""
+    return f"toolkits/{toolkit}/{version}.json"
+
+
+def session_answer(session: Session, router: Toolkit) -> bytes:
+    """What the API answers for a session."""
+    return dump({"items": [document(tool, router.name, router.logo) for tool in session.tools]})
+
+
+def small_files(contents: Contents) -> dict[str, bytes]:
+    """The files of sessions and auth configs, by path."""
+    tree = {f"auth_configs/{config.id}.json": dump(asdict(config)) for config in contents.auth_configs}
+    if contents.router:
+        tree |= {f"sessions/{session.id}.json": session_answer(session, contents.router) for session in contents.sessions}
+    return tree
+
+
+def facts(contents: Contents) -> dict[str, bytes]:
+    """The table of facts, by name."""
+    every = sorted({version for toolkit in contents.toolkits for version in toolkit.versions})
+    found = {EVERY_VERSION: dump(every)}
+    found |= {f"toolkit {toolkit.slug}": dump(toolkit.versions) for toolkit in contents.toolkits}
+    found |= {f"auth_config {config.id}": dump(config.toolkit) for config in contents.auth_configs}
+    if contents.router:
+        for session in contents.sessions:
+            found[f"session {session.id}"] = dump(session.project) + b"\n" + session_answer(session, contents.router)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the manifest says of a file: its size in bytes and its SHA-256."""
+
+    size: int
+    sha256: str
+
+
+def listing(files: Mapping[str, Stated]) -> bytes:
+    """`files.json`."""
+    return dump({path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())})
+
+
+def seal(about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, Stated]) -> tuple[str, bytes]:
     """The digest that names a snapshot, and its manifest: equal contents, equal digest, on any machine."""
-    manifest = {
-        "format": FORMAT,
-        "about": contents.about,
-        "counts": {
-            "toolkits": len(contents.toolkits),
-            "tools": len({tool.slug for tool in contents.tools}),
-            "tool_versions": len(contents.tools),
-            "sessions": len(contents.sessions),
-        },
-        "toolkits": {toolkit.slug: {"name": toolkit.name, "versions": toolkit.versions} for toolkit in contents.toolkits},
-        "files": {path: {"size": len(data), "sha256": sha256(data)} for path, data in sorted(tree.items())},
-    }
+    said = {path: {"size": of.size, "sha256": of.sha256} for path, of in sorted(files.items())}
+    manifest = {"format": FORMAT, "about": about, "counts": counts, "files": said}
     digest = sha256(dump(manifest))
     return digest, dump({"digest": digest, **manifest})
 
 
-def faults(manifest: Mapping[str, Any], tree: Tree) -> list[str]:
-    """What is wrong with a tree by its manifest, a line each; empty: it is whole. Says nothing of files that it does not list."""
-    said = {key: value for key, value in manifest.items() if key != "digest"}
-    if sha256(dump(said)) != manifest["digest"]:
-        return [f"{MANIFEST} is not the one that was written"]
-    wrong = []
-    for path, of in manifest["files"].items():
-        data = tree.get(path)
-        if data is None:
-            wrong.append(f"{path} is missing")
-        elif len(data) != of["size"]:
-            wrong.append(f"{path} has {len(data)} bytes and should have {of['size']}")
-        elif sha256(data) != of["sha256"]:
-            wrong.append(f"{path} has other bytes than were written")
-    return wrong
+def is_sealed(manifest: Mapping[str, Any]) -> bool:
+    """Tell whether a manifest is the very one that was written."""
+    digest: str = manifest["digest"]
+    return sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == digest
 
 
 def dump(value: Any) -> bytes:

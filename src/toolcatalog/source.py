@@ -7,6 +7,8 @@ also where a finding gets its line and column, by reading the one file again.
 Serves: the tree at the top of the catalog format.
 """
 
+import errno
+import hashlib
 import os
 import re
 import stat
@@ -14,12 +16,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolcatalog import names, versions, yaml12
 from toolcatalog.errors import Finding, Problem, UsageError
 
 LARGEST = 1024 * 1024  # bytes
+_MORE = 4096
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 LONGEST_TOLD = 500  # characters of a message
 _IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}  # prose and ownership beside the data; names with a leading dot too
 
@@ -40,6 +44,7 @@ class Document:
     place: Place
     value: Any = None
     readable: bool = False
+    digest: str = ""  # the SHA-256 of the bytes that were read
 
 
 _LAYOUT = (
@@ -57,24 +62,62 @@ _NAMES = {
     "session": (names.SESSION_ID, "a session id", "`trs_` and then letters, digits, `_` and `-`"),
     "auth_config": (names.AUTH_CONFIG_ID, "an auth config id", "`ac_` and then letters, digits, `_` and `-`"),
 }
+_TOOLS = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
 _PATTERNS = tuple((kind, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)))) for kind, template in _LAYOUT)
 
 
 def scan(root: Path) -> tuple[list[str], list[Problem]]:
     """The paths of all files below `root`, sorted and relative to it, and what stands there that cannot be read at all."""
+    paths, folders, problems = outline(root)
+    for folder in folders:
+        found = files_in(root, folder)
+        paths += found.paths
+        problems += found.problems
+    return sorted(paths), problems
+
+
+def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
+    """The paths of all files but those of tools, and the folders of tools (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
+
+    Raises UsageError where `root` is not a folder. A catalog has many folders of tools; each is for `files_in` to look into.
+    """
     if not root.is_dir():
         raise UsageError(f"No catalog at {root}: name its folder with --catalog, or start one with a {root / 'catalog.yaml'}.")
+    tools: list[str] = []
+    paths, _, findings = _walk(root, "", tools)
+    return paths, sorted(tools), [_problem(root, finding, 1, 1, "") for finding in findings]
+
+
+class Files(NamedTuple):
+    """The paths of all files below a folder, sorted; whether there are folders in it; and what cannot be read."""
+
+    paths: list[str]
+    deep: bool
+    problems: list[Problem]
+
+
+def files_in(root: Path, folder: str) -> Files:
+    """What is below one folder."""
+    paths, walked, findings = _walk(root, f"{folder}/", None)
+    return Files(paths, walked > 1, [_problem(root, finding, 1, 1, "") for finding in findings])
+
+
+def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], int, list[Finding]]:
+    """All files from one folder on, and how many folders were walked; where `tools` is a list, folders of tools are put there instead."""
     paths: list[str] = []
     findings: list[Finding] = []
-    folders = [""]
+    folders, walked = [start], 0
     while folders:
         folder = folders.pop()
+        walked += 1
         for entry in _entries(root, folder, findings):
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(f"{folder}{entry.name}/")
-            else:
+            if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
-    return sorted(paths), [_problem(root, finding, 1, 1, "") for finding in findings]
+            elif tools is not None and _TOOLS.fullmatch(folder):
+                tools.append(f"{folder}{entry.name}")
+            else:
+                folders.append(f"{folder}{entry.name}/")
+    return sorted(paths), walked, findings
 
 
 def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
@@ -88,16 +131,26 @@ def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEnt
 
 def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     """Read one file: the document (None where no file belongs at this path), and what is wrong with it so far."""
-    place, link = _place(path), _refused_link(root, path)
+    place = _place(path)
     if isinstance(place, Finding):
-        return None, [_problem(root, link or place, 1, 1, "")]
-    data = link or _bytes(root, path)
+        return None, [_problem(root, _refused_link(root, path) or place, 1, 1, "")]
+    data = _bytes(root, path)
     if isinstance(data, Finding):
         return Document(path, place), [_problem(root, data, 1, 1, "")]
-    reading = yaml12.read(data)
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        return Document(path, place, yaml12.value(data), True, digest), []
+    except yaml12.Doubtful:
+        reading = yaml12.read(data)
     lines = _lines(data) if reading.faults else []
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
-    return Document(path, place, reading.value, reading.mark is not None), problems
+    return Document(path, place, reading.value, reading.mark is not None, digest), problems
+
+
+def digest(root: Path, path: str) -> str:
+    """The SHA-256 of a file's bytes, as `load` tells it; empty where the file cannot be read."""
+    data = _bytes(root, path)
+    return "" if isinstance(data, Finding) else hashlib.sha256(data).hexdigest()
 
 
 def _refused_link(root: Path, path: str) -> Finding | None:
@@ -199,20 +252,36 @@ def _suggested(key: str, name: str) -> str:
 
 
 def _bytes(root: Path, path: str) -> bytes | Finding:
-    """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading."""
+    """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading, a link only if it may be followed."""
+    file = f"{root}/{path}"
     try:
-        handle = os.open(root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return Finding(path=path, rule="file-unexpected", message="not a plain file", help="put a plain file here")
-            data = file.read(LARGEST + 1)
+        try:
+            handle = os.open(file, _READ | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            if refused := _refused_link(root, path):
+                return refused
+            handle = os.open(file, _READ)
+        try:
+            return _content(path, handle)
+        finally:
+            os.close(handle)
     except OSError as error:
         return _unreadable(path, error)
-    if len(data) > LARGEST:
-        return Finding(
-            path=path, rule="file-too-large", message="more than 1 MiB", expected="at most 1 MiB", help="split it, or shorten it"
-        )
-    return data
+
+
+def _content(path: str, handle: int) -> bytes | Finding:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        return Finding(path=path, rule="file-unexpected", message="not a plain file", help="put a plain file here")
+    data = os.read(handle, min(status.st_size, LARGEST) + 1)
+    while len(data) <= LARGEST and (more := os.read(handle, _MORE)):
+        data += more
+    if len(data) <= LARGEST:
+        return data
+    help = "split it, or shorten it"
+    return Finding(path=path, rule="file-too-large", message="more than 1 MiB", expected="at most 1 MiB", help=help)
 
 
 def _unreadable(path: str, error: OSError) -> Finding:

@@ -1,27 +1,44 @@
 """An opened snapshot: finds tools and hands out their bytes. No HTTP, no YAML, no rendering.
 
-Opening reads every file once and holds it against the manifest, so a missing, half-written or damaged build is refused whole and a
-server never touches the disk afterwards. Tool versions are numbered in order of slug and version; filters are sets of those
-numbers, so a set in order is a page in slug order.
+Nothing is read at opening but the manifest and the heads of the tables: the files are mapped into memory, where their pages belong to
+the operating system. So opening takes as long for a million tools as for a hundred, several servers share one copy, and nothing here
+grows with the catalog but a byte or two for each tool. What is served is still never taken on trust: the sizes of all files and the
+checksums of the tables are checked at opening, and each document and entry when it is first read.
+
+Tool versions are numbered by slug and version; filters are sets of those numbers, so a set in order is a page in slug order.
 
 Serves: "Versions" and the parameters' rules of the decisions.
 """
 
+import hashlib
+import mmap
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import struct
+import zlib
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import search, snapshot
+from toolcatalog import names, search, snapshot
 from toolcatalog.errors import SnapshotError
+from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
 
-IMPORTANT = "important"
+_ROW = struct.Struct("<QII16sII")  # as in snapshot.ROW
+_FEW = 100  # documents
+_ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
+_SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
+
+Numbers = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,140 +66,280 @@ class Filters:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One tool version, as far as finding it needs."""
+class Entry(NamedTuple):
+    """A tool: its toolkit, the number of its oldest version, and all versions, oldest first."""
 
-    slug: str
-    version: str
     toolkit: str
-    name: str
-    tags: Sequence[str]
-    scopes: Sequence[str]
-    deprecated: bool
+    first: int
+    versions: list[str]
+
+    def number(self, version: str) -> int:
+        """The number of a version that is there."""
+        return self.first + self.versions.index(version)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The tools that a list question finds: their numbers, smallest first, and the score of each where there was a query."""
+
+    numbers: BitMap | Numbers
+    scores: NDArray[np.float32] | None = None
 
 
 class Store:
-    """The tools of one snapshot. Everything is read at the start; nothing changes later."""
+    """The tools of one snapshot. Nothing changes after the opening."""
 
-    def __init__(self, digest: str, tree: snapshot.Tree) -> None:
-        query = orjson.loads(tree[snapshot.TOOLS])
+    def __init__(self, digest: str, data: Mapping[str, Data]) -> None:
         self.digest = digest
-        self.versions: Mapping[str, Sequence[str]] = query["toolkits"]
-        self.sessions: Mapping[str, str] = query["sessions"]
-        self.auth_configs: Mapping[str, Mapping[str, Any]] = query["auth_configs"]
-        self._tree = tree
-        self._rows = [Row(*row) for row in query["tools"]]
-        self._postings = search.load(tree[snapshot.TEXT])
-        self._of_tool: dict[str, list[int]] = {}
-        self._of_toolkit: dict[str, dict[str, list[int]]] = {toolkit: {} for toolkit in self.versions}
-        self._tagged: dict[str, BitMap] = {}
-        self._scoped: dict[str, BitMap] = {}
-        for number, row in enumerate(self._rows):
-            self._of_tool.setdefault(row.slug, []).append(number)
-            for names, sets in ((row.tags, self._tagged), (row.scopes, self._scoped)):
-                for name in names:
-                    sets.setdefault(name, BitMap()).add(number)
-        for slug, numbers in self._of_tool.items():
-            self._of_toolkit[self._rows[numbers[0]].toolkit][slug] = numbers
-        self._deprecated = BitMap(number for number, row in enumerate(self._rows) if row.deprecated)
-        self._at = lru_cache(maxsize=256)(self._toolkit_at)
+        self._data = data[snapshot.DOCUMENTS]
+        self._documents = memoryview(self._data)
+        self._numbers = data[snapshot.NUMBERS]
+        self._rows = np.frombuffer(data[snapshot.NUMBERS], [*snapshot.ROW])
+        self._tools, self._sets, self._facts, self._words = (
+            _table(data[name], name) for name in (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
+        )
+        postings = memoryview(data[snapshot.POSTINGS])
+        self._held = np.frombuffer(postings[: len(postings) // 2], "<u4")
+        self._impacts = np.frombuffer(postings[len(postings) // 2 :], "<f4")
+        # Which documents and postings were read before and found as they were written.
+        self._sound, self._sound_words = bytearray(len(self._rows)), bytearray(len(self._words))
+        self._sound_rows = np.frombuffer(self._sound, bool)  # the same bytes
+        self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
+        self._set = lru_cache(maxsize=_SETS)(self._read_set)
+        self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
 
-    def toolkit_of(self, slug: str) -> str | None:
-        """The toolkit of a tool, or None where there is no such tool."""
-        numbers = self._of_tool.get(slug)
-        return self._rows[numbers[0]].toolkit if numbers else None
+    # Single things
 
-    def tool_versions(self, slug: str) -> list[str]:
-        """All versions of a tool, oldest first; empty where there is no such tool."""
-        return [self._rows[number].version for number in self._of_tool.get(slug, ())]
+    def tool(self, slug: str) -> Entry | None:
+        """A tool; None where there is none of this slug."""
+        return self._tool(slug) if len(slug) <= names.LONGEST else None
+
+    def _read_tool(self, slug: str) -> Entry | None:
+        found = self._tools.find(slug)
+        if found is None:
+            return None
+        toolkit, versions = orjson.loads(found[1][4:])
+        return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
 
     def version_at(self, slug: str, at: str | None) -> str | None:
         """The version of a tool in force at a version of its toolkit (None: the newest); None where it had none yet."""
-        versions = self.tool_versions(slug)
-        return versions[-1] if at is None else newest_at(versions, at)
+        entry = self.tool(slug)
+        if entry is None:
+            return None
+        return entry.versions[-1] if at is None else newest_at(entry.versions, at)
 
-    def tool(self, slug: str, version: str) -> bytes:
-        """The document of one tool version that is there."""
-        return self._tree[snapshot.tool_path(slug, version)]
+    def toolkit(self, slug: str) -> list[str] | None:
+        """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
+        versions: list[str] | None = self._fact(f"toolkit {slug}")
+        return versions
 
-    def session(self, id: str) -> bytes:
-        """The answer for one session that is there."""
-        return self._tree[snapshot.session_path(id)]
+    def every_version(self) -> list[str]:
+        """The versions of all toolkits, oldest first."""
+        return self._fact(snapshot.EVERY_VERSION) or []
 
-    def documents(self, numbers: Iterable[int]) -> list[bytes]:
-        """The documents of tool versions, by number."""
-        return [self.tool(self._rows[number].slug, self._rows[number].version) for number in numbers]
+    def auth_config(self, id: str) -> str | None:
+        """The toolkit of an auth config; None where there is no such config."""
+        toolkit: str | None = self._fact(f"auth_config {id}")
+        return toolkit
 
-    def named(self, slugs: Iterable[str], pins: Pins, visible: Collection[str] | None) -> list[int]:
+    def session(self, id: str) -> tuple[str, bytes] | None:
+        """The project that owns a session, and its answer; None where there is no such session."""
+        found = self._facts.get(f"session {id}")
+        if found is None:
+            return None
+        project, _, answer = found.partition(b"\n")
+        return orjson.loads(project), answer
+
+    def names_near(self, kind: str, name: str, most: int) -> list[str]:
+        """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates for "did you mean"."""
+        place = self._facts.place(f"{kind} {name}")
+        return [found.partition(" ")[2] for found in self._facts.names(place - most, place + most) if found.startswith(f"{kind} ")]
+
+    def _fact(self, name: str) -> Any:
+        found = self._facts.get(name)
+        return None if found is None else orjson.loads(found)
+
+    # Documents
+
+    def document(self, number: int) -> tuple[bytes, str]:
+        """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
+
+        Raises SnapshotError where it is not what was written.
+        """
+        start, size, check, tag, _, _ = _ROW.unpack_from(self._numbers, number * _ROW.size)
+        document: bytes = self._data[start : start + size]
+        if not self._sound[number]:
+            self._check(number, document, start + size, check)
+        return document, tag.hex()
+
+    def _check(self, number: int, document: bytes, end: int, check: int) -> None:
+        """Hold a document against its checksum, and see that a comma or the bracket follows: `documents` hands that out too."""
+        after = b"]" if end == len(self._data) - 1 else b","
+        if zlib.crc32(document) != check or self._data[end : end + 1] != after:
+            raise SnapshotError(f"The document of tool version {number} is not what was written: {_MEND}")
+        self._sound[number] = True
+
+    def documents(self, numbers: Numbers) -> tuple[list[memoryview], str]:
+        """Documents in the order of the numbers, and what tells them from all others, as for a single one.
+
+        The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
+        """
+        pieces, tags = self._few(numbers.tolist()) if len(numbers) <= _FEW else self._many(numbers)
+        return pieces, hashlib.blake2b(tags, digest_size=snapshot.TAG).hexdigest()
+
+    def _few(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
+        """As `_many`, by a plain loop: for a usual page that takes a third of the time."""
+        pieces, tags, begin, end = [], [], 0, -1  # no document lies before the first
+        for number in numbers:
+            start, size, check, tag, _, _ = _ROW.unpack_from(self._numbers, number * _ROW.size)
+            if not self._sound[number]:
+                self._check(number, self._data[start : start + size], start + size, check)
+            if start != end + 1:
+                pieces.append(self._documents[begin:end])
+                begin = start
+            end = start + size
+            tags.append(tag)
+        return [*pieces[1:], self._documents[begin:end]] if numbers else [], b"".join(tags)
+
+    def _many(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
+        """The pieces and the tags of documents."""
+        for number in numbers[~self._sound_rows[numbers]].tolist():
+            self.document(number)
+        rows = self._rows[numbers]
+        starts = rows["offset"]
+        ends = starts + rows["size"]
+        breaks = (starts[1:] - ends[:-1] != 1).nonzero()[0]
+        first, last = [0, *(breaks + 1).tolist()], [*breaks.tolist(), len(numbers) - 1]
+        pieces = [self._documents[start:end] for start, end in zip(starts[first].tolist(), ends[last].tolist(), strict=True)]
+        return pieces, rows["tag"].tobytes()
+
+    # Lists
+
+    def named(self, slugs: Iterable[str], pins: Pins, visible: Collection[str] | None) -> Numbers:
         """The numbers of the tools with these slugs, in this order, in force under the pins; unknown and unseen ones left out."""
         found = []
         for slug in slugs:
-            toolkit = self.toolkit_of(slug)
-            if toolkit is not None and (visible is None or toolkit in visible):
-                version = self.version_at(slug, pins.of(toolkit))
+            entry = self.tool(slug)
+            if entry is not None and (visible is None or entry.toolkit in visible):
+                at = pins.of(entry.toolkit)
+                version = entry.versions[-1] if at is None else newest_at(entry.versions, at)
                 if version is not None:
-                    found.append(self._of_tool[slug][self.tool_versions(slug).index(version)])
-        return found
+                    found.append(entry.number(version))
+        return np.array(found, np.uint32)
 
-    def matching(self, filters: Filters, pins: Pins) -> tuple[BitMap, dict[int, float]]:
-        """The numbers of the tools that pass all filters, and the score of each where there is a query."""
+    def matching(self, filters: Filters, pins: Pins) -> Found:
+        """The tools that pass all filters, and their scores where there is a query."""
         found = self._in_force(pins, filters.toolkits)
-        if filters.auth_configs:
-            found &= BitMap.union(BitMap(), *(self._usable(self.auth_configs[id], found) for id in filters.auth_configs))
-        for names, sets in ((filters.tags, self._tagged), (filters.scopes, self._scoped)):
-            if names:
-                found &= BitMap.union(BitMap(), *(sets[name] for name in names if name in sets))
+        for kind, wanted in (("auth_config", filters.auth_configs), ("tag", filters.tags), ("scope", filters.scopes)):
+            if wanted:
+                found = _union([found & self._set(f"{kind} {name}") for name in wanted])
         if filters.important:
-            found &= self._tagged.get(IMPORTANT, BitMap())
+            found = found & self._set("tag important")
         if not filters.deprecated:
-            found -= self._deprecated
-        if not filters.query:
-            return found, {}
-        scores = {number: score for number, score in search.scores(self._postings, filters.query).items() if number in found}
-        return BitMap(scores), scores
+            found = found - self._set(snapshot.DEPRECATED)
+        return self._matching(filters.query, found) if filters.query else Found(found)
 
-    def ordered(self, found: BitMap, scores: Mapping[int, float], sort_by: str, descending: bool) -> list[int]:
-        """The numbers in the order asked for; ties are broken by slug, which is the order of the numbers."""
-        if sort_by == "slug":
-            return [*reversed(found)] if descending else [*found]
-        keys: dict[str, Callable[[int], Any]] = {
-            "name": lambda number: self._rows[number].name,
-            "version": lambda number: self._rows[number].version,
-            "relevance": lambda number: scores.get(number, 0.0),
-        }
-        return sorted(found, key=keys[sort_by], reverse=descending)  # a stable sort keeps ties in slug order, reversed or not
+    def _matching(self, query: str, found: BitMap) -> Found:
+        """Those of what was found that hold at least one word of the query, and the sum of the impacts of its words for each."""
+        scores = np.zeros(len(self._rows), np.float32)
+        for word in dict.fromkeys(search.words(query)):
+            if postings := self._postings_of(word):
+                np.add.at(scores, *postings)
+        numbers = ((scores > 0) & self._mask(found)).nonzero()[0]
+        return Found(numbers.astype(np.uint32), scores[numbers])
+
+    def _mask(self, found: BitMap) -> NDArray[np.bool_]:
+        """The same set as a column, by number."""
+        return self._newest if found is self._set(snapshot.NEWEST) else _column(found, len(self._rows))
+
+    @cached_property
+    def _newest(self) -> NDArray[np.bool_]:
+        return _column(self._set(snapshot.NEWEST), len(self._rows))
+
+    def _postings_of(self, word: str) -> tuple[Numbers, NDArray[np.float32]] | None:
+        found = self._words.find(word)
+        if found is None:
+            return None
+        start, held, check = snapshot.PLACE.unpack(found[1])
+        numbers, impacts = self._held[start : start + held], self._impacts[start : start + held]
+        if not self._sound_words[found[0]]:
+            if zlib.crc32(impacts.data, zlib.crc32(numbers.data)) != check:
+                raise SnapshotError(f"The postings of a word are not what was written: {_MEND}")
+            self._sound_words[found[0]] = 1
+        return numbers, impacts
+
+    def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
+        """The numbers on one page of what was found, in the order asked for; ties are broken by slug, which is the order of the numbers."""
+        numbers, total = found.numbers, len(found.numbers)
+        if start >= total:
+            return np.zeros(0, np.uint32)
+        ranked = sort_by == "relevance" and found.scores is not None
+        if sort_by == "slug" and descending:
+            return _array(numbers[max(0, total - start - size) : total - start])[::-1]
+        if sort_by == "slug" or (sort_by == "relevance" and not ranked):
+            return _array(numbers[start : start + size])
+        every = _array(numbers)
+        keys = found.scores if found.scores is not None and ranked else self._rows[sort_by][every].astype(np.int64)
+        return every[_ordered(-keys if descending else keys, start, start + size)]
 
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
         """A few slugs that share words with this one, most alike first: candidates for "did you mean"."""
-        scores = search.scores(self._postings, slug.replace("-", "_"))
-        best = sorted(scores, key=lambda number: (-scores[number], number))[:200]
-        rows = [self._rows[number] for number in best]
-        return [*dict.fromkeys(row.slug for row in rows if visible is None or row.toolkit in visible)]
+        found = self._matching(slug.replace("-", "_"), self._set(snapshot.NEWEST))
+        documents = (orjson.loads(self.document(number)[0]) for number in self.page(found, "relevance", True, 0, 200).tolist())
+        return [document["slug"] for document in documents if visible is None or document["toolkit"]["slug"] in visible]
+
+    # Sets
 
     def _in_force(self, pins: Pins, toolkits: Collection[str] | None) -> BitMap:
-        chosen = self.versions if toolkits is None else [toolkit for toolkit in toolkits if toolkit in self.versions]
-        return BitMap.union(BitMap(), *(self._at(toolkit, pins.of(toolkit)) for toolkit in chosen))
-
-    def _toolkit_at(self, toolkit: str, at: str | None) -> BitMap:
-        """The toolkit at a version: of each of its tools the version in force."""
-        found = BitMap()
-        for numbers in self._of_toolkit[toolkit].values():
-            version = numbers[-1] if at is None else self._newest_number(numbers, at)
-            if version is not None:
-                found.add(version)
+        """Of each tool of the toolkits (None: of all) the version in force under the pins."""
+        if toolkits is not None:
+            return _union([self._at(pins.of(toolkit)) & self._set(f"toolkit {toolkit}") for toolkit in toolkits])
+        found = self._at(pins.everywhere)
+        for toolkit, at in pins.toolkits.items():
+            members = self._set(f"toolkit {toolkit}")
+            found = (found - members) | (self._at(at) & members)
         return found
 
-    def _newest_number(self, numbers: list[int], at: str) -> int | None:
-        version = newest_at([self._rows[number].version for number in numbers], at)
-        return None if version is None else next(number for number in numbers if self._rows[number].version == version)
+    def _at(self, at: str | None) -> BitMap:
+        return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
 
-    def _usable(self, config: Mapping[str, Any], found: BitMap) -> BitMap:
-        tools, scopes = config["tools"], config["scopes"]
-        of_toolkit = (number for numbers in self._of_toolkit[config["toolkit"]].values() for number in numbers if number in found)
-        rows = ((number, self._rows[number]) for number in of_toolkit)
-        listed = ((number, row) for number, row in rows if tools is None or row.slug in tools)
-        return BitMap(number for number, row in listed if scopes is None or {*row.scopes} <= {*scopes})
+    def _read_in_force_at(self, at: str) -> BitMap:
+        """Of each tool the newest version not newer than `at`: one that is not too new, while the next one is or there is none."""
+        early = self._rows["version"] < bisect_right(self.every_version(), at)
+        in_force = early & (self._newest | ~np.append(early[1:], False))
+        return BitMap(np.flatnonzero(in_force).astype(np.uint32))
+
+    def _read_set(self, name: str) -> BitMap:
+        found = self._sets.get(name)
+        return BitMap() if found is None else BitMap.deserialize(found)
+
+
+def _union(sets: Sequence[BitMap]) -> BitMap:
+    return reduce(or_, sets) if sets else BitMap()
+
+
+def _array(numbers: BitMap | Numbers) -> Numbers:
+    if not isinstance(numbers, BitMap):
+        return numbers
+    return np.frombuffer(numbers.to_array(), np.uint32) if numbers else np.zeros(0, np.uint32)
+
+
+def _column(numbers: BitMap, size: int) -> NDArray[np.bool_]:
+    column = np.zeros(size, bool)
+    column[_array(numbers)] = True
+    return column
+
+
+def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:
+    """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
+    stop = min(stop, len(keys))
+    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
+    if start:
+        low = np.partition(keys, start)[start]
+        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
+    places = near.nonzero()[0]
+    ordered: NDArray[np.intp] = places[np.argsort(keys[places], kind="stable")]
+    return ordered[start - before : stop - before]
 
 
 def open_build(build: Path) -> Store:
@@ -191,22 +348,49 @@ def open_build(build: Path) -> Store:
     Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
     """
     try:
-        folder = Path(os.path.realpath(build / "current"))  # once: it may move to a newer snapshot while this one is read
+        folder = Path(os.path.realpath(build / "current"))  # once: it may move to a newer snapshot while this one is opened
         manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
         if manifest["format"] != snapshot.FORMAT:
             raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {_MEND}")
-        tree = {path: (folder / path).read_bytes() for path in manifest["files"] if (folder / path).is_file()}
-        wrong = snapshot.faults(manifest, tree)
+        if not snapshot.is_sealed(manifest):
+            raise SnapshotError(f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that was written): {_MEND}")
+        data = {path: _mapped(folder / path, path, of["size"]) for path, of in manifest["files"].items()}
+        if hashlib.sha256(data[snapshot.NUMBERS]).hexdigest() != manifest["files"][snapshot.NUMBERS]["sha256"]:
+            raise _Damaged(f"{snapshot.NUMBERS} has other bytes than were written")
+        return Store(manifest["digest"], data)
+    except _Damaged as error:
+        raise SnapshotError(f"The build in {build} is damaged ({error}): {_MEND}") from None
     except FileNotFoundError:
         raise SnapshotError(f"There is no finished build in {build}: {_MEND}") from None
     except OSError as error:
         raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): mend its permissions, or {_MEND}") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
         raise SnapshotError(f"The manifest of the build in {build} is damaged: {_MEND}") from None
-    if wrong:
-        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        raise SnapshotError(f"The build in {build} is damaged ({wrong[0]}{more}): {_MEND}")
-    return Store(manifest["digest"], tree)
+
+
+class _Damaged(Exception):
+    """A file of the snapshot is not as the manifest says."""
+
+
+def _table(data: Data, path: str) -> Table:
+    try:
+        return Table(data)
+    except SnapshotError:
+        raise _Damaged(f"{path} has other bytes than were written") from None
+
+
+def _mapped(file: Path, path: str, size: int) -> Data:
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _Damaged(f"{path} is missing") from None
+    try:
+        found = os.fstat(handle).st_size
+        if found != size:
+            raise _Damaged(f"{path} has {found} bytes and should have {size}")
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
+    finally:
+        os.close(handle)
 
 
 _MEND = "run `toolcatalog build`, or name another build with --build."

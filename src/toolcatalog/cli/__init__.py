@@ -4,7 +4,7 @@ Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that 
 """
 
 import importlib
-import traceback
+import sys
 from collections.abc import Sequence
 
 import click
@@ -79,8 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         return 2
     except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
         return 0
-    except Exception:
-        traceback.print_exc()
+    except Exception as bug:
+        sys.excepthook(type(bug), bug, bug.__traceback__)
         terminal.error("This is a bug in toolcatalog, not your mistake. Please report it with the lines above and what you ran.")
         return 3
     return code if isinstance(code, int) else 0

@@ -6,13 +6,14 @@ import click
 
 from toolcatalog.build import build
 from toolcatalog.cli import options, terminal
+from toolcatalog.crew import cores
 
 _EPILOG = """\b
 Examples:
   toolcatalog build
   toolcatalog build --catalog my-catalog --out /srv/build --no-site
 
-Exits with 1 where the catalog has problems: all are shown, nothing is written, the last good build stays.
+Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build stays.
 """
 
 
@@ -21,9 +22,10 @@ Exits with 1 where the catalog has problems: all are shown, nothing is written, 
 @options.out
 @options.site
 @click.option("--no-site", is_flag=True, help="Make no HTML pages.")
-def command(catalog: Path, out: Path, site: Path, no_site: bool) -> None:
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes to work with.  [default: the number of cores]")
+def command(catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None) -> None:
     """Validate the catalog and build its snapshot and site."""
-    built = build(catalog, out, None if no_site else site, terminal.track)
+    built = build(catalog, out, None if no_site else site, terminal.track, jobs or cores())
     counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
     terminal.say(f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages.")
     click.echo(built.digest)

@@ -81,7 +81,12 @@ def _write(into: Path, tree: Mapping[str, bytes]) -> int:
     try:
         changed = [path for path, data in tree.items() if (into / path).exists() and (into / path).read_bytes() != data]
         additions.stop([f"{into / path} is there and differs: {_HELP}" for path in changed])
-        return sum(files.write_changed(into / path, tree[path]) for path in terminal.track("Writing", [*tree]))
+        written = 0
+        with terminal.track("Writing", len(tree)) as advance:
+            for path, data in tree.items():
+                written += files.write_changed(into / path, data)
+                advance(1)
+        return written
     except OSError as error:
         where = error.filename or into
         raise UsageError(f"Cannot write {where} ({error.strerror}): mend its permissions, or name another folder.") from None

@@ -95,7 +95,7 @@ def list_(keys_file: Path | None) -> None:
     now = datetime.now(UTC)
     rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
     for key in keys.load(keys_file or keys.default_file()):
-        toolkits = ",".join(key.toolkits) if key.toolkits else "all"
+        toolkits = "all" if key.toolkits is None else ",".join(key.toolkits) or "none"
         rows.append((key.id, key.project, toolkits, key.hint, key.created[:10], (key.expires or "never")[:16], key.state(now)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -123,6 +123,6 @@ def revoke(id: str, keys_file: Path | None) -> None:
 
 
 def _told(key: keys.Key) -> str:
-    toolkits = f"toolkits {', '.join(key.toolkits)}" if key.toolkits else "all toolkits"
+    toolkits = "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
     ends = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "without end"
     return f"Key {key.id} for project {key.project}, {toolkits}, {ends}."

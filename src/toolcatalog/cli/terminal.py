@@ -1,92 +1,40 @@
-"""How things look on a terminal: problems with excerpt and caret, one-line errors, progress. In a pipe the same, without colours."""
+"""What people are told, on standard error: plain lines here, and what takes colours or a bar in `drawing`, loaded when it is needed."""
 
+import importlib
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
 
 from toolcatalog.errors import Problem
-
-_WIDEST = 110  # cells of a line with a part of a source file
-
-
-def _console() -> Console:
-    return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+from toolcatalog.progress import Advance
 
 
 def say(text: str) -> None:
-    """A plain line for people, on standard error."""
-    _console().print(Text(text))
+    """A plain line for people."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def error(text: str) -> None:
     """One sentence that says what is wrong and what to do."""
-    _console().print(Text.assemble(("error: ", "bold red"), text))
+    _drawing().error(text)
 
 
 def problems(found: Sequence[Problem], files: int) -> None:
     """Every problem as a compiler would show it, and a line that counts them."""
-    console = _console()
-    room = min(console.width, _WIDEST) if console.is_terminal else _WIDEST
-    for problem in found:
-        console.print(explained(problem, room))
-    places = len({problem.path for problem in found})
-    counts = f"{_count(len(found), 'problem')} in {_count(places, 'file')}, of {_count(files, 'file')} read."
-    console.print(Text(f"{counts} Nothing was written.", "bold"))
+    _drawing().problems(found, files)
 
 
-def explained(problem: Problem, room: int = _WIDEST) -> Text:
-    """One problem: place, rule, what was found, the source line with a caret, what was expected and what to do.
-
-    Lines of the source are cut to `room` cells, so that the caret stays below its place; sentences are left to wrap.
-    """
-    place = f"{problem.path}:{problem.line}:{problem.column}"
-    text = Text.assemble((place, "bold"), ": ", ("error", "bold red"), (f"[{problem.rule}]", "red"), f" {problem.message}\n")
-    gutter = " " * len(str(problem.line))
-    if problem.excerpt.strip():
-        before, marked, after = _window(problem, room - len(gutter) - 4)
-        text.append(f" {gutter} |\n", "blue").append(f" {problem.line} | ", "blue").append(f"{before}{marked}{after}\n")
-        text.append(f" {gutter} | ", "blue").append(" " * cell_len(before) + "^" * max(1, cell_len(marked)) + "\n", "bold red")
-    for label, said in (("expected", problem.expected), ("help", problem.help)):
-        if said:
-            text.append(f" {gutter} = ", "blue").append(f"{label}: ", "bold").append(f"{said}\n")
-    return text
+@contextmanager
+def track(label: str, total: int) -> Iterator[Advance]:
+    """Show how far a stage of work is, at which rate and how much time is left; where there is no terminal, one line for each stage."""
+    if sys.stderr.isatty():
+        with _drawing().bar(label, total) as advance:
+            yield advance
+    else:
+        say(f"{label}: {total:,}")
+        yield lambda _: None
 
 
-def _window(problem: Problem, room: int) -> tuple[str, str, str]:
-    """The source line as far as there is room, one printable character for each of it: before the place, at it, after it."""
-    line = "".join(char if char.isprintable() else ("\N{REPLACEMENT CHARACTER}" if char != "\t" else " ") for char in problem.excerpt)
-    start = problem.column - 1
-    before, marked, after = line[:start], line[start : start + problem.length], line[start + problem.length :]
-    if cell_len(line) > room:
-        before = _cut(before[::-1], max(room // 3, room - cell_len(marked + after)))[::-1]
-        marked = _cut(marked, room - cell_len(before))
-        after = _cut(after, room - cell_len(before + marked))
-    return before, marked, after
-
-
-def _cut(text: str, room: int) -> str:
-    """The text, or as much of it as fits before an ellipsis."""
-    if cell_len(text) <= room:
-        return text
-    return f"{set_cell_size(text, room - 1)}\N{HORIZONTAL ELLIPSIS}" if room > 0 else ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def track(label: str, items: Sequence[Any]) -> Iterable[Any]:
-    """Hand the items on under a progress bar; where there is no terminal, print one line for each stage."""
-    console = _console()
-    if not console.is_terminal:
-        print(f"{label}: {len(items):,}", file=sys.stderr, flush=True)
-        yield from items
-        return
-    columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield from progress.track(items, description=label)
+def _drawing() -> ModuleType:
+    return importlib.import_module("toolcatalog.cli.drawing")

@@ -1,4 +1,4 @@
-"""Bytes to responses: content type, ETag, 304, caching. Knows nothing of tools.
+"""Bytes to answers: status, headers and body, with ETag, 304, caching and request id. Knows nothing of tools, and no framework.
 
 Serves: ETag/304 and HEAD; an answer that needs a key is never kept by a shared cache.
 """
@@ -6,33 +6,43 @@ Serves: ETag/304 and HEAD; an answer that needs a key is never kept by a shared 
 import hashlib
 from collections.abc import Sequence
 
-from starlette.requests import Request
-from starlette.responses import Response
-
 from toolcatalog.server.refusals import Refusal, envelope, first
 
-JSON = "application/json"
-_REVALIDATE = "private, no-cache"  # keep it, but ask each time: a 304 is cheap
+Header = tuple[bytes, bytes]
+Answer = tuple[int, list[Header], bytes]  # status, headers in lower case, body
+
+_JSON = (b"content-type", b"application/json")
+_REVALIDATE = (b"cache-control", b"private, no-cache")  # keep it, but ask each time: a 304 is cheap
+_NEVER = (b"cache-control", b"no-store")
+_VARY = (b"vary", b"Accept-Encoding, x-api-key, Origin")
+_VARY_ERROR = (b"vary", b"Origin")
+_POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
 
-def answer(request: Request, body: bytes) -> Response:
-    """200 with the bytes, or 304 where the client has them: only ever on its own `If-None-Match`."""
-    tag = f'W/"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'  # weak: the same for the gzipped bytes
-    headers = {"ETag": tag, "Cache-Control": _REVALIDATE, "Vary": "Accept-Encoding, x-api-key"}
-    if _known(request.headers.get("if-none-match"), tag):
-        return Response(status_code=304, headers=headers)
-    return Response(body, media_type=JSON, headers=headers)
+def answer(body: bytes, tag: str, held: bytes | None, request_id: bytes) -> Answer:
+    """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own `If-None-Match`, or None."""
+    etag, own = b'W/"%s"' % tag.encode(), (b"x-request-id", request_id)  # weak: the same for the gzipped bytes
+    if held is not None and _holds(held, etag):
+        return 304, [(b"etag", etag), _REVALIDATE, _VARY, own, *NOTHING_RUNS], b""
+    return 200, [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", b"%d" % len(body)), _JSON, own, *NOTHING_RUNS], body
 
 
-def _known(header: str | None, tag: str) -> bool:
+def _holds(held: bytes, etag: bytes) -> bool:
     """Weak comparison (RFC 9110, 13.1.2): a tag matches with or without its `W/`."""
-    if header is None:
-        return False
-    tags = [one.strip().removeprefix("W/") for one in header.split(",")]
-    return tags == ["*"] or tag.removeprefix("W/") in tags
+    if held == etag:
+        return True
+    tags = [one.strip().removeprefix(b"W/") for one in held.split(b",")]
+    return tags == [b"*"] or etag.removeprefix(b"W/") in tags
 
 
-def refuse(refusals: Sequence[Refusal], request_id: str, headers: dict[str, str] | None = None) -> Response:
+def refuse(refusals: Sequence[Refusal], request_id: bytes, *more: Header) -> Answer:
     """The error envelope under its status. Errors are never cached."""
-    body = envelope(refusals, request_id)
-    return Response(body, first(refusals).status, media_type=JSON, headers={"Cache-Control": "no-store", **(headers or {})})
+    body, own = envelope(refusals, request_id.decode()), (b"x-request-id", request_id)
+    headers = [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON, own, *NOTHING_RUNS]
+    return first(refusals).status, headers, body
+
+
+def tag_of(body: bytes) -> str:
+    """The tag of a body, or of the tag and the text that a body is made of: 128 bits in hexadecimal."""
+    return hashlib.blake2b(body, digest_size=16).hexdigest()

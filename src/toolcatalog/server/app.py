@@ -1,4 +1,4 @@
-"""The application: its routes, and the three operations in a few lines each: who asks, what is asked, what is answered.
+"""The application: its routes, and what Starlette refuses by itself. Every operation is a line or two: who asks, what, the answer.
 
 Serves: "Endpoints" of the interface.
 """
@@ -14,20 +14,26 @@ from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcatalog import names
-from toolcatalog.keys import Key, KeyRing
+from toolcatalog.keys import KeyRing
 from toolcatalog.server import openapi, questions
-from toolcatalog.server.answers import answer, refuse
-from toolcatalog.server.edge import Edge, fault, request_id
-from toolcatalog.server.questions import LARGEST_BODY, Page
-from toolcatalog.server.refusals import Refusal, Refused, unauthorized
-from toolcatalog.server.view import View
+from toolcatalog.server.answers import answer, refuse, tag_of
+from toolcatalog.server.edge import Edge, fault, request_id, response
+from toolcatalog.server.front import Front
+from toolcatalog.server.operations import Operations, Tagged, stranger
+from toolcatalog.server.questions import LARGEST_BODY
+from toolcatalog.server.refusals import Refusal, Refused
 from toolcatalog.store import Store
 
 
 def create_app(store: Store, keys: KeyRing, site: Path | None) -> ASGIApp:
     """The ASGI application that answers from this store, with these keys, and serves the site at `/` where there is one."""
-    api = Api(store, keys)
+    operations = Operations(store, keys)
+    return Front(operations, long_way(operations, site))
+
+
+def long_way(operations: Operations, site: Path | None) -> ASGIApp:
+    """The same application without its short way."""
+    api = Api(operations)
     routes: list[BaseRoute] = []
     for prefix in openapi.PREFIXES:
         routes.append(Route(f"{prefix}/tools", api.tools))
@@ -44,79 +50,57 @@ def create_app(store: Store, keys: KeyRing, site: Path | None) -> ASGIApp:
 
 
 class Api:
-    """The operations."""
+    """The endpoints."""
 
-    def __init__(self, store: Store, keys: KeyRing) -> None:
-        self.store = store
-        self.keys = keys
-        self.document = orjson.dumps(openapi.document())
+    def __init__(self, operations: Operations) -> None:
+        self.operations = operations
+        self.document = _tagged(orjson.dumps(openapi.document()))
+        self.alive = _tagged(b'{"status":"ok"}')
+        self.open = _tagged(orjson.dumps({"status": "ready", "snapshot": operations.store.digest}))
 
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
-        view = View(self.store, self._key(request).toolkits)
-        question, refusals = questions.tool(request.path_params["slug"], request.scope["query_string"])
-        found = view.tool(question) if names.fits(names.TOOL_SLUG, question.slug) else b""
-        if refusals or isinstance(found, Refusal):
-            raise Refused(*refusals, *([found] if isinstance(found, Refusal) else []))
-        return answer(request, found)
+        asked = questions.tool(request.scope["query_string"])
+        return _answer(request, self.operations.tool(_secret(request), request.path_params["slug"], *asked))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        view = View(self.store, self._key(request).toolkits)
-        question, refusals = questions.tools(request.scope["query_string"])
-        if refusals := [*refusals, *view.refusals(question)]:
-            raise Refused(*refusals)
-        numbers, page = view.tools(question), question.page
-        items = self.store.documents(numbers[page.start : page.start + page.size])
-        return answer(request, page_of(items, page, len(numbers)))
+        return _answer(request, self.operations.tools(_secret(request), *questions.tools(request.scope["query_string"])))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
-        key = self._key(request)
-        question, refusals = questions.session(request.path_params["id"], request.scope["query_string"], await _body(request))
-        if refusals := [*refusals, *self._not_its_session(question.id, key.project)]:
-            raise Refused(*refusals)
-        body = self.store.session(question.id)
-        return answer(request, _paged(body, question.page) if question.page else body)
-
-    def _not_its_session(self, id: str, project: str) -> list[Refusal]:
-        owner = self.store.sessions.get(id)
-        if owner == project or not names.fits(names.SESSION_ID, id):
-            return []
-        if owner is None:
-            return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
-        return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
+        key = self.operations.keys.find(_secret(request)) or stranger()  # before the body is read
+        id, query = request.path_params["id"], request.scope["query_string"]
+        return _answer(request, self.operations.session(key, id, query, await _body(request)))
 
     async def openapi(self, request: Request) -> Response:
         """The OpenAPI document."""
-        return answer(request, self.document)
+        return _answer(request, self.document)
 
     async def health(self, request: Request) -> Response:
         """Whether the process is alive."""
-        return answer(request, b'{"status":"ok"}')
+        return _answer(request, self.alive)
 
     async def ready(self, request: Request) -> Response:
         """Whether the server can answer, and from which snapshot."""
-        return answer(request, orjson.dumps({"status": "ready", "snapshot": self.store.digest}))
-
-    def _key(self, request: Request) -> Key:
-        key = self.keys.find(request.headers.get("x-api-key", ""))
-        if key is None:
-            raise Refused(unauthorized())
-        return key
+        return _answer(request, self.open)
 
 
-def page_of(items: list[bytes], page: Page, total: int) -> bytes:
-    """A tool list page around the bytes of its items."""
-    pages = -(-total // page.size)
-    following = Page(page.number + 1, page.size).cursor() if page.number < pages else None
-    about = {"next_cursor": following, "total_pages": pages, "current_page": page.number, "total_items": total}
-    return b'{"items":[' + b",".join(items) + b"]," + orjson.dumps(about)[1:]
+def _tagged(body: bytes) -> Tagged:
+    return body, tag_of(body)
 
 
-def _paged(body: bytes, page: Page) -> bytes:
-    items = [orjson.dumps(item) for item in orjson.loads(body)["items"]]
-    return page_of(items[page.start : page.start + page.size], page, len(items))
+def _answer(request: Request, tagged: Tagged) -> Response:
+    return response(answer(*tagged, _header(request, "if-none-match"), request_id(request)))
+
+
+def _secret(request: Request) -> bytes:
+    return _header(request, "x-api-key") or b""
+
+
+def _header(request: Request, name: str) -> bytes | None:
+    value = request.headers.get(name)
+    return None if value is None else value.encode("latin-1")
 
 
 async def _body(request: Request) -> bytes:
@@ -143,7 +127,7 @@ class _Site:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return refuse(error.refusals, request_id(request))
+    return response(refuse(error.refusals, request_id(request)))
 
 
 async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette raises it again, and the edge logs it
@@ -157,9 +141,9 @@ async def _http_refused(request: Request, error: Exception) -> Response:
     if status == 405:
         allowed = ", ".join(sorted((error.headers or {}).get("Allow", "GET, HEAD").split(", ")))
         refusal = Refusal(405, "method_not_allowed", f"{request.method} is not answered at {where}.", f"Use {allowed}.")
-        return refuse([refusal], request_id(request), {"Allow": allowed})
+        return response(refuse([refusal], request_id(request), (b"allow", allowed.encode())))
     if status == 404:
         refusal = Refusal(404, "route_not_found", f"There is nothing at {where}.", "See /openapi.json for the paths that are there.")
     else:
         refusal = Refusal(status, "invalid_request", str(error.detail), "See /openapi.json for what is answered.")
-    return refuse([refusal], request_id(request))
+    return response(refuse([refusal], request_id(request)))

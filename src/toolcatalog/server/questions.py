@@ -9,7 +9,9 @@ Serves: "List tools: query parameters" and the first page of the decisions.
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from urllib.parse import parse_qsl
 
 import orjson
@@ -26,7 +28,7 @@ _MOST_FIELDS = 5000
 SORTS = ("relevance", "slug", "name", "version")
 ORDERS = ("asc", "desc")
 
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,9})?")
 _CURSOR = re.compile(r"([1-9][0-9]{0,17}):([1-9][0-9]{0,3})")
 _INDEXED = re.compile(r"(\w+)\[[0-9]*\]")
 _BRACKETS = re.compile(r"toolkit_versions\[([^\]]*)\]")
@@ -44,16 +46,16 @@ class Page:
         """How many items go before the page."""
         return (self.number - 1) * self.size
 
-    def cursor(self) -> str:
-        """The page as a cursor: "a base64 encoded string of the page number and the page size"."""
-        return base64.b64encode(f"{self.number}:{self.size}".encode()).decode()
+
+def cursor(number: int, size: int) -> bytes:
+    """A page as a cursor: "a base64 encoded string of the page number and the page size"."""
+    return binascii.b2a_base64(b"%d:%d" % (number, size), newline=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolQuestion:
-    """Get one tool: `version` None where none is asked for by the parameter of that name."""
+    """Get one tool in which version: `version` None where none is asked for by the parameter of that name."""
 
-    slug: str
     version: str | None
     pins: Pins
 
@@ -84,20 +86,23 @@ class ListQuestion:
     descending: bool
 
 
-def tool(slug: str, query: bytes) -> tuple[ToolQuestion, list[Refusal]]:
-    """Read the path and query string of get: the question, and all that is wrong with it."""
+def tool(query: bytes) -> tuple[ToolQuestion, Sequence[Refusal]]:
+    """Read the query string of get: the question, and all that is wrong with it."""
     reader = _Reader(query)
-    if not names.fits(names.TOOL_SLUG, slug):
-        wanted = f"Slugs have capital letters, digits, `_` and `-`, and at most {names.LONGEST} characters"
-        capitals = slug.upper().replace(" ", "_")
-        example = f": try {capitals}." if names.fits(names.TOOL_SLUG, capitals) else ", as in GITHUB_CREATE_ISSUE."
-        reader.refuse("tool_slug", slug, "a tool slug", wanted + example)
     asked = reader.text("version")
     version, pins = reader.version("version", asked), reader.pins()
-    return ToolQuestion(slug, version, Pins() if asked == versions.LATEST else pins), reader.problems  # `version` wins
+    return ToolQuestion(version, Pins() if asked == versions.LATEST else pins), tuple(reader.problems)  # `version` wins
 
 
-def tools(query: bytes) -> tuple[ListQuestion, list[Refusal]]:
+def no_slug(slug: str) -> Refusal:
+    """What is wrong with the path of get where its last part is no tool slug."""
+    capitals = slug.upper().replace(" ", "_")
+    example = f": try {capitals}." if names.fits(names.TOOL_SLUG, capitals) else ", as in GITHUB_CREATE_ISSUE."
+    wanted = f"Slugs have capital letters, digits, `_` and `-`, and at most {names.LONGEST} characters"
+    return _not("tool_slug", slug, "a tool slug", wanted + example)
+
+
+def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
     """Read the query string of list: the question, and all that is wrong with it."""
     reader = _Reader(query)
     text = reader.query()
@@ -117,10 +122,10 @@ def tools(query: bytes) -> tuple[ListQuestion, list[Refusal]]:
         sort_by=sort_by,
         descending=order == "desc",
     )
-    return question, reader.problems
+    return question, tuple(reader.problems)
 
 
-def session(id: str, query: bytes, body: bytes) -> tuple[SessionQuestion, list[Refusal]]:
+def session(id: str, query: bytes, body: bytes) -> tuple[SessionQuestion, Sequence[Refusal]]:
     """Read the path, query string and body of the session operation: the question, and all that is wrong with it."""
     reader = _Reader(query)
     if not names.fits(names.SESSION_ID, id):
@@ -142,41 +147,51 @@ def _body_fault(body: bytes) -> str:
     return "" if isinstance(value, dict) else "not a JSON object"
 
 
+def _not(name: str, value: str, wanted: str, fix: str) -> Refusal:
+    shown = value if len(value) <= 80 else value[:77] + "..."
+    return invalid(f"{name}: {shown!r} is not {wanted}.", fix)
+
+
 class _Reader:
     """One query string. Each method reads one parameter, notes what is wrong with it and then gives the default."""
 
     def __init__(self, query: bytes) -> None:
         self.problems: list[Refusal] = []
-        self.pairs: list[tuple[str, str]] = []
+        self.values: dict[str, list[str]] = {}  # by the name as it is written
+        self.lists: dict[str, list[str]] = {}  # by the name without `[]` or `[0]`
+        for name, value in self._pairs(query) if query else ():
+            if value:
+                indexed = _INDEXED.fullmatch(name) if "[" in name else None
+                self.values.setdefault(name, []).append(value)
+                self.lists.setdefault(indexed[1] if indexed else name, []).append(value)
+
+    def _pairs(self, query: bytes) -> list[tuple[str, str]]:
         try:
-            self.pairs = parse_qsl(query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+            return parse_qsl(query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
         except UnicodeDecodeError:
             self.problems.append(invalid("query string: not UTF-8.", "Percent-encode the parameters as UTF-8."))
         except ValueError:
             self.problems.append(invalid(f"query string: more than {_MOST_FIELDS} parameters.", "Join values by commas, or send fewer."))
-        self.values: dict[str, list[str]] = {}
-        for name, value in self.pairs:
-            if value:
-                self.values.setdefault(name, []).append(value)
+        return []
 
     def refuse(self, name: str, value: str, wanted: str, fix: str) -> None:
-        shown = value if len(value) <= 80 else value[:77] + "..."
-        self.problems.append(invalid(f"{name}: {shown!r} is not {wanted}.", fix))
+        self.problems.append(_not(name, value, wanted, fix))
 
     def text(self, name: str) -> str | None:
         """The value of a parameter that is given once; None where it is absent or empty."""
-        values = [*dict.fromkeys(self.values.get(name, ()))]
-        if len(values) > 1:
-            self.problems.append(invalid(f"{name}: given {len(values)} times with different values.", f"Send {name} once."))
-        return values[0] if values else None
+        values = self.values.get(name)
+        if values is None:
+            return None
+        if len(different := {*values}) > 1:
+            self.problems.append(invalid(f"{name}: given {len(different)} times with different values.", f"Send {name} once."))
+        return values[0]
 
     def words(self, name: str) -> tuple[str, ...]:
         """The values of a list parameter in every spelling, in the order given, each once."""
-        found = []
-        for key, value in self.pairs:
-            indexed = _INDEXED.fullmatch(key)
-            if (indexed[1] if indexed else key) == name:
-                found += [word.strip() for word in value.split(",")]
+        values = self.lists.get(name)
+        if values is None:
+            return ()
+        found = [word.strip() for value in values for word in value.split(",")]
         return tuple(dict.fromkeys(word for word in found if word))
 
     def slugs(self) -> tuple[str, ...] | None:
@@ -220,11 +235,11 @@ class _Reader:
         value = self.text("limit")
         if value is None:
             return DEFAULT_ITEMS
-        number = float(value) if _NUMBER.fullmatch(value) else 0.0
-        if number < 1 or not (number == float("inf") or number.is_integer()):
+        number = Decimal(value) if _NUMBER.fullmatch(value) else Decimal(0)  # a float would round 0.99999999999999999999 to 1
+        if number < 1 or number != number.to_integral_value():
             self.refuse("limit", value, "a whole number from 1", f"Set limit to a number from 1 to {MOST_ITEMS}, or leave it out.")
             return DEFAULT_ITEMS
-        return int(min(number, MOST_ITEMS))
+        return MOST_ITEMS if number > MOST_ITEMS else int(number)
 
     def cursor(self, value: str) -> Page:
         """The page that a cursor names; its page size wins over `limit`."""
@@ -233,7 +248,7 @@ class _Reader:
         except (binascii.Error, UnicodeError):
             match = None
         page = Page(int(match[1]), int(match[2])) if match else None
-        if page is None or page.size > MOST_ITEMS or page.cursor() != value:
+        if page is None or page.size > MOST_ITEMS or cursor(page.number, page.size) != value.encode():
             self.refuse(
                 "cursor", value, "a cursor of this API", "Use next_cursor of the page before, or leave cursor out for the first page."
             )
@@ -254,6 +269,6 @@ class _Reader:
         everywhere = self.version("toolkit_versions", self.text("toolkit_versions"))
         toolkits = {}
         for key in self.values:
-            if bracket := _BRACKETS.fullmatch(key):
+            if bracket := "[" in key and _BRACKETS.fullmatch(key):
                 toolkits[bracket[1]] = self.version(key, self.text(key))
         return Pins(everywhere=everywhere, toolkits=toolkits)

@@ -8,10 +8,12 @@ Serves: "Versions" of the decisions, and "A tool of a toolkit that the key's pro
 from collections.abc import Collection, Sequence
 
 from toolcatalog import names
-from toolcatalog.server.questions import ListQuestion, ToolQuestion
+from toolcatalog.server.questions import ListQuestion, ToolQuestion, no_slug
 from toolcatalog.server.refusals import Refusal, invalid
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.store import Entry, Filters, Numbers, Pins, Store
+from toolcatalog.versions import newest_at
 
+_NEAR = 500  # known names before and after an unknown one that are compared with it
 _SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
 
 
@@ -22,33 +24,39 @@ class View:
         self.store = store
         self.visible = visible
 
-    def tool(self, question: ToolQuestion) -> bytes | Refusal:
-        """The document of one tool in the version asked for."""
-        slug, toolkit = question.slug, self.store.toolkit_of(question.slug)
-        if toolkit is None or self._hidden(toolkit):
-            near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
-            fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
-            return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
-        version = self._version(question, toolkit)
-        return version if isinstance(version, Refusal) else self.store.tool(slug, version)
+    def tool(self, slug: str, question: ToolQuestion) -> int | Refusal:
+        """The number of one tool in the version asked for."""
+        entry = self.store.tool(slug)
+        if entry is None or self._hidden(entry.toolkit):
+            return self._no_tool(slug) if names.fits(names.TOOL_SLUG, slug) else no_slug(slug)
+        version = self._version(slug, question, entry)
+        return version if isinstance(version, Refusal) else entry.number(version)
 
-    def _version(self, question: ToolQuestion, toolkit: str) -> str | Refusal:
-        slug, existing = question.slug, self.store.tool_versions(question.slug)
+    def _no_tool(self, slug: str) -> Refusal:
+        near = names.nearest(slug, self.store.similar(slug, self.visible), most=3)
+        fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
+        return Refusal(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
+
+    def _version(self, slug: str, question: ToolQuestion, entry: Entry) -> str | Refusal:
+        toolkit = entry.toolkit
         if question.version is not None:
             line = f"version: {slug} has no version {question.version}."
-            return question.version if question.version in existing else _no_version(line, existing)
+            return question.version if question.version in entry.versions else _no_version(line, entry.versions)
         at = question.pins.of(toolkit)
-        pinnable = self.store.versions[toolkit] if toolkit in question.pins.toolkits else self._all_versions()
-        if at is not None and at not in pinnable:
-            line = f"toolkit_versions: toolkit {toolkit} has no version {at}."
-            return _no_version(line, self.store.versions[toolkit])
-        found = self.store.version_at(slug, at)
-        return found or _no_version(f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", existing)
+        if at is None:
+            return entry.versions[-1]
+        versions = self.store.toolkit(toolkit) or []
+        if at not in (versions if toolkit in question.pins.toolkits else self._all_versions()):
+            return _no_version(f"toolkit_versions: toolkit {toolkit} has no version {at}.", versions)
+        found = newest_at(entry.versions, at)
+        return found or _no_version(f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions)
 
-    def tools(self, question: ListQuestion) -> Sequence[int]:
-        """The numbers of all tools that a list question asks for, in order, every page of them."""
+    def tools(self, question: ListQuestion) -> tuple[Numbers, int]:
+        """The numbers of the tools on the page that a list question asks for, and how many tools there are on all pages."""
+        start, size = question.page.start, question.page.size
         if question.slugs is not None:
-            return self.store.named(question.slugs, question.pins, self.visible)
+            named = self.store.named(question.slugs, question.pins, self.visible)
+            return named[start : start + size], len(named)
         filters = Filters(
             toolkits=question.toolkits or self.visible,
             auth_configs=question.auth_configs,
@@ -58,8 +66,8 @@ class View:
             deprecated=question.deprecated,
             query=question.query,
         )
-        found, scores = self.store.matching(filters, question.pins)
-        return self.store.ordered(found, scores, question.sort_by, question.descending)
+        found = self.store.matching(filters, question.pins)
+        return self.store.page(found, question.sort_by, question.descending, start, size), len(found.numbers)
 
     def refusals(self, question: ListQuestion) -> list[Refusal]:
         """What a list question names that is not there, or not for this key. Where slugs are asked for, the filters do not count."""
@@ -69,9 +77,9 @@ class View:
     def _pins(self, pins: Pins) -> list[Refusal]:
         refusals: list[Refusal] = []
         if pins.everywhere is not None and pins.everywhere not in (every := self._all_versions()):
-            refusals.append(invalid(f"toolkit_versions: no toolkit has a version {pins.everywhere}.", _one_of(sorted(every))))
+            refusals.append(invalid(f"toolkit_versions: no toolkit has a version {pins.everywhere}.", _one_of(every)))
         for toolkit, version in pins.toolkits.items():
-            known = self.store.versions.get(toolkit)
+            known = self.store.toolkit(toolkit)
             if version is None or (known is not None and self._hidden(toolkit)):
                 continue  # it changes nothing: the newest is in force anyway, or no tool of the toolkit will be seen
             if known is None:
@@ -83,7 +91,7 @@ class View:
     def _toolkits(self, toolkits: Sequence[str]) -> list[Refusal]:
         refusals: list[Refusal] = []
         for toolkit in toolkits:
-            if toolkit not in self.store.versions:
+            if self.store.toolkit(toolkit) is None:
                 line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
                 refusals.append(Refusal(404, "toolkit_not_found", line, self._toolkit_like(toolkit, refusals)))
             elif self._hidden(toolkit):
@@ -93,23 +101,26 @@ class View:
     def _auth_configs(self, ids: Sequence[str]) -> list[Refusal]:
         refusals: list[Refusal] = []
         for id in ids:
-            config = self.store.auth_configs.get(id)
-            if config is None:
-                seen = [known for known, of in self.store.auth_configs.items() if not self._hidden(of["toolkit"])]
+            toolkit = self.store.auth_config(id)
+            if toolkit is None:
+                near = self.store.names_near("auth_config", id, _NEAR)
+                seen = [known for known in near if not self._hidden(self.store.auth_config(known) or "")]
                 fix = _like(id, seen, refusals) or "Check the id with the catalog's owner."
                 refusals.append(Refusal(404, "auth_config_not_found", f"auth_config_ids: there is no auth config {id[:80]}.", fix))
-            elif self._hidden(config["toolkit"]):
+            elif self._hidden(toolkit):
                 refusals.append(_forbidden(f"auth_config_ids: {id} is for a toolkit that this key's project may not use."))
         return refusals
 
     def _hidden(self, toolkit: str) -> bool:
         return self.visible is not None and toolkit not in self.visible
 
-    def _all_versions(self) -> set[str]:
-        return {version for toolkit, some in self.store.versions.items() if not self._hidden(toolkit) for version in some}
+    def _all_versions(self) -> list[str]:
+        if self.visible is None:
+            return self.store.every_version()
+        return sorted({version for toolkit in self.visible for version in self.store.toolkit(toolkit) or ()})
 
     def _toolkit_like(self, toolkit: str, before: Sequence[Refusal]) -> str:
-        seen = [known for known in self.store.versions if not self._hidden(known)]
+        seen = [known for known in self.store.names_near("toolkit", toolkit, _NEAR) if not self._hidden(known)]
         return _like(toolkit, seen, before) or "Look its slug up on the site."
 
 

@@ -1,0 +1,136 @@
+"""Building: from nothing, with nothing changed and with one file changed, beside the time that a YAML library needs to read the files.
+
+Only the command line is used, as people use it. `python -m benchmarks.building FOLDER` is the yardstick: it reads all tool files of a
+catalog with `yaml.load` and its C loader, in one process, and prints how many and how many seconds.
+"""
+
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks import machine, servers
+
+_MOST_READ = 20_000  # files that the yardstick reads; with more files in the catalog its time is scaled
+_LARGE = 50_000  # files from which everything is done once
+_ROUNDS = 3
+_NAP = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One run of `toolcatalog build`: seconds, and the most bytes that it and its children had in memory at once."""
+
+    seconds: float
+    peak: int
+
+
+def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """All figures for one catalog: seconds; ratios are taken from them later. Whatever was built is removed in the end."""
+    files = sum(1 for _ in tool_files(catalog))
+    rounds = 1 if files > _LARGE else _ROUNDS
+    out, site = folder / "out", folder / "site"
+    index, both = ["--out", str(out), "--no-site"], ["--out", str(out), "--site", str(site)]
+    yardstick, cold, whole = [], [], []
+    for number in range(rounds):
+        say(f"building {files:,} files, round {number + 1} of {rounds} ...")
+        yardstick.append(_read(catalog) * files)
+        cold.append(_cold(catalog, index, folder))
+        whole.append(_cold(catalog, both, folder))
+    unchanged = [_build(catalog, both) for _ in range(rounds)]
+    changed = [_change_one(catalog, both, site, number) for number in range(rounds)]
+    pages = sum(1 for _ in site.rglob("*.html"))
+    shutil.rmtree(folder)
+    return {
+        "files": files,
+        "yaml.load": _middle(yardstick),
+        "index": _summary(cold),
+        "site": _summary(whole),
+        "unchanged": _summary(unchanged),
+        "one changed": {**_summary([built for built, _ in changed]), "pages": max(count for _, count in changed)},
+        "pages": pages,
+    }
+
+
+def tool_files(catalog: Path) -> Iterator[Path]:
+    """The files of a catalog's tools."""
+    return (catalog / "toolkits").glob("*/*/*.yaml")
+
+
+def _middle(values: Sequence[float]) -> float:
+    return round(statistics.median(values), 3)
+
+
+def _summary(runs: Sequence[Built]) -> dict[str, float]:
+    return {"seconds": _middle([run.seconds for run in runs]), "peak": round(max(run.peak for run in runs) / 1e6)}
+
+
+def _read(catalog: Path) -> float:
+    """Seconds that the yardstick takes for one file."""
+    command = [sys.executable, "-m", "benchmarks.building", str(catalog)]
+    done = subprocess.run(command, env=servers.environment(), capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    return float(told["seconds"] / told["files"])
+
+
+def _cold(catalog: Path, where: Sequence[str], folder: Path) -> Built:
+    """A build from nothing: no snapshot, no site, no cache."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return _build(catalog, where)
+
+
+def _build(catalog: Path, where: Sequence[str]) -> Built:
+    command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", str(catalog), *where]
+    begin, peak = machine.now(), 0
+    with subprocess.Popen(command, env=servers.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            peak = max(peak, machine.resident(process.pid))
+            time.sleep(_NAP)
+        seconds = machine.now() - begin
+        if process.returncode:
+            assert process.stderr is not None
+            raise RuntimeError(f"toolcatalog build ended with {process.returncode}: {process.stderr.read()[-2000:]}")
+    return Built(seconds, peak)
+
+
+def _change_one(catalog: Path, where: Sequence[str], site: Path, number: int) -> tuple[Built, int]:
+    """Add a sentence to one tool's description and build; how many pages were written. The file gets its old text back."""
+    some = sorted(islice(tool_files(catalog), 1000))
+    file = random.Random(number).choice(some)
+    before = file.read_text()
+    mark = site / ".benchmark"
+    mark.write_text("")
+    time.sleep(2 * _NAP)
+    try:
+        file.write_text(before.replace("\nscopes:", f" Changed for the {number + 1}. time.\nscopes:", 1))
+        built = _build(catalog, where)
+    finally:
+        file.write_text(before)
+    since = mark.stat().st_mtime_ns
+    mark.unlink()
+    return built, sum(page.stat().st_mtime_ns > since for page in site.rglob("*.html"))
+
+
+def main() -> None:
+    """The yardstick."""
+    texts = (file.read_bytes() for file in islice(tool_files(Path(sys.argv[1])), _MOST_READ))
+    begin, files = time.perf_counter(), 0
+    for text in texts:
+        yaml.load(text, Loader=yaml.CSafeLoader)
+        files += 1
+    print(json.dumps({"files": files, "seconds": time.perf_counter() - begin}))
+
+
+if __name__ == "__main__":
+    main()

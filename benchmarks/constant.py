@@ -1,0 +1,50 @@
+"""The ceiling: the smallest ASGI application there is, which answers everything with the same bytes.
+
+Run by the server of `toolcatalog serve` with the same settings, it is what that server can do at most with a body of this size.
+`python -m benchmarks.constant --size N [--status 304]`; says on standard error where it listens.
+"""
+
+import argparse
+import socket
+import sys
+from typing import Any
+
+import uvicorn
+
+Scope = dict[str, Any]
+
+
+class Constant:
+    """Answers every request with one status and one body."""
+
+    def __init__(self, size: int, status: int) -> None:
+        kept = [(b"content-type", b"application/json"), (b"content-length", str(size).encode())]
+        self.start = {"type": "http.response.start", "status": status, "headers": [(b"etag", b'W/"constant"')] if status == 304 else kept}
+        self.body = {"type": "http.response.body", "body": b"" if status == 304 else b"x" * size}
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ARG002 - what ASGI hands over
+        """Answer one request."""
+        await send(self.start)
+        await send(self.body)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.constant", description=__doc__)
+    parser.add_argument("--size", type=int, default=0, help="bytes of the body")
+    parser.add_argument("--status", type=int, default=200)
+    arguments = parser.parse_args()
+    serve(Constant(arguments.size, arguments.status))
+
+
+def serve(app: Any, **settings: Any) -> None:
+    """Serve an application on a free loopback port as `toolcatalog serve` does it; peers are served by this too."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
+    same = {"http": "httptools", "loop": "auto", "lifespan": "off", "log_level": "warning", "access_log": False}
+    config = uvicorn.Config(app, **{**same, "server_header": False, "proxy_headers": False, **settings})
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""What is asked: the operations, questions drawn from the catalog itself, and their spelling for each server.
+
+The same questions go to every server: the same slugs, pages, filters and words. Where a server has no such operation it has no path.
+"""
+
+import base64
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from benchmarks.words import NOUNS, SMALL, TAGS, VERBS
+
+_QUESTIONS = 2_000
+_SAMPLE = 5_000
+_API = "/api/v3/tools"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """An operation: how many connections ask at once, the status of its answers, whether they are ranked (each server its own way),
+    and which share of the ceiling it shall reach (None: not said).
+    """
+
+    name: str
+    title: str
+    connections: int = 16
+    status: int = 200
+    ranked: bool = False
+    target: float | None = None
+
+
+OPERATIONS = (
+    Operation(name="get", title="get a tool", target=0.90),
+    Operation(name="unchanged", title="get, answered 304", status=304, target=0.90),
+    Operation(name="list20", title="list, a page of 20", target=0.70),
+    Operation(name="list1000", title="list, a page of 1000", target=0.80, connections=4),
+    Operation(name="filter", title="filter: toolkit, two tags, not deprecated", target=0.60),
+    Operation(name="query", title="query of 1 to 3 words", ranked=True, target=0.50),
+    Operation(name="sentence", title="query of a sentence", ranked=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One thing asked: a tool by its slug, or a page of a list. `after` is the slug before the page, for those who page by it."""
+
+    slug: str = ""
+    page: int = 1
+    size: int = 20
+    after: str = ""
+    toolkit: str = ""
+    tags: tuple[str, ...] = ()
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What questions are made of: all slugs in order, and some tools as they are answered."""
+
+    slugs: Sequence[str]
+    tools: Sequence[dict[str, Any]]
+
+
+def sample(rows: Path) -> Sample:
+    """Read the rows: a tool's JSON on each line, in order of slug."""
+    with rows.open("rb") as lines:
+        slugs = [line[: line.index(b'",')].rpartition(b'"')[2].decode() for line in lines]  # the slug is a document's first field
+    step = max(1, len(slugs) // _SAMPLE)
+    with rows.open("rb") as lines:
+        return Sample(slugs, [json.loads(line) for number, line in enumerate(lines) if number % step == 0])
+
+
+def questions(operation: Operation, of: Sample, seed: int = 1) -> list[Question]:
+    """The questions of an operation."""
+    rng = random.Random(f"{operation.name} {seed}")
+    make = _MAKERS[operation.name]
+    return [make(rng, of) for _ in range(_QUESTIONS)]
+
+
+def _get(rng: random.Random, of: Sample) -> Question:
+    return Question(slug=rng.choice(of.slugs))
+
+
+def page(of: Sample, size: int, number: int) -> Question:
+    """A page of the whole list."""
+    return Question(page=number, size=size, after=of.slugs[(number - 1) * size - 1] if number > 1 else "")
+
+
+def _page_of(size: int) -> Callable[[random.Random, Sample], Question]:
+    return lambda rng, of: page(of, size, rng.randint(1, max(1, len(of.slugs) // size)))
+
+
+def _filter(rng: random.Random, of: Sample) -> Question:
+    tool = rng.choice(of.tools)
+    return Question(toolkit=tool["toolkit"]["slug"], tags=tuple(rng.sample([*{*rng.sample(TAGS, 2), tool["tags"][-1]}], 2)))
+
+
+def _query(rng: random.Random, of: Sample) -> Question:
+    """One to three words of a tool's name and of the first words about it, as somebody types who half remembers it."""
+    tool = rng.choice(of.tools)
+    said = f"{tool['name']} {tool['description']}".replace(".", "").lower().split()[:20]
+    words = [*dict.fromkeys(word for word in said if word not in SMALL)]
+    return Question(query=" ".join(rng.sample(words, min(len(words), rng.randint(1, 3)))))
+
+
+def _sentence(rng: random.Random, of: Sample) -> Question:
+    tool = rng.choice(of.tools)
+    rare = tool["description"].replace(".", "").lower().split()[-3:]
+    verbs, nouns = rng.sample(VERBS, 2), rng.sample(NOUNS, 3)
+    middle = f"{tool['name'].lower()} for each {nouns[0]} of the {nouns[1]} in {' '.join(rare)}"
+    return Question(query=f"I want to {middle} and then {verbs[0]} the {nouns[2]} that is not {verbs[1]}d")
+
+
+_MAKERS: dict[str, Callable[[random.Random, Sample], Question]] = {
+    "get": _get,
+    "unchanged": _get,
+    "list20": _page_of(20),
+    "list1000": _page_of(1000),
+    "filter": _filter,
+    "query": _query,
+    "sentence": _sentence,
+}
+
+
+def for_api(asked: Question) -> str:
+    """The path at our server, and at the plain service, which has the same paths."""
+    if asked.slug:
+        return f"{_API}/{asked.slug}"
+    fields: dict[str, Any] = {"limit": asked.size}
+    if asked.page > 1:
+        fields["cursor"] = base64.b64encode(f"{asked.page}:{asked.size}".encode()).decode()
+    if asked.toolkit:
+        fields |= {"toolkit_slug": asked.toolkit, "tags": ",".join(asked.tags), "include_deprecated": "false"}
+    if asked.query:
+        fields["query"] = asked.query
+    return f"{_API}?{urlencode(fields)}"
+
+
+def for_tables(asked: Question) -> str:
+    """The path at Datasette: no facets, suggestions or counts; pages by the key before them; the filter's tags by a `_where`."""
+    if asked.slug:
+        return f"/tables/tools/{asked.slug}.json?_shape=objects"
+    if asked.query:
+        words = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked.query.split()))
+        return f"/tables/search.json?_shape=array&q={quote(words)}"
+    fields: dict[str, Any] = {"_shape": "array", "_size": asked.size, "_nofacet": 1, "_nosuggest": 1, "_nocount": 1}
+    if asked.after:
+        fields["_next"] = asked.after
+    if asked.toolkit:
+        either = ", ".join(f"'{tag}'" for tag in asked.tags)
+        fields |= {"toolkit": asked.toolkit, "is_deprecated": 0}
+        fields["_where"] = f"exists (select 1 from json_each(tags) where value in ({either}))"  # noqa: S608 - our own words
+    return f"/tables/tools.json?{urlencode(fields)}"
+
+
+SPELLINGS: dict[str, Callable[[Question], str]] = {"ours": for_api, "fastapi": for_api, "datasette": for_tables}

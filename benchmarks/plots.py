@@ -1,0 +1,154 @@
+"""Results to plots: small SVGs, drawn by hand, that are readable on light and on dark ground. Pure.
+
+Both axes are logarithmic. A line has a colour, a shape of its points and its name, so that none of them is needed alone.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from benchmarks.results import Results
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _RIGHT = 330, 240, 52, 34, 30, 14
+_NAME, _LINE = 180, 18  # pixels for a name in the legend
+_STYLE = """
+text { font: 11px system-ui, sans-serif; fill: #57606a } .title { font-weight: 600 } .grid { stroke: #8c959f; stroke-opacity: .3 }
+.line { fill: none; stroke: currentColor; stroke-width: 2 } .dot { fill: currentColor }
+.c0 { color: #0969da } .c1 { color: #bc4c00 } .c2 { color: #8250df } .c3 { color: #57606a }
+.c4 { color: #1a7f37 } .c5 { color: #bf3989 } .c6 { color: #9a6700 }
+@media (prefers-color-scheme: dark) {
+text { fill: #9198a1 } .c0 { color: #58a6ff } .c1 { color: #f0883e } .c2 { color: #bc8cff } .c3 { color: #9198a1 } .c4 { color: #3fb950 }
+.c5 { color: #f778ba } .c6 { color: #d29922 } }
+"""
+_SHAPES = (
+    '<circle class="dot" cx="{x}" cy="{y}" r="3.5"/>',
+    '<rect class="dot" x="{x}" y="{y}" width="7" height="7" transform="translate(-3.5 -3.5)"/>',
+    '<path class="dot" d="M{x} {y}m0 -4.5l4.5 8h-9z"/>',
+    '<path class="dot" d="M{x} {y}m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z"/>',
+)
+_NAMES = {"ours": "toolcatalog", "datasette": "Datasette", "fastapi": "FastAPI + SQLAlchemy", "ceiling": "constant body"}
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes: what it shows, its unit, and named lines of (tools, value)."""
+
+    title: str
+    unit: str
+    lines: Mapping[str, Points]
+
+
+def plots(results: Results) -> dict[str, str]:
+    """All plots: name of the file to its text. A plot for which there are no figures is left out."""
+    made = {"latency.svg": _latency(results), "memory.svg": _memory(results), "build.svg": _building(results)}
+    panels = {name: [panel for panel in some if any(panel.lines.values())] for name, some in made.items()}
+    return {name: draw(some) for name, some in panels.items() if some}
+
+
+def _latency(results: Results) -> list[Panel]:
+    shown = {"get": "Get a tool", "filter": "Filter", "query": "Query of 1 to 3 words", "sentence": "Query of a sentence"}
+    return [
+        Panel(title, "ms, one at a time", {_NAMES[name]: _points(results, ("http", "operations", key, name, "alone")) for name in _NAMES})
+        for key, title in shown.items()
+    ]
+
+
+def _memory(results: Results) -> list[Panel]:
+    places = {name: ("http", "servers", name) for name in ("ours", "datasette", "fastapi")}
+    return [
+        Panel(title, "MB", {_NAMES[name]: _points(results, (*place, key)) for name, place in places.items()})
+        for key, title in (("private", "Memory of its own"), ("pss", "Memory with its share of files (PSS)"))
+    ]
+
+
+def _building(results: Results) -> list[Panel]:
+    ours = {"indexes only": ("building", "index", "seconds"), "with site": ("building", "site", "seconds")}
+    again = {"nothing changed": ("building", "unchanged", "seconds"), "one file changed": ("building", "one changed", "seconds")}
+    others = {"yaml.load alone": ("building", "yaml.load")}
+    peers = {f"{_NAMES[name]}, rows": ("http", "servers", name, "load") for name in ("datasette", "fastapi")}
+    return [
+        Panel(title, "s", {name: _points(results, place) for name, place in lines.items()})
+        for title, lines in (("From nothing", ours | others | peers), ("Again", again))
+    ]
+
+
+def _points(results: Results, place: Iterable[str]) -> Points:
+    found = []
+    for tools, figures in results.items():
+        value: Any = figures
+        for name in place:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, int | float) and value > 0:
+            found.append((float(tools), float(value)))
+    return found
+
+
+def draw(panels: Sequence[Panel]) -> str:
+    """The panels side by side, two in a row, with the names of the lines below."""
+    names = [*dict.fromkeys(name for panel in panels for name, points in panel.lines.items() if points)]
+    width, foot = _WIDTH * min(2, len(panels)), _HEIGHT * -(-len(panels) // 2)
+    shifts = [f"{_WIDTH * (number % 2)} {_HEIGHT * (number // 2)}" for number in range(len(panels))]
+    parts = [f'<g transform="translate({shift})">{_panel(panel, names)}</g>' for shift, panel in zip(shifts, panels, strict=True)]
+    columns = width // _NAME
+    for number, name in enumerate(names):
+        x, y = 16 + _NAME * (number % columns), foot + 14 + _LINE * (number // columns)
+        parts.append(f'<g class="c{number}">{_dot(number, x, y - 4)}</g><text x="{x + 10}" y="{y}">{escape(name)}</text>')
+    height, body = foot + _LINE * -(-len(names) // columns) + 4, "\n".join(parts)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><style>{_STYLE}</style>\n{body}\n</svg>\n'
+
+
+def _panel(panel: Panel, names: Sequence[str]) -> str:
+    every = [point for points in panel.lines.values() for point in points]
+    across, up = _scale([x for x, _ in every], _LEFT, _WIDTH - _RIGHT), _scale([y for _, y in every], _HEIGHT - _BOTTOM, _TOP)
+    parts = [f'<text class="title" x="{_LEFT}" y="16">{escape(panel.title)}</text><text x="{_LEFT}" y="29">{escape(panel.unit)}</text>']
+    for value, x in across.ticks():
+        parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">{_short(value)}</text>')
+    for value, y in up.ticks():
+        parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>')
+    for name, points in panel.lines.items():
+        if points:
+            parts.append(_line(names.index(name), [(across.place(x), up.place(y)) for x, y in points]))
+    return "".join(parts)
+
+
+def _line(number: int, places: Points) -> str:
+    line = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    return f'<g class="c{number}"><path class="line" d="M{line}"/>{"".join(_dot(number, x, y) for x, y in places)}</g>'
+
+
+def _dot(number: int, x: float, y: float) -> str:
+    return _SHAPES[number % len(_SHAPES)].format(x=f"{x:.1f}", y=f"{y:.1f}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    low: float  # powers of ten
+    high: float
+    start: float  # pixels
+    stop: float
+
+    def place(self, value: float) -> float:
+        return self.start + (math.log10(value) - self.low) / (self.high - self.low) * (self.stop - self.start)
+
+    def ticks(self) -> list[tuple[float, float]]:
+        step = max(1, math.ceil((self.high - self.low) / 6))
+        return [(10.0**power, self.place(10.0**power)) for power in range(int(self.low), int(self.high) + 1, step)]
+
+
+def _scale(values: Sequence[float], start: float, stop: float) -> _Scale:
+    """Whole powers of ten around all values."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return _Scale(low, max(high, low + 1), start, stop)
+
+
+def _short(value: float) -> str:
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

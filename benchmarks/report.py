@@ -1,0 +1,133 @@
+"""The figures for people: docs/performance.md and docs/plots/, made from the results that are kept and from nothing else.
+
+`python -m benchmarks.report` makes them again without measuring anything.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import results
+from benchmarks.plots import plots
+from benchmarks.results import Results
+from benchmarks.servers import ROOT
+from benchmarks.table import P99_TARGET, TARGET_SIZE, met, tables
+
+DOCS = ROOT / "docs"
+_ALT = {
+    "latency.svg": "Latency by number of tools",
+    "memory.svg": "Memory by number of tools",
+    "build.svg": "Build time by number of tools",
+}
+
+_HEAD = """\
+# Performance
+
+This page is made from `benchmarks/results/` by `make bench`; nobody writes it by hand. Figures are of one machine and drift; ratios to
+what ran beside them hold.
+
+    make bench                                       # 20,000 tools, everything: about 15 minutes
+    make bench SIZES="1000 20000 200000 1000000"     # hours, and some 40 GB below .bench/
+    make bench SIZES=200000 PARTS="http inside"      # of http, inside, building
+    python -m benchmarks.report                      # this page again, from the results
+"""
+
+_HTTP = """\
+One worker, one core; the load (wrk, keep-alive, {connections} connections, {long_connections} for pages of 1000) comes from another core.
+Slugs, pages, filters and words are drawn from the catalog, 2,000 questions for each operation, the same for every server, with an API
+key. The servers take turns; figures are medians of five rounds, of two for peers.
+
+- *Ceiling*: a bare ASGI application under the same uvicorn settings that answers everything with one body of the mean size of ours.
+- *By CPU*: the processor time that a request costs the ceiling's process, divided by what it costs ours; for peers, theirs divided by
+  ours. It is steadier than requests per second. Targets are for 20,000 tools.
+- *Datasette*: a SQLite table with a full-text index, opened as immutable, JSON without facets, suggestions or counts; queries are ranked
+  and any word may match, as with us.
+- *FastAPI + SQLAlchemy*: the service that one would write first: ORM models, JSON columns, `response_model`, ILIKE, the key looked up in
+  the database.
+- Before an operation is measured, the peers' answers are held against ours: the same tools must come back (for queries: some).
+  `INVALID` stands where answers were wrong: such a row does not count.
+"""
+
+_INSIDE = """\
+*In the store*: finding and joining bytes, no more. *Without a socket*: the whole application, called in the process. The deep page is the
+last of all, the first page the first.
+"""
+
+_BUILDING = """\
+Files of about 3 KB with one version each. `yaml.load` is PyYAML's with its C loader, reading the same files in one process in the same run
+and keeping nothing; above 20,000 files it reads 20,000 and its time is scaled. From nothing: no snapshot, no site, no cache. Peak memory
+is that of all processes of the build together; pages that they share count for each.
+"""
+
+
+def page(found: Results) -> str:
+    """The whole page."""
+    return "\n".join([_HEAD, *_body(found)])
+
+
+def _body(found: Results) -> Iterator[str]:
+    if not found:
+        yield "No results are kept yet.\n"
+        return
+    about = {"Over HTTP": _HTTP.format(connections=16, long_connections=4), "By number of tools": _INSIDE, "Building": _BUILDING}
+    for table in tables(found):
+        yield f"## {table.title}\n"
+        yield from filter(None, [about.pop(table.title.partition(",")[0], "")])  # before the first table of its kind
+        yield f"{table.markdown()}\n"
+    yield from _p99(found)
+    yield from _busy(found)
+    for name in plots(found):
+        yield f"![{_ALT[name]}](plots/{name})\n"
+    yield from _machines(found)
+
+
+def _p99(found: Results) -> Iterator[str]:
+    """The one target that is neither of throughput nor of a build."""
+    if "http" in found.get(TARGET_SIZE, {}):
+        get = found[TARGET_SIZE]["http"]["operations"]["get"]
+        ratio = get["ours"]["p99"] / get["ceiling"]["p99"]
+        target = met(ratio <= P99_TARGET, f"≤ {P99_TARGET:.0f}", TARGET_SIZE)
+        yield f"With {TARGET_SIZE:,} tools, p99 of get is {ratio:.1f} times the ceiling's ({target}).\n"
+
+
+def _busy(found: Results) -> Iterator[str]:
+    """Which figures were taken while others used the machine."""
+    for tools, figures in found.items():
+        for part in results.PARTS:
+            share = figures.get(part, {}).get("busy", 0.0)
+            if share > results.BUSY:
+                yield f"**The machine was busy** when {part} of {tools:,} tools was measured: others used {share:.0%} of it.\n"
+
+
+def _machines(found: Results) -> Iterator[str]:
+    """What the figures were measured on, each machine once."""
+    yield "## Machine\n"
+    described: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for tools, figures in found.items():
+        for part, machine in figures["machine"].items():
+            described.setdefault(tuple(machine.items()), []).append(f"{part} of {tools:,}")
+    for facts, parts in described.items():
+        yield f"{'All figures' if len(described) == 1 else ', '.join(parts)}:\n"
+        yield "\n".join(f"- {name}: {value}" for name, value in facts) + "\n"
+
+
+def write(found: Results, docs: Path = DOCS) -> None:
+    """Write the page and the plots."""
+    folder, drawn = docs / "plots", plots(found)
+    if drawn:
+        folder.mkdir(exist_ok=True)
+    for old in {path.name for path in folder.glob("*.svg")} - {*drawn}:
+        (folder / old).unlink()
+    for name, text in drawn.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (docs / "performance.md").write_text(page(found), encoding="utf-8")
+
+
+def main() -> None:
+    """Make the page and the plots, and print the tables."""
+    found = results.load()
+    write(found)
+    print("\n\n".join(table.terminal() for table in tables(found)))
+
+
+if __name__ == "__main__":
+    main()

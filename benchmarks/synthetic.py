@@ -1,0 +1,208 @@
+"""A synthetic catalog of any size: `python -m benchmarks.synthetic FOLDER --tools N [--seed S] [--files-only]`.
+
+Files of about 3 KB with varied words, real parameter shapes, toolkits of 200 tools, versions, tags, scopes and deprecations; some
+sessions, auth configs and meta tools. The same number and seed give the same bytes. The text is written as it stands, without a YAML
+library: a million tools take a few minutes.
+"""
+
+import argparse
+import random
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.shapes import Shapes
+from benchmarks.words import ADJECTIVES, NOUNS, SCOPES, TAGS, VERBS, Words, made_words
+
+TOOLS_IN_TOOLKIT = 200
+VERSIONS = ("20250301_00", "20250715_00", "20251027_00")
+_DEPRECATED = 0.08
+_CHANGED = 0.25  # tools with a second version
+_CHANGED_AGAIN = 0.2  # of those, where the toolkit has three versions: with a third one
+_SESSIONS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Toolkit:
+    slug: str
+    versions: Sequence[str]
+    tools: Sequence[tuple[str, str]]  # slug, display name
+    deprecated: Mapping[str, str]  # slug to the slug that takes its place
+
+
+class _Author:
+    """Writes the text of the files."""
+
+    def __init__(self, seed: int, files_only: bool) -> None:
+        self.seed = seed
+        self.files_only = files_only
+        self.words = Words(seed)
+        self.shapes = Shapes(seed, self.words)
+
+    def toolkit(self, slug: str, count: int) -> _Toolkit:
+        """A toolkit of so many tools: names only."""
+        rng = random.Random(f"toolkit {self.seed} {slug}")
+        tools: dict[str, str] = {}
+        while len(tools) < count:
+            noun = rng.choice(NOUNS) if rng.random() < 0.5 else f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
+            name = f"{VERBS[min(int(rng.expovariate(0.08)), len(VERBS) - 1)]} {noun}"
+            tools.setdefault(f"{slug}_{name.replace(' ', '_')}".upper(), name)
+        slugs = [*tools]
+        gone = rng.sample(slugs, round(count * _DEPRECATED))
+        staying = [tool for tool in slugs if tool not in gone]
+        return _Toolkit(
+            slug=slug,
+            versions=VERSIONS[:1] if self.files_only else VERSIONS[: rng.choice((2, 3))],
+            tools=[*tools.items()],
+            deprecated={tool: rng.choice(staying) for tool in gone},
+        )
+
+    def files(self, toolkit: _Toolkit) -> Iterator[tuple[str, str, str]]:
+        """The files of a toolkit's tools: slug, version, text."""
+        for slug, name in toolkit.tools:
+            rng = random.Random(f"tool {self.seed} {slug}")
+            versions = _versions(rng, toolkit.versions)
+            inputs, outputs = self.shapes.draw(rng, rng.randint(4, 8)), self.shapes.draw(rng, rng.randint(3, 7))
+            head = self._head(rng, toolkit.slug, name)
+            for number, version in enumerate(versions):
+                last = number == len(versions) - 1
+                replaced_by = toolkit.deprecated.get(slug) if last else None
+                yield slug, version, head + _deprecation(replaced_by) + _parameters(rng, inputs, outputs)
+                inputs = inputs | self.shapes.draw(rng, 1)  # the next version takes one thing more, and says so
+                head = head.replace("\nscopes:", f" {self._sentence(rng, 5, 9)}\nscopes:", 1)
+
+    def _head(self, rng: random.Random, toolkit: str, name: str) -> str:
+        tags = [tag for tag, share in (("important", 0.06), ("readOnlyHint", 0.4), ("destructiveHint", 0.1)) if rng.random() < share]
+        tags += rng.sample(TAGS[3:], rng.choice((1, 2, 2, 3)))
+        text = f"{name.capitalize()} in {toolkit}. {self._sentence(rng, 10, 25)} {self._sentence(rng, 8, 20)}"
+        scopes = rng.sample(SCOPES, rng.choice((0, 1, 1, 2)))
+        return f"name: {name.capitalize()}\ndescription: {text}\nscopes: [{', '.join(scopes)}]\ntags: [{', '.join(tags)}]\n"
+
+    def _sentence(self, rng: random.Random, least: int, most: int) -> str:
+        return " ".join(self.words.draw(rng, rng.randint(least, most))).capitalize() + "."
+
+
+def _versions(rng: random.Random, of_toolkit: Sequence[str]) -> Sequence[str]:
+    if len(of_toolkit) == 1 or rng.random() >= _CHANGED:
+        return of_toolkit[:1] if rng.random() < 0.8 else of_toolkit[-1:]  # one in five came later
+    return of_toolkit if rng.random() < _CHANGED_AGAIN else of_toolkit[:2]
+
+
+def _deprecation(replaced_by: str | None) -> str:
+    if replaced_by is None:
+        return ""
+    return f"deprecation:\n  reason: A newer call does more.\n  since: 2026-01-15\n  sunset: 2027-01-15\n  replaced_by: {replaced_by}\n"
+
+
+def _parameters(rng: random.Random, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> str:
+    required = "    required: true\n"
+    taken = [
+        f"  {name}:\n{text}{required if number < 2 or rng.random() < 0.1 else ''}" for number, (name, text) in enumerate(inputs.items())
+    ]
+    given = [f"  {name}:\n{text}" for name, text in outputs.items()]
+    return f"input_parameters:\n{''.join(taken)}output_parameters:\n{''.join(given)}"
+
+
+def write(folder: Path, tools: int, seed: int = 1, files_only: bool = False) -> int:
+    """Write a catalog of so many tools into a folder that is not there yet; how many tool files it has.
+
+    `files_only`: one version of each tool, and neither sessions nor meta tools, so that there are exactly as many files as tools. The
+    folder gets its name when it is complete.
+    """
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    author = _Author(seed, files_only)
+    slugs = made_words(random.Random(f"toolkits {seed}"), max(1, tools // TOOLS_IN_TOOLKIT), ())
+    toolkits = [author.toolkit(slug, tools // len(slugs) + (number < tools % len(slugs))) for number, slug in enumerate(slugs)]
+    _save(part, "catalog.yaml", "title: Synthetic catalog\ndescription: Made for measuring.\n")
+    files = sum(_write_toolkit(part / "toolkits" / toolkit.slug, toolkit, author) for toolkit in toolkits)
+    if not files_only:
+        _write_sessions(part, toolkits[:_SESSIONS])
+    part.rename(folder)
+    return files
+
+
+def _write_toolkit(folder: Path, toolkit: _Toolkit, author: _Author) -> int:
+    about = f"name: {toolkit.slug.capitalize()}\nlogo: https://example.com/{toolkit.slug}.png\ndescription: The tools of {toolkit.slug}.\n"
+    _save(folder, "toolkit.yaml", f"{about}categories: [synthetic]\nowners: [nobody]\n")
+    count, place = 0, str(folder)
+    for count, (slug, version, text) in enumerate(author.files(toolkit), start=1):  # noqa: B007 - the last number is the count
+        try:
+            descriptor = open(f"{place}/{slug}/{version}.yaml", "w", encoding="utf-8")  # noqa: SIM115 - closed below
+        except FileNotFoundError:
+            (folder / slug).mkdir()
+            descriptor = open(f"{place}/{slug}/{version}.yaml", "w", encoding="utf-8")  # noqa: SIM115
+        with descriptor:
+            descriptor.write(text)
+    return count
+
+
+def _write_sessions(folder: Path, toolkits: Sequence[_Toolkit]) -> None:
+    """A session and two auth configs for each of the first toolkits, and the meta tools that the sessions offer."""
+    for toolkit in toolkits:
+        slugs = ", ".join(slug for slug, _ in toolkit.tools[:10])
+        _save(folder / "auth_configs", f"ac_{toolkit.slug}_some.yaml", f"toolkit: {toolkit.slug}\ntools: [{slugs}]\n")
+        _save(folder / "auth_configs", f"ac_{toolkit.slug}_read.yaml", f"toolkit: {toolkit.slug}\nscopes: ['files:read', 'users:read']\n")
+        config = f"auth_configs: {{{toolkit.slug}: ac_{toolkit.slug}_some}}\n"
+        session = (
+            f"project: default\nuser_id: bench\ntoolkits: {{enable: [{toolkit.slug}]}}\n{config}manage_connections: {{enable: true}}\n"
+        )
+        _save(folder / "sessions", f"trs_{toolkit.slug}.yaml", session)
+    meta = folder / "meta_tools"
+    _save(meta, "toolkit.yaml", "name: Router\nlogo: https://example.com/router.png\nno_auth: true\n")
+    for slug, text in _META_TOOLS.items():
+        _save(meta / slug, f"{VERSIONS[0]}.yaml", text)
+
+
+def _save(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+_META_TOOLS = {
+    "ROUTER_SEARCH_TOOLS": """\
+name: Search tools
+description: Find the tools of this session that can do a job.
+tags: [search, readOnlyHint]
+input_parameters:
+  use_case: {type: string, description: What shall be done., required: true}
+output_parameters:
+  tools:
+    type: array
+    description: Slugs of tools that fit.
+    items: {type: string, description: One slug., enum: {$session: tools}}
+""",
+    "ROUTER_RUN_TOOL": """\
+name: Run a tool
+description: Run one tool of this session.
+input_parameters:
+  tool_slug: {type: string, description: The tool to run., required: true, enum: {$session: tools}}
+  arguments: {type: object, description: What it takes., additionalProperties: true}
+""",
+    "ROUTER_CONNECT": """\
+name: Connect an account
+description: Connect an account to a toolkit of this session.
+when: manage_connections
+input_parameters:
+  toolkit: {type: string, description: The toolkit., required: true, enum: {$session: toolkits}}
+""",
+}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.synthetic", description="Write a synthetic catalog.")
+    parser.add_argument("folder", type=Path, help="a folder that is not there yet")
+    parser.add_argument("--tools", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files-only", action="store_true", help="one version of each tool, for the build benchmark")
+    arguments = parser.parse_args()
+    if arguments.folder.exists():
+        parser.error(f"{arguments.folder} is there already: name another folder, or remove it")
+    print(f"{write(arguments.folder, arguments.tools, arguments.seed, arguments.files_only):,} files of tools")
+
+
+if __name__ == "__main__":
+    main()

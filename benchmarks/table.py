@@ -1,0 +1,142 @@
+"""Results to tables, and a table to lines for a terminal or for Markdown. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.paths import OPERATIONS, Operation
+from benchmarks.results import Results
+
+TARGET_SIZE = 20_000  # tools, or files: targets are for this size
+P99_TARGET = 3.0  # times the ceiling's p99, for get
+INDEX_TARGET, SITE_TARGET, UNCHANGED_TARGET = 0.5, 1.2, 0.4  # times yaml.load, times yaml.load, seconds
+PEERS = {"datasette": "Datasette", "fastapi": "FastAPI + SQLAlchemy"}
+_NONE = "–"
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A heading, the names of the columns, and rows of text. The first column is for words, the others for figures."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """The table for a document."""
+        rule = ["---", *["---:"] * (len(self.header) - 1)]
+        return "\n".join(f"| {' | '.join(row)} |" for row in (self.header, rule, *self.rows))
+
+    def terminal(self) -> str:
+        """The table for a terminal, with its heading."""
+        widths = [max(len(row[column]) for row in (self.header, *self.rows)) for column in range(len(self.header))]
+        lines = ["  ".join(f"{cell:{'<' if not column else '>'}{widths[column]}}" for column, cell in enumerate(row)) for row in self.rows]
+        head = "  ".join(f"{cell:{'<' if not column else '>'}{widths[column]}}" for column, cell in enumerate(self.header))
+        return "\n".join(line.rstrip() for line in (self.title, head, *lines))
+
+
+def tables(results: Results) -> list[Table]:
+    """All tables: over HTTP by size, then what is compared between sizes."""
+    over_http = [_http(tools, found["http"]) for tools, found in results.items() if "http" in found]
+    whole = [make(results) for make in (_sizes, _building, _peers)]
+    return [table for table in (*over_http, *whole) if table.rows]
+
+
+def _http(tools: int, found: Figures) -> Table:
+    peers = [f"{title}: rps · ours faster · by CPU" for title in PEERS.values()]
+    header = ["operation", "ours, rps", "ceiling, rps", "ratio", "target", "by CPU", "p50, ms", "p99, ms", "ceiling's p99, ms", *peers]
+    figures = found["operations"]
+    rows = [_operation(operation, figures[operation.name], tools) for operation in OPERATIONS if operation.name in figures]
+    return Table(f"Over HTTP, {tools:,} tools", header, rows)
+
+
+def _operation(operation: Operation, found: Figures, tools: int) -> list[str]:
+    ours, ceiling = found["ours"], found["ceiling"]
+    ratio = ours["rps"] / ceiling["rps"]
+    target = _NONE if operation.target is None else met(ratio >= operation.target, f"≥ {operation.target:.2f}", tools)
+    if found["faults"]:
+        target = f"INVALID: {found['faults']} wrong answers"
+    shares = [f"{ratio:.2f}", target, f"{ceiling['cpu'] / ours['cpu']:.2f}"]
+    delays = [number(value) for value in (ours["p50"], ours["p99"], ceiling["p99"])]
+    return [
+        operation.title,
+        number(ours["rps"]),
+        number(ceiling["rps"]),
+        *shares,
+        *delays,
+        *(_beside(ours, found.get(name)) for name in PEERS),
+    ]
+
+
+def _beside(ours: Figures, peer: Figures | None) -> str:
+    if not peer or not peer["rps"]:
+        return _NONE
+    return f"{number(peer['rps'])} · {number(ours['rps'] / peer['rps'])}× · {number(peer['cpu'] / ours['cpu'])}×"
+
+
+def met(is_met: bool, target: str, size: int) -> str:
+    """A target, and whether it is met; other sizes than the one that targets are for have none."""
+    return f"{target} {'met' if is_met else 'MISSED'}" if size == TARGET_SIZE else _NONE
+
+
+def _sizes(results: Results) -> Table:
+    """What the number of tools does to a server, the sizes side by side."""
+    sizes = [tools for tools, found in results.items() if "inside" in found or "http" in found]
+    rows = [[title, *(_cell(results[tools], place) for tools in sizes)] for title, place in _places()]
+    return Table("By number of tools", ["", *(f"{tools:,}" for tools in sizes)], [row for row in rows if {*row[1:]} - {_NONE}])
+
+
+def _places() -> Iterator[tuple[str, Sequence[str]]]:
+    """What is compared between sizes, and where the results have it."""
+    yield "opening a build, ms", ("inside", "open")
+    yield "from start to first answer, ms", ("inside", "start")
+    yield "memory of its own, MB", ("inside", "private")
+    yield "memory with its share of mapped files (PSS), MB", ("inside", "pss")
+    for where, title in (("store", "in the store"), ("application", "without a socket")):
+        for name in ("get", "filter", "first page", "deep page", "query", "sentence"):
+            yield f"{name} {title}, µs", ("inside", where, name)
+    for operation in OPERATIONS:
+        yield f"{operation.title}, requests per second", ("http", "operations", operation.name, "ours", "rps")
+
+
+def _cell(found: Figures, place: Sequence[str]) -> str:
+    value: Any = found
+    for name in place:
+        value = value.get(name) if value else None
+    return _NONE if value is None else number(value)
+
+
+def _building(results: Results) -> Table:
+    header = ["files", "indexes only, s", "× yaml.load", "target", "with site, s", "× yaml.load", "target", "nothing changed, s", "target"]
+    header += ["one file changed, s", "pages written", "peak, MB"]
+    rows = [_build_row(found["building"]) for found in results.values() if "building" in found]
+    return Table("Building", header, rows)
+
+
+def _build_row(found: Figures) -> list[str]:
+    index, site, unchanged, one = (found[name] for name in ("index", "site", "unchanged", "one changed"))
+    cells = [f"{found['files']:,}"]
+    for figure, target in ((index, INDEX_TARGET), (site, SITE_TARGET)):
+        ratio = figure["seconds"] / found["yaml.load"]
+        cells += [number(figure["seconds"]), f"{ratio:.2f}", met(ratio <= target, f"≤ {target}", found["files"])]
+    cells += [number(unchanged["seconds"]), met(unchanged["seconds"] <= UNCHANGED_TARGET, f"≤ {UNCHANGED_TARGET}", found["files"])]
+    return [*cells, number(one["seconds"]), f"{one['pages']:,} of {found['pages']:,}", number(max(index["peak"], site["peak"]))]
+
+
+def _peers(results: Results) -> Table:
+    header = ["server", "tools", "start, s", "memory of its own, MB", "PSS, MB", "filling its database, s"]
+    return Table("The servers after the load", header, [*_servers(results)])
+
+
+def _servers(results: Results) -> Iterator[list[str]]:
+    for tools, found in results.items():
+        for name, figures in found.get("http", {}).get("servers", {}).items():
+            cells = [number(figures[what]) if what in figures else _NONE for what in ("start", "private", "pss", "load")]
+            yield [PEERS.get(name, "toolcatalog"), f"{tools:,}", *cells]
+
+
+def number(value: float) -> str:
+    """A figure with as many digits as mean something."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

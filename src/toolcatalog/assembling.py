@@ -1,0 +1,222 @@
+"""Parts to the files of a snapshot, one part after another, so that memory does not grow with the documents.
+
+The parts come in the order of their slugs, which is the order of the numbers. Documents of the newest versions go to the front of
+`tools.json` while those of older ones wait in a file of their own: what is listed without any filter is one run of bytes.
+"""
+
+import zlib
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyroaring import BitMap
+
+from toolcatalog import files, search, snapshot, table
+from toolcatalog.choices import usable
+from toolcatalog.parts import Facts, Part
+from toolcatalog.progress import Advance
+from toolcatalog.snapshot import Contents, Stated
+
+_BLOCK = 1 << 20  # bytes
+_OLDER = ".older"
+
+
+class Assembly:
+    """A snapshot being put together in an empty folder; `files` is what has been written of it so far, by path."""
+
+    def __init__(self, folder: Path, contents: Contents) -> None:
+        self.folder = folder
+        self.contents = contents
+        self.files: dict[str, Stated] = {}
+        self.folders: set[str] = set()
+
+    def write(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Write one file, and note its size and SHA-256."""
+        if "/" in path and path.rpartition("/")[0] not in self.folders:
+            (self.folder / path).parent.mkdir(parents=True)
+            self.folders.add(path.rpartition("/")[0])
+        self.files[path] = Stated(*files.pour(self.folder / path, pieces))
+
+    def tools(self, parts: Iterable[Part], versions: Mapping[str, int], advance: Advance) -> None:
+        """Write everything about tools but the words. `versions`: how many tool versions each toolkit has."""
+        columns, indexes = _Columns(self.contents), _Indexes(self, versions)
+
+        def through() -> Iterator[Part]:
+            for part in parts:
+                columns.add(part.facts)
+                indexes.add(part)
+                yield part
+                advance(1)
+
+        older = self.folder / _OLDER
+        with older.open("xb+") as waiting:
+            self.write(snapshot.DOCUMENTS, _documents(through(), waiting))
+        older.unlink()
+        self.write(snapshot.NUMBERS, [columns.numbers()])
+        self.write(snapshot.TOOLS, columns.tools())
+        self.write(snapshot.SETS, columns.sets())
+
+    def rest(self) -> None:
+        """Write what is not about tools."""
+        for path, data in snapshot.small_files(self.contents).items():
+            self.write(path, [data])
+        self.write(snapshot.FACTS, _table(snapshot.facts(self.contents)))
+
+    def seal(self, counts: Mapping[str, int]) -> str:
+        """Write the listing and the manifest: the digest that names the snapshot."""
+        deep = {path: said for path, said in self.files.items() if "/" in path}
+        self.write(snapshot.LISTING, [snapshot.listing(deep)])
+        digest, manifest = snapshot.seal(self.contents.about, counts, {path: self.files[path] for path in self.files.keys() - deep.keys()})
+        self.write(snapshot.MANIFEST, [manifest])
+        return digest
+
+
+def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
+    """Write the text index from the counts of all parts, which are gone through twice."""
+    index = search.merge(counts)
+    numbers, impacts = _bytes(index.numbers.astype("<u4", copy=False)), _bytes(index.impacts.astype("<f4", copy=False))
+    places, end = [], 0
+    for held in index.holders:
+        start, end = end, end + held
+        check = zlib.crc32(impacts[4 * start : 4 * end], zlib.crc32(numbers[4 * start : 4 * end]))
+        places.append(snapshot.PLACE.pack(start, held, check))
+    table_of_words = table.pack(index.words, [snapshot.PLACE.size] * len(places), places)
+    return {
+        snapshot.WORDS: Stated(*files.pour(folder / snapshot.WORDS, table_of_words)),
+        snapshot.POSTINGS: Stated(*files.pour(folder / snapshot.POSTINGS, [numbers, impacts])),
+    }
+
+
+def _bytes(column: NDArray[Any]) -> memoryview:
+    return column.view(np.uint8).data
+
+
+def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:
+    names = sorted(values)
+    return table.pack(names, [len(values[name]) for name in names], (values[name] for name in names))
+
+
+def _documents(parts: Iterable[Part], waiting: IO[bytes]) -> Iterator[bytes]:
+    """The documents as a JSON array: the newest of each tool, then the older ones."""
+    before = b"["
+    for part in parts:
+        if part.newest:
+            yield before + part.newest
+            before = b","
+        if part.older:
+            waiting.write(part.older + b",")
+    end = waiting.tell() - 1
+    waiting.seek(0)
+    if end > 0:
+        yield b","
+    while end > 0:
+        block = waiting.read(min(_BLOCK, end))
+        end -= len(block)
+        yield block
+    yield b"]" if before == b"," else b"[]"
+
+
+class _Columns:
+    """What is known of each tool version, by number."""
+
+    def __init__(self, contents: Contents) -> None:
+        self.configs = defaultdict(list)
+        for config in contents.auth_configs:
+            self.configs[config.toolkit].append(config)
+        self.sizes, self.checks, self.newest, self.digests = array("I"), array("I"), bytearray(), bytearray()
+        self.names: list[str] = []
+        self.versions: list[str] = []
+        self.entries: dict[str, bytes] = {}
+        self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+
+    def add(self, facts: Facts) -> None:
+        before = len(self.sizes)
+        self.sizes.extend(facts.sizes)
+        self.checks.extend(facts.checks)
+        self.newest += bytes(facts.newest)
+        self.digests += b"".join(bytes.fromhex(digest[: 2 * snapshot.TAG]) for digest in facts.digests)
+        self.names += facts.names
+        self.versions += facts.versions
+        for slug, place, entry in facts.entries:
+            self.entries[slug] = (before + place).to_bytes(4, "little") + entry.encode()
+        for name, places in facts.sets.items():
+            self.members[name].extend([before + place for place in places])
+        if not self.configs.keys().isdisjoint(facts.toolkits):
+            self.add_usable(facts, before)
+
+    def add_usable(self, facts: Facts, before: int) -> None:
+        """Add what the auth configs of a toolkit can use."""
+        for number, (toolkit, slug, scopes) in enumerate(zip(facts.toolkits, facts.slugs, facts.scopes, strict=True), before):
+            for config in self.configs.get(toolkit, ()):
+                if usable(config, slug, scopes):
+                    self.members[f"auth_config {config.id}"].append(number)
+
+    def numbers(self) -> bytes:
+        """A row for each tool version."""
+        rows = np.zeros(len(self.sizes), [*snapshot.ROW])
+        rows["size"], rows["check"] = self.sizes, self.checks
+        rows["tag"] = np.frombuffer(self.digests, f"V{snapshot.TAG}")
+        rows["offset"] = _offsets(rows["size"].astype("<u8") + 1, np.frombuffer(self.newest, bool))
+        rows["name"], rows["version"] = _ranks(self.names), _ranks(self.versions)
+        return rows.tobytes()
+
+    def tools(self) -> Iterator[bytes]:
+        """The table of slugs."""
+        return _table(self.entries)
+
+    def sets(self) -> Iterator[bytes]:
+        """The table of sets."""
+        return _table({name: _bitmap(members) for name, members in self.members.items()})
+
+
+def _offsets(lengths: Any, newest: Any) -> Any:
+    """Where each document begins; `lengths` are with the comma or bracket that follows."""
+    offsets = np.empty_like(lengths)
+    begin = 1
+    for chosen in (newest, ~newest):
+        some = lengths[chosen]
+        offsets[chosen] = begin + np.cumsum(some) - some
+        begin += int(some.sum())
+    return offsets
+
+
+def _ranks(texts: list[str]) -> list[int]:
+    """Of each text its place among the distinct texts, by code point."""
+    places = {text: place for place, text in enumerate(sorted({*texts}))}
+    return [places[text] for text in texts]
+
+
+def _bitmap(members: Any) -> bytes:
+    bitmap = BitMap(members)
+    bitmap.run_optimize()
+    data: bytes = bitmap.serialize()
+    return data
+
+
+class _Indexes:
+    """The indexes of the toolkits, each written as soon as the last of its tools has come."""
+
+    def __init__(self, assembly: Assembly, versions: Mapping[str, int]) -> None:
+        self.assembly = assembly
+        self.left = dict(versions)
+        self.toolkits = {toolkit.slug: toolkit for toolkit in assembly.contents.toolkits}
+        self.rows: defaultdict[str, list[tuple[str, str, bytes]]] = defaultdict(list)
+
+    def add(self, part: Part) -> None:
+        end = 0
+        for toolkit, slug, version, size in zip(part.facts.toolkits, part.facts.slugs, part.facts.versions, part.facts.rows, strict=True):
+            start, end = end, end + size
+            self.rows[toolkit].append((slug, version, part.rows[start:end]))
+            self.left[toolkit] -= 1
+            if not self.left[toolkit]:
+                self.finish(toolkit)
+
+    def finish(self, slug: str) -> None:
+        toolkit, rows = self.toolkits[slug], self.rows.pop(slug)
+        for version in toolkit.versions:
+            in_force = {tool: row for tool, of, row in rows if of <= version}  # sorted by slug and version: the newest wins
+            self.assembly.write(snapshot.index_path(slug, version), [snapshot.index(toolkit, version, in_force.values())])

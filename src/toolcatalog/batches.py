@@ -1,0 +1,91 @@
+"""How tools are put together for compiling, and what is known of a batch before anything is compiled.
+
+A batch is a run of tools in the order of their slugs. It begins at a slug that is told by its checksum, so that a tool more or less
+moves no boundary but its own; batches are compiled in any order, anywhere, and their parts put together in the order of the slugs.
+The key of a part is the digest of everything that it is made from: this program, the toolkits' files, and the tools' files.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from toolcatalog import inventory, model, parts
+from toolcatalog.inventory import Row
+
+_SIZE = 64  # tools of a batch, on average
+
+
+class Known(NamedTuple):
+    """The key of a batch's part, and its files as they were when the part was made, as JSON: there may be a million of them."""
+
+    key: str
+    noted: bytes
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The files: see `inventory`."""
+        rows: Sequence[Row] = orjson.loads(self.noted)
+        return rows
+
+
+NOTHING = Known("", b"[]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`: from the build before."""
+
+    root: Path
+    cache: Path
+    program: str
+    folders: tuple[str, ...]
+    heads: Mapping[str, str]
+    toolkits: Mapping[str, model.Toolkit]
+    known: Known = NOTHING
+
+
+def batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
+    """Folders of tools (`toolkits/<toolkit>/<SLUG>`) as batches, sorted by slug."""
+    found: list[list[str]] = []
+    for slug, folder in sorted((folder.rpartition("/")[2], folder) for folder in folders):
+        if not found or zlib.crc32(slug.encode("utf-8", "surrogateescape")) % _SIZE == 0:
+            found.append([])
+        found[-1].append(folder)
+    return [tuple(batch) for batch in found]
+
+
+def toolkits_of(paths: Sequence[str]) -> set[str]:
+    """The toolkits that folders or files of tools belong to."""
+    return {path.split("/")[1] for path in paths}
+
+
+def looked(task: Task) -> Known | None:
+    """The batch as it stands in the cache; None where it must be compiled."""
+    rows = task.known.rows
+    if task.known.key and inventory.unchanged(task.root, task.folders, rows):
+        files = [(path, digest) for row in rows for path, _, digest in row[2]]
+    else:
+        seen = inventory.look(task.root, task.folders, rows)
+        rows, files = seen.rows, seen.files
+        if seen.problems or not all(digest for _, digest in files):
+            return None
+    found = key(task, files)
+    whole = found == task.known.key or parts.load(task.cache, found) is not None
+    return known(found, rows) if whole else None
+
+
+def known(key: str, rows: Sequence[Row]) -> Known:
+    """What is known of a batch whose part is in the cache."""
+    return Known(key, orjson.dumps(rows))
+
+
+def key(task: Task, files: Sequence[tuple[str, str]]) -> str:
+    """The key of a batch that has these files, given by path and SHA-256."""
+    heads = sorted((toolkit, task.heads.get(toolkit, "")) for toolkit in toolkits_of([path for path, _ in files]))
+    return hashlib.sha256(json.dumps([task.program, heads, sorted(files)]).encode()).hexdigest()

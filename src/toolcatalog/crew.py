@@ -1,0 +1,77 @@
+"""Work shared among processes, or done here where it is not worth starting any.
+
+Serves: `--jobs` of the command line.
+"""
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+_FEW = 8  # tasks that are done before a process would have started
+_CHUNK = 8  # tasks handed over at a time, at most
+_LOOK_EVERY = 0.5  # seconds
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Crew:
+    """So many processes, started when there is work for them. Leave the `with` block to end them."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._executor: Executor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._executor:
+            self._executor.shutdown(wait=error is None, cancel_futures=True)
+
+    def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+        """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
+        if self.jobs < 2 or len(tasks) <= _FEW:
+            return map(work, tasks)
+        return self._started().map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
+
+    def beside(self, work: Callable[..., Result], *given: Any) -> Callable[[], Result]:
+        """Begin one piece of work beside what follows, where processes have been started anyway; call what comes back for the result."""
+        if self._executor is None:
+            return lambda: work(*given)
+        return self._executor.submit(work, *given).result
+
+    def _started(self) -> Executor:
+        if self._executor is None:
+            # A forked process has all modules loaded and starts in a few milliseconds; elsewhere than on Linux forking is not safe.
+            context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+            self._executor = ProcessPoolExecutor(self.jobs, context, _begin, (os.getpid(),))
+            self._executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
+        return self._executor
+
+
+def _begin(parent: int) -> None:
+    """What a worker does first: leave Ctrl-C to the parent, and end when the parent has ended however it did."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)  # nearly all garbage here goes by reference counts
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_EVERY)
+    os._exit(1)

@@ -1,0 +1,101 @@
+"""What there is to build, and what of it is in the cache: the first step of a build, and the only one where nothing has changed."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolcatalog import batches, program, source
+from toolcatalog.batches import Known, Task
+from toolcatalog.crew import Crew
+from toolcatalog.errors import Problem
+from toolcatalog.memory import Memory
+from toolcatalog.progress import Track
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a build reads and writes; `site` None: no pages."""
+
+    catalog: Path
+    out: Path
+    site: Path | None
+
+    @property
+    def cache(self) -> Path:
+        """Where parts and memories lie."""
+        return self.out / ".cache"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """The files that are not tools', the folders of tools, and what cannot be read."""
+
+    paths: Sequence[str]
+    folders: Sequence[str]
+    unreadable: Sequence[Problem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A catalog as it is found: the SHA-256 of each file that is not a tool's, and the tools in batches.
+
+    `known` says of each batch what is in the cache, None where it must be compiled.
+    """
+
+    others: Mapping[str, str]
+    tasks: Sequence[Task]
+    known: Sequence[Known | None]
+    unreadable: Sequence[Problem]
+    program: str
+
+    @property
+    def made_from(self) -> str:
+        """The digest of all that a snapshot is made from; empty where something must be compiled first."""
+        return "" if self.unreadable or not all(self.known) else made_from(self.program, self.others, [one for one in self.known if one])
+
+
+def made_from(program: str, others: Mapping[str, str], known: Sequence[Known]) -> str:
+    """The digest of all that a snapshot is made from."""
+    return hashlib.sha256(json.dumps([program, sorted(others.items()), [one.key for one in known]]).encode()).hexdigest()
+
+
+def outline(catalog: Path) -> Outline:
+    """What there is. Raises UsageError where there is no such folder."""
+    paths, folders, unreadable = source.outline(catalog)
+    return Outline(paths=paths, folders=folders, unreadable=unreadable)
+
+
+def look(places: Places, outline: Outline, before: Memory, crew: Crew, track: Track) -> Looked:
+    """Find out what has changed since the build before."""
+    others = {path: source.digest(places.catalog, path) for path in outline.paths}
+    heads = {
+        path.split("/")[1]: digest for path, digest in others.items() if path.startswith("toolkits/") and path.endswith("/toolkit.yaml")
+    }
+    fingerprint = program.fingerprint()
+    tasks = [_task(places, fingerprint, batch, heads, before) for batch in batches.batches(outline.folders)]
+    known: list[Known | None] = []
+    if (places.cache / "parts").exists():
+        found = crew.each(batches.looked, tasks)
+        with track("Looking for changes", len(tasks)) as advance:
+            for one in found:
+                known.append(one)
+                advance(1)
+    else:
+        known = [None] * len(tasks)
+    return Looked(others=others, tasks=tasks, known=known, unreadable=outline.unreadable, program=fingerprint)
+
+
+def _toolkit(path: str) -> str:
+    """The toolkit that is described at a path; empty where none is."""
+    match path.split("/"):
+        case ["toolkits", toolkit, "toolkit.yaml"]:
+            return toolkit
+    return ""
+
+
+def _task(places: Places, program: str, batch: tuple[str, ...], heads: Mapping[str, str], before: Memory) -> Task:
+    its_heads = {toolkit: heads.get(toolkit, "") for toolkit in batches.toolkits_of(batch)}
+    known = before.known(batch)
+    return Task(root=places.catalog, cache=places.cache, program=program, folders=batch, heads=its_heads, toolkits={}, known=known)

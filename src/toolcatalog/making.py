@@ -1,0 +1,145 @@
+"""What a build does where something has changed: compile it, check the whole, and make snapshot and site of it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from toolcatalog import assembling, checking, compiling, looking, memory, model, parts, publishing, resolve, site, snapshot
+from toolcatalog.assembling import Assembly
+from toolcatalog.batches import Known, Task
+from toolcatalog.checking import Examined
+from toolcatalog.compiling import Compiled
+from toolcatalog.crew import Crew
+from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.looking import Looked, Places
+from toolcatalog.memory import Memory, SiteMemory
+from toolcatalog.progress import Track
+from toolcatalog.publishing import Built
+from toolcatalog.snapshot import Contents, Stated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sound:
+    """A catalog without problems: its contents, its tools as tasks whose parts are in the cache, and how many there are."""
+
+    contents: Contents
+    tasks: Sequence[Task]
+    made_from: str
+    tools: Mapping[str, int]  # tools of each toolkit
+    versions: Mapping[str, int]  # tool versions of each toolkit
+
+
+def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track) -> Built:
+    """Make snapshot and site. Raises InvalidCatalog with all problems, UsageError, OSError or BrokenExecutor."""
+    if places.site:
+        site.generated(places.site)  # a folder of somebody else's is refused before the long work
+    sound = _checked(places, looked, crew, track)
+    noted = replace(before, batches=memory.lines(sound.tasks))
+    memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
+    digest = before.digest
+    if before.made_from != sound.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
+        digest = _snapshot(places, sound, crew, track)
+    pages = _site(places, places.site, sound, digest, looked.program, crew, track) if places.site else 0
+    changed = publishing.point(places.out, digest)
+    stamp = publishing.stamp_of(places.out / "snapshots" / digest)
+    memory.save(places.cache, looked.program, replace(noted, made_from=sound.made_from, digest=digest, stamp=stamp))
+    parts.keep(places.cache, {task.known.key for task in sound.tasks})
+    return publishing.built(places.out, digest, changed=changed, pages=pages)
+
+
+def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
+    """Compile what is not in the cache, and hold the whole catalog against the rules."""
+    others = [checking.examine(places.catalog, path) for path in looked.others]
+    if any(one.digest != looked.others[one.path] for one in others if not one.problems):
+        raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
+    tasks, broken = _compile(looked, others, crew, track)
+    tools = [listed for task in tasks for listed in compiling.part_of(task).facts.listed]
+    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
+    unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
+    checked = checking.conclude(places.catalog, examined, tools, unreadable)
+    if checked.problems:
+        raise InvalidCatalog(checked.problems, checked.files)
+    return Sound(
+        contents=resolve.resolve(checked.catalog),
+        tasks=tasks,
+        made_from=looking.made_from(looked.program, looked.others, [task.known for task in tasks]),
+        tools=Counter(toolkit for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))),
+        versions=Counter(tool.toolkit for tool in checked.catalog.tools),
+    )
+
+
+def _compile(looked: Looked, others: Sequence[Examined], crew: Crew, track: Track) -> tuple[list[Task], list[Compiled]]:
+    """The tasks whose parts are in the cache now, and what came of the others: problems."""
+    described = {one.path: one.record for one in others if not one.problems}
+    toolkits = {record.slug: record for path, record in described.items() if _is_toolkit(path) and isinstance(record, model.Toolkit)}
+    tasks = [replace(task, toolkits={slug: toolkits[slug] for slug in task.heads if slug in toolkits}) for task in looked.tasks]
+    missing = [task for task, known in zip(tasks, looked.known, strict=True) if known is None]
+    results = crew.each(compiling.compiled, missing)
+    done: dict[Sequence[str], Compiled] = {}
+    with track("Reading tools", sum(len(task.folders) for task in missing)) as advance:
+        for task, result in zip(missing, results, strict=True):
+            done[task.folders] = result
+            advance(len(task.folders))
+    sound, broken = [], []
+    for task, known in zip(tasks, looked.known, strict=True):
+        result = done[task.folders] if known is None else Compiled(known=known)
+        if result.known:
+            sound.append(replace(task, known=result.known))
+        else:
+            broken.append(result)
+    return sound, broken
+
+
+def _is_toolkit(path: str) -> bool:
+    return path.startswith("toolkits/")
+
+
+def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> str:
+    """Write the snapshot and put it in its place: its digest."""
+    made = publishing.beside(places.out)
+    assembly = Assembly(made, sound.contents)
+    words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
+    with track("Writing the snapshot", len(sound.tasks)) as advance:
+        parts_of = (compiling.part_of(task, "newest", "older", "rows") for task in sound.tasks)
+        assembly.tools(parts_of, sound.versions, advance)
+    assembly.rest()
+    assembly.files |= words()
+    counts = {
+        "toolkits": len(sound.contents.toolkits),
+        "tools": sum(sound.tools.values()),
+        "tool_versions": sum(sound.versions.values()),
+        "sessions": len(sound.contents.sessions),
+    }
+    digest = assembly.seal(counts)
+    publishing.place(made, digest, assembly.files)
+    return digest
+
+
+def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:
+    return assembling.words(folder, lambda: (compiling.part_of(task, "words").words for task in tasks))
+
+
+def _site(places: Places, site_folder: Path, sound: Sound, digest: str, program: str, crew: Crew, track: Track) -> int:
+    """Bring the site up to date: how many pages it has."""
+    noted = memory.load_site(places.cache, site_folder, program)
+    memory.forget_site(places.cache, site_folder)
+    groups = _groups(sound, places.out / "snapshots" / digest, program)
+    kept = SiteMemory(made_from=sound.made_from, groups=site.update(site_folder, groups, noted.groups, crew, track))
+    memory.save_site(places.cache, site_folder, program, kept)
+    return kept.pages
+
+
+def _groups(sound: Sound, folder: Path, program: str) -> list[site.Group]:
+    about, toolkits = sound.contents.about, {toolkit.slug: toolkit for toolkit in sound.contents.toolkits}
+    groups: list[site.Group] = [
+        site.Home(program=program, about=about, toolkits=sound.contents.toolkits, tools={slug: sound.tools[slug] for slug in toolkits})
+    ]
+    for toolkit in sound.contents.toolkits:
+        path = folder / snapshot.index_path(toolkit.slug, toolkit.versions[-1]) if toolkit.versions else None
+        made_from = snapshot.sha256(path.read_bytes() if path else snapshot.dump(toolkit))
+        groups.append(site.OfToolkit(program=program, about=about, toolkit=toolkit, index=path, made_from=made_from))
+    groups += [site.Tools(task=task, about=about, toolkits={slug: toolkits[slug] for slug in task.heads}) for task in sound.tasks]
+    return groups

@@ -1,0 +1,106 @@
+"""What one build tells the next, kept in the cache beside the parts: which files were in which state, and what came of them.
+
+Nothing here decides what a build gives, only what it need not do again. A memory that is missing, damaged or another program's is
+none, and everything is looked at anew.
+"""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from toolcatalog import files
+from toolcatalog.batches import NOTHING, Known, Task
+
+_KEY = 64  # characters
+
+State = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of its files when it was written.
+
+    `batches` are lines of JSON by the first folder of each batch, to be read where they are needed.
+    """
+
+    made_from: str = ""
+    digest: str = ""
+    stamp: str = ""
+    batches: Mapping[bytes, bytes] = field(default_factory=dict)
+
+    def known(self, folders: Sequence[str]) -> Known:
+        """What is known of a batch."""
+        line = self.batches.get(_name(folders))
+        return Known(line[:_KEY].decode("ascii", "replace"), line[_KEY:]) if line else NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteMemory:
+    """Of a site: what it was made from, and of each group of its pages, by digest, the state of each file."""
+
+    made_from: str = ""
+    groups: Mapping[str, State] = field(default_factory=dict)
+
+    @property
+    def pages(self) -> int:
+        """How many HTML pages there are."""
+        return sum(path.endswith(".html") for state in self.groups.values() for path in state)
+
+
+def load(cache: Path, program: str) -> Memory:
+    """What the last build of this program has left."""
+    data = files.unsealed(cache / "seen")
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
+        first, *lines = (data or b"").split(b"\n")
+        head: dict[str, Any] = orjson.loads(first)
+        if head.pop("program") == program:
+            return Memory(**head, batches=dict(line.split(b"\t", 1) for line in lines))
+    return Memory()
+
+
+def save(cache: Path, program: str, memory: Memory) -> None:
+    """Keep a memory for the next build."""
+    head = {"program": program, "made_from": memory.made_from, "digest": memory.digest, "stamp": memory.stamp}
+    lines = [orjson.dumps(head), *(first + b"\t" + line for first, line in memory.batches.items())]
+    files.replace(cache / "seen", files.sealed(b"\n".join(lines)))
+
+
+def lines(tasks: Sequence[Task]) -> dict[bytes, bytes]:
+    """Batches that are in the cache, as a memory holds them."""
+    return {_name(task.folders): task.known.key.encode() + task.known.noted for task in tasks}
+
+
+def _name(folders: Sequence[str]) -> bytes:
+    """What a batch is found by; in ASCII, because a folder may have any name."""
+    return json.dumps(folders[0]).encode()
+
+
+def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
+    """What the last build of this program has left of this site."""
+    data = files.unsealed(_place(cache, site))
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
+        said: dict[str, Any] = orjson.loads(data or b"")
+        if said.pop("program") == program:
+            return SiteMemory(**said)
+    return SiteMemory()
+
+
+def save_site(cache: Path, site: Path, program: str, memory: SiteMemory) -> None:
+    """Keep what is known of a site for the next build."""
+    data = orjson.dumps({"program": program, "made_from": memory.made_from, "groups": memory.groups})
+    files.replace(_place(cache, site), files.sealed(data))
+
+
+def forget_site(cache: Path, site: Path) -> None:
+    """Know nothing of a site: it is about to change."""
+    _place(cache, site).unlink(missing_ok=True)
+
+
+def _place(cache: Path, site: Path) -> Path:
+    return cache / f"site-{hashlib.sha256(str(site.resolve()).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"

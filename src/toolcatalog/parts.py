@@ -1,0 +1,124 @@
+"""What compiling a batch of tools gives, as one piece of bytes that a later build takes up again where nothing has changed.
+
+A part holds all that the rest of a build needs to know of its tools: facts for the rules and the query tables, the documents as they
+are served, the rows of the toolkits' indexes and the counts of words. It lies in the cache under the digest of everything that it was
+made from. The cache is never trusted: a part names its key and has a checksum, and one that is missing, cut off, changed or another
+one's is as good as none and made again. Deleting the cache costs time and nothing else.
+"""
+
+import contextlib
+import hashlib
+import os
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from toolcatalog import files
+from toolcatalog.model import Listed
+from toolcatalog.snapshot import dump
+
+_DIGEST = 32  # bytes of a SHA-256
+_SEAL = _DIGEST + 8  # that of the head, and how long it is
+_SECTIONS = ("newest", "older", "rows", "words")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What is known of the tool versions of a batch, in columns: a record for each would take longer to make than all the rest.
+
+    `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has the places in the batch of the members
+    of each set that does not depend on other files; `entries` are the slugs with the place of their oldest version and their entry.
+    """
+
+    toolkits: Sequence[str] = ()
+    slugs: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    names: Sequence[str] = ()
+    scopes: Sequence[Sequence[str]] = ()
+    tags: Sequence[Sequence[str]] = ()
+    deprecations: Sequence[Mapping[str, str] | None] = ()
+    replaced: Sequence[str | None] = ()
+    newest: Sequence[bool] = ()
+    sizes: Sequence[int] = ()
+    rows: Sequence[int] = ()
+    digests: Sequence[str] = ()
+    checks: Sequence[int] = ()
+    sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    entries: Sequence[tuple[str, int, str]] = ()
+
+    def __len__(self) -> int:
+        return len(self.slugs)
+
+    @property
+    def listed(self) -> Iterator[Listed]:
+        """The tool versions for the rules; what is equal in many of them is one object."""
+        texts = (map(sys.intern, column) for column in (self.toolkits, self.slugs, self.versions))
+        return map(Listed, *texts, map(_one, self.scopes), map(_one, self.tags), self.replaced)
+
+
+def _one(names: Sequence[str]) -> Sequence[str]:
+    """The one object for these names."""
+    return _same(tuple(names))
+
+
+@lru_cache(maxsize=1 << 16)
+def _same(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(sys.intern, names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without."""
+
+    facts: Facts
+    newest: bytes = b""
+    older: bytes = b""
+    rows: bytes = b""
+    words: bytes = b""
+
+
+def path_of(cache: Path, key: str) -> Path:
+    """Where the part with this key lies."""
+    return cache / "parts" / key[:2] / f"{key}.compiled"
+
+
+def save(cache: Path, key: str, part: Part) -> None:
+    """Keep a part. Raises OSError where it cannot be written."""
+    sections = {name: getattr(part, name) for name in _SECTIONS}
+    stated = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()]
+    head = dump({"key": key, "facts": part.facts, "sections": stated})
+    seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
+    files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
+
+
+def keep(cache: Path, keys: Collection[str]) -> None:
+    """Remove all parts but those with these keys."""
+    for place in (cache / "parts").glob("*/*"):
+        if place.stem not in keys:
+            files.remove(place)
+
+
+def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part | None:
+    """The part with this key, with these of its sections and the others empty; None where there is none that is whole in them."""
+    with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError), path_of(cache, key).open("rb") as file:
+        seal = file.read(_SEAL)
+        size = min(int.from_bytes(seal[_DIGEST:], "little"), os.fstat(file.fileno()).st_size)
+        text = file.read(size)
+        head: dict[str, Any] = orjson.loads(text)
+        if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key:
+            return None
+        found = dict.fromkeys(_SECTIONS, b"")
+        for name, length, digest in head["sections"]:
+            if name in sections:
+                found[name] = file.read(length)
+                if hashlib.sha256(found[name]).hexdigest() != digest:
+                    return None
+            else:
+                file.seek(length, os.SEEK_CUR)
+        return Part(facts=Facts(**head["facts"]), **found)
+    return None

@@ -1,0 +1,94 @@
+"""The three operations: a key and the facts of a request to the bytes of an answer and their tag. Pure of HTTP machinery.
+
+Both ways through the server, `front` and `app`, call these; neither has an operation of its own.
+
+Serves: "Endpoints" of the interface.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import NoReturn
+
+import orjson
+
+from toolcatalog import names
+from toolcatalog.keys import Key, KeyRing
+from toolcatalog.server import questions
+from toolcatalog.server.answers import tag_of
+from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion, cursor
+from toolcatalog.server.refusals import Refusal, Refused, unauthorized
+from toolcatalog.server.view import View
+from toolcatalog.store import Store
+
+Tagged = tuple[bytes, str]  # a body and its tag
+_VIEWS = 256  # sets of toolkits that keys are limited to
+
+
+class Operations:
+    """What the read API answers from one store, to the holders of these keys. Each raises Refused with all that is wrong."""
+
+    def __init__(self, store: Store, keys: KeyRing) -> None:
+        self.store = store
+        self.keys = keys
+        self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
+
+    def tool(self, secret: bytes, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """Get tool by slug; `refusals` is what is wrong with the query string already."""
+        key = self.keys.find(secret) or stranger()
+        found = self._view(key.toolkits).tool(slug, question)
+        if isinstance(found, Refusal):
+            raise Refused(found, *refusals)
+        if refusals:
+            raise Refused(*refusals)
+        return self.store.document(found)
+
+    def tools(self, secret: bytes, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
+        """List available tools; `refusals` is what is wrong with the query string already."""
+        key = self.keys.find(secret) or stranger()
+        view = self._view(key.toolkits)
+        if problems := [*refusals, *view.refusals(question)]:
+            raise Refused(*problems)
+        numbers, total = view.tools(question)
+        return page_of(*self.store.documents(numbers), question.page, total)
+
+    def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
+        """List meta tools for a tool router session."""
+        question, refusals = questions.session(id, query, body)
+        if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
+            raise Refused(*problems)
+        _, whole = self.store.session(question.id) or ("", b"")
+        return _paged(whole, question.page) if question.page else _tagged(whole)
+
+    def _not_its_session(self, id: str, project: str) -> list[Refusal]:
+        found = self.store.session(id)
+        if not names.fits(names.SESSION_ID, id) or (found and found[0] == project):
+            return []
+        if found is None:
+            return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
+        return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
+
+
+def stranger() -> NoReturn:
+    """Refuse a request without a good key."""
+    raise Refused(unauthorized())
+
+
+def _tagged(body: bytes) -> Tagged:
+    """A body and its tag, where none is at hand: it costs a hash of the whole body."""
+    return body, tag_of(body)
+
+
+def page_of(items: Sequence[bytes | memoryview], tag: str, page: Page, total: int) -> Tagged:
+    """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
+    pages = -(-total // page.size)
+    following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
+    about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (following, pages, page.number, total)
+    pieces: list[bytes | memoryview] = [b","] * max(1, 2 * len(items) - 1)
+    pieces[::2] = items or [b""]
+    return b"".join((b'{"items":[', *pieces, about)), tag_of(tag.encode() + about)
+
+
+def _paged(whole: bytes, page: Page) -> Tagged:
+    every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
+    items = every[page.start : page.start + page.size]
+    return page_of(items, tag_of(b"".join(items)), page, len(every))

@@ -1,0 +1,186 @@
+"""The site on disk: only pages that are concerned by a change are made, and only those that differ are written.
+
+Pages come in groups, each with a digest of all that it is made from. The build's cache notes the digests of the groups that were
+written and the state in which each file was left; a group whose files are still in that state is not made again. Without the note
+every page is made and compared. Pages are written one after another, each in one step; `.generated` in the site's folder lists them, so
+that pages of removed tools go and nobody else's files do.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from toolcatalog import compiling, files, pages, signatures, snapshot
+from toolcatalog.batches import Task
+from toolcatalog.crew import Crew
+from toolcatalog.errors import UsageError
+from toolcatalog.memory import State
+from toolcatalog.progress import Track
+from toolcatalog.snapshot import Toolkit
+
+_GENERATED = ".generated"
+
+
+class Group(Protocol):
+    """Pages that are made together."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that the pages are made from."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths of the pages."""
+
+    def render(self) -> Iterable[tuple[str, bytes]]:
+        """Path and bytes of each page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The pages of a batch of tools, from its part."""
+
+    task: Task
+    about: Mapping[str, str]
+    toolkits: Mapping[str, Toolkit]
+
+    @property
+    def digest(self) -> str:
+        """As in Group."""
+        return _digest("tools", self.task.known.key, self.about)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """As in Group."""
+        return [pages.tool_path(folder.rpartition("/")[2]) for folder, _, _ in self.task.known.rows]
+
+    def render(self) -> Iterator[tuple[str, bytes]]:
+        """As in Group."""
+        part, end = compiling.part_of(self.task, "newest"), 0
+        columns = zip(part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True)
+        for size, deprecation in ((size, deprecation) for newest, size, deprecation in columns if newest):
+            start, end = end, end + size + 1
+            tool = snapshot.tool_of(orjson.loads(part.newest[start : start + size]), deprecation)
+            yield pages.tool_path(tool.slug), pages.tool_page(self.about, self.toolkits[tool.toolkit], tool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfToolkit:
+    """The page of a toolkit, from its newest index; `index` None: it has no tools."""
+
+    program: str
+    about: Mapping[str, str]
+    toolkit: Toolkit
+    index: Path | None
+    made_from: str
+
+    @property
+    def digest(self) -> str:
+        """As in Group."""
+        return _digest("toolkit", self.program, self.about, self.made_from, self.toolkit.slug)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """As in Group."""
+        return [pages.toolkit_path(self.toolkit.slug)]
+
+    def render(self) -> Iterator[tuple[str, bytes]]:
+        """As in Group."""
+        tools = orjson.loads(self.index.read_bytes())["tools"] if self.index else []
+        yield self.paths[0], pages.toolkit_page(self.about, self.toolkit, tools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """The first page, and the style sheet of all."""
+
+    program: str
+    about: Mapping[str, str]
+    toolkits: Sequence[Toolkit]
+    tools: Mapping[str, int]
+
+    @property
+    def digest(self) -> str:
+        """As in Group."""
+        return _digest("home", self.program, self.about, self.toolkits, self.tools)
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """As in Group."""
+        return ["index.html", pages.STYLE]
+
+    def render(self) -> Iterator[tuple[str, bytes]]:
+        """As in Group."""
+        yield "index.html", pages.home_page(self.about, self.toolkits, self.tools)
+        yield pages.STYLE, pages.style()
+
+
+def _digest(*made_from: object) -> str:
+    return snapshot.sha256(snapshot.dump(made_from))
+
+
+def update(site: Path, groups: Sequence[Group], note: Mapping[str, State], crew: Crew, track: Track) -> dict[str, State]:
+    """Bring the site to these groups; `note` and what comes back tell the state of each.
+
+    Raises UsageError where the folder holds a site and it cannot be told whose, and OSError.
+    """
+    before, now = generated(site), {path for group in groups for path in group.paths}
+    if not note:  # the last build may have been killed while it wrote
+        for folder in {(site / path).parent for path in before | now}:
+            files.clean(folder)
+    known = [note.get(group.digest) for group in groups]
+    fresh = crew.each(partial(signatures.is_left, site), known)
+    stale = [group for group, still in zip(groups, fresh, strict=True) if not still]
+    made = {group.digest: state for group, state in zip(groups, known, strict=True) if state is not None}
+    if stale or before != now:
+        listing = site / _GENERATED
+        _list(listing, before | now)
+        written = crew.each(partial(_write, site), stale)
+        with track("Making pages", sum(len(group.paths) for group in stale)) as advance:
+            for group, state in zip(stale, written, strict=True):
+                made[group.digest] = state
+                advance(len(state))
+        _remove(site, before - now)
+        _list(listing, now)
+    return made
+
+
+def _write(site: Path, group: Group) -> State:
+    state = {}
+    for path, data in group.render():
+        files.write_changed(site / path, data)
+        state[path] = signatures.left(f"{site}/{path}")
+    return state
+
+
+def _list(listing: Path, paths: Iterable[str]) -> None:
+    files.write_changed(listing, orjson.dumps(sorted(paths), option=orjson.OPT_INDENT_2))
+
+
+def generated(site: Path) -> set[str]:
+    """The pages that an earlier build has made. Raises UsageError where the folder holds a site and it cannot be told whose."""
+    try:
+        return {str(path) for path in orjson.loads((site / _GENERATED).read_bytes())}
+    except FileNotFoundError:
+        if not (site / "index.html").exists():
+            return set()
+        wrong = f"{site} holds a site that this program did not make"
+    except (orjson.JSONDecodeError, TypeError):
+        wrong = f"{site / _GENERATED} is damaged, so it cannot be told which pages this program made"
+    raise UsageError(f"{wrong}: name another folder with --site, or empty this one.")
+
+
+def _remove(site: Path, paths: Iterable[str]) -> None:
+    """Remove pages that are no longer made, and the folders that they leave empty; nothing outside the site."""
+    for path in sorted(paths):
+        page = site / path
+        if not page.resolve().is_relative_to(site.resolve()):
+            continue
+        page.unlink(missing_ok=True)
+        for folder in page.relative_to(site).parents:
+            if folder != Path() and (site / folder).is_dir() and not any((site / folder).iterdir()):
+                (site / folder).rmdir()

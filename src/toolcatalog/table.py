@@ -1,0 +1,120 @@
+"""Names to values in one file that is opened without being read: a hash table laid out for the memory map. Pure but for the map.
+
+Looking a name up touches a slot, two places and the entry itself, whatever the size of the table, and the pages touched belong to the
+operating system, which shares them between processes and drops them when it must. Every entry carries a checksum that is held against
+its bytes when it is first read; the slots and places have one of their own, checked at opening. Numbers are little-endian.
+
+    head     magic, entries, slots, checksum of slots and places
+    slots    where entry i is, i + 1 stands in the first free slot from CRC-32(name) on; 0 is a free slot
+    places   where each entry begins, from the end of the places on, and where the last one ends
+    entries  sorted by name: checksum, length of the name, name, value
+"""
+
+import mmap
+import struct
+import sys
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from toolcatalog.errors import SnapshotError
+
+_MAGIC = b"tctable1"
+_HEAD = struct.Struct("<8sQQII")
+_BEFORE = 8  # bytes of an entry before its name
+_BLOCK = 1 << 20  # bytes
+
+_NOTHING = (b"", 0, 0, 0, 0)
+
+Data = bytes | mmap.mmap  # what gives bytes where it is cut
+
+
+def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of a table, piece by piece.
+
+    `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes, which may come lazily.
+    """
+    keys = [name.encode() for name in names]
+    slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
+    mask = len(slots) - 1
+    for number, key in enumerate(keys, 1):
+        at = zlib.crc32(key) & mask
+        while slots[at]:
+            at = (at + 1) & mask
+        slots[at] = number
+    lengths = (_BEFORE + len(key) + size for key, size in zip(keys, sizes, strict=True))
+    places = np.fromiter(accumulate(lengths, initial=0), "<u8", len(keys) + 1)
+    index = slots.tobytes() + places.tobytes()
+    yield _HEAD.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
+    yield index
+    block: list[bytes] = []
+    length = 0
+    for key, size, value in zip(keys, sizes, values, strict=True):
+        assert len(value) == size
+        named = len(key).to_bytes(4, "little") + key
+        block += (zlib.crc32(value, zlib.crc32(named)).to_bytes(4, "little"), named, value)
+        length += size
+        if length > _BLOCK:
+            yield b"".join(block)
+            block, length = [], 0
+    yield b"".join(block)
+
+
+class Table:
+    """An opened table. Raises SnapshotError where its bytes are not those that were written."""
+
+    def __init__(self, data: Data) -> None:
+        if sys.byteorder != "little":
+            raise SnapshotError("A snapshot can be served on little-endian machines only.")
+        magic, count, slots, check, _ = _HEAD.unpack(data[: _HEAD.size]) if len(data) >= _HEAD.size else _NOTHING
+        self._begin = _HEAD.size + 4 * slots + 8 * (count + 1)  # of the entries
+        if magic != _MAGIC or self._begin > len(data) or zlib.crc32(data[_HEAD.size : self._begin]) != check:
+            raise SnapshotError("a table is damaged")
+        index = memoryview(data)[_HEAD.size : self._begin]
+        self._slots, self._places = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
+        self._data = data
+        self._mask = slots - 1
+        self._sound = bytearray(count)  # which entries were read before and found as they were written
+        if self._begin + self._places[count] != len(data):
+            raise SnapshotError("a table is damaged")
+
+    def __len__(self) -> int:
+        return len(self._sound)
+
+    def get(self, name: str) -> bytes | None:
+        """The value of a name; None where there is none."""
+        found = self.find(name)
+        return None if found is None else found[1]
+
+    def find(self, name: str) -> tuple[int, bytes] | None:
+        """The place of a name among all in order, and its value; None where there is no such name."""
+        key = name.encode("utf-8", "surrogateescape")
+        named = len(key).to_bytes(4, "little") + key
+        at = zlib.crc32(key) & self._mask
+        while number := self._slots[at]:
+            entry = self._entry(number - 1)
+            if entry.startswith(named, 4):
+                return number - 1, entry[4 + len(named) :]
+            at = (at + 1) & self._mask
+        return None
+
+    def names(self, start: int, stop: int) -> list[str]:
+        """The names from one place in their order to another."""
+        entries = map(self._entry, range(max(0, start), min(stop, len(self))))
+        return [entry[8 : 8 + int.from_bytes(entry[4:8], "little")].decode("utf-8", "replace") for entry in entries]
+
+    def place(self, name: str) -> int:
+        """How many names sort before this one."""
+        return bisect_left(range(len(self)), name, key=lambda number: self.names(number, number + 1)[0])
+
+    def _entry(self, number: int) -> bytes:
+        entry: bytes = self._data[self._begin + self._places[number] : self._begin + self._places[number + 1]]
+        if not self._sound[number]:
+            if zlib.crc32(entry[4:]) != int.from_bytes(entry[:4], "little"):
+                raise SnapshotError("an entry of a table has other bytes than were written")
+            self._sound[number] = 1
+        return entry

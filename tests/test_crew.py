@@ -1,0 +1,129 @@
+"""The room `crew`: work shared among processes that end with their build, however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from generating import generate
+from reading import documents
+from running import succeed
+from test_build import bytes_of, left_overs, one_sentence
+from toolcatalog.build import build
+
+MANY = 1500  # tools: far more than the few batches for which no process is started
+PATIENCE = 20.0  # seconds
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only /proc tells which processes a build has started")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog that is worth two processes. Not to be changed."""
+    return generate(tmp_path_factory.mktemp("many") / "catalog", MANY)
+
+
+@pytest.fixture(scope="module")
+def snapshot(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files that one process makes of it."""
+    out = tmp_path_factory.mktemp("plain") / "build"
+    build(many, out, None)
+    assert len(documents(out / "current")) == MANY
+    return bytes_of(out / "current")
+
+
+def building(catalog: Path, out: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", catalog, "--out", out, "--no-site", "--jobs", "2"]
+    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def workers(process: "subprocess.Popen[str]") -> list[int]:
+    """The processes that this one has started, once there are two."""
+    children, until = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + PATIENCE
+    while len(found := children.read_text().split()) < 2:
+        assert time.monotonic() < until
+    return [int(pid) for pid in found]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury it
+    except FileNotFoundError:
+        return False
+
+
+def all_end(pids: list[int]) -> bool:
+    until = time.monotonic() + PATIENCE
+    while any(map(is_running, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(is_running, pids))
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_any_number_of_jobs_gives_the_same_bytes(jobs: int, many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
+    """A build with several processes makes the snapshot that one process makes."""
+    succeed("build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", jobs)
+    assert bytes_of(tmp_path / "build" / "current") == snapshot
+
+
+def test_a_killed_worker_is_one_sentence(many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
+    """Where the system kills a worker, the build ends with 2 and says so, the old snapshot stays, and no process is left."""
+    catalog, out = tmp_path / "catalog", tmp_path / "build"
+    build(generate(catalog, 3), out, None)
+    before = bytes_of(out / "current")
+    for victim in (0, 1):
+        with building(many, out) as process:
+            found = workers(process)
+            os.kill(found[victim], signal.SIGKILL)
+            output, complaint = process.communicate(timeout=60)
+        done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
+        assert one_sentence(done).startswith(
+            "error: A worker process was killed, perhaps for want of memory: the last good build is untouched."
+        )
+        assert all_end(found)
+        assert bytes_of(out / "current") == before
+    build(many, out, None)
+    assert bytes_of(out / "current") == snapshot
+    assert left_overs(out) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_path: Path) -> None:
+    """However a build ends, killed without a word or interrupted, its workers end within seconds, and nothing is current."""
+    with building(many, tmp_path / "build") as process:
+        found = workers(process)
+        time.sleep(0.1)  # while it starts them Python itself may swallow an interrupt
+        process.send_signal(number)
+        output, complaint = process.communicate(timeout=60)
+    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: -15, signal.SIGINT: 130}[number], complaint
+    assert output == ""
+    assert "Traceback" not in complaint
+    assert all_end(found)
+    assert not (tmp_path / "build" / "current").exists()
+    succeed("build", "--catalog", many, "--out", tmp_path / "build", "--no-site")
+
+
+def test_results_come_in_the_order_of_the_tasks() -> None:
+    """Whatever takes longer, here or in processes; nothing is begun where there is nothing to do."""
+    tasks = [*range(40)]
+    for jobs in (1, 2):
+        done = subprocess.run([sys.executable, "-c", ORDER, str(jobs)], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
+
+
+ORDER = """
+import sys, time
+from toolcatalog.crew import Crew
+
+def work(task):
+    time.sleep(0.001 * (task % 3))
+    return -task
+
+with Crew(int(sys.argv[1])) as crew:
+    print(*crew.each(work, range(40)))
+    print([*crew.each(work, [])], [*crew.each(work, [])])
+"""

@@ -1,0 +1,182 @@
+"""The room `server.front`: the short way answers as the long way does, byte for byte and header for header. No network: two applications, asked directly."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from reading import newest
+from toolcatalog import keys
+from toolcatalog.server import create_app
+from toolcatalog.server.app import long_way
+from toolcatalog.server.front import Front
+from toolcatalog.server.operations import Operations
+from toolcatalog.store import open_build
+
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+Headers = tuple[tuple[str, str], ...]
+
+TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
+LIST = "/api/v3/tools"
+PLAIN = [
+    TOOL, f"{TOOL}?", f"{TOOL}?version=latest", f"{TOOL}?version=20250715_00", f"{TOOL}?toolkit_versions[github]=20250715_00", f"{TOOL}?x=%FF",
+    f"{TOOL}?version=99999999_99", f"{TOOL}?version=1&version=2", "/api/v3.1/tools/SLACK_SEND_MESSAGE", f"{LIST}/NOPE", f"{LIST}/nope?version=x",
+    f"{LIST}/%C3%84", f"{LIST}/A%0A", f"{LIST}/" + "A" * 201, f"{LIST}/tools",
+    LIST, "/api/v3.1/tools", f"{LIST}?limit=3", f"{LIST}?limit=0&cursor=x", f"{LIST}?limit=1000&sort_by=name&order=desc",
+    f"{LIST}?toolkit_slug=github,slack&tags=important&include_deprecated=false", f"{LIST}?toolkit_slug=nope&auth_config_ids=no",
+    f"{LIST}?tool_slugs=SLACK_SEND_MESSAGE,GITHUB_CREATE_ISSUE", f"{LIST}?query=create+an+issue",
+    f"{LIST}?auth_config_ids=ac_github_issues_only", f"{LIST}?tags=no", f"{LIST}?%FF=1",
+]  # fmt: skip
+OTHER = [
+    f"{LIST}/", f"{TOOL}/", f"{LIST}%0A", f"{LIST}?query=" + "x" * 2000, f"{TOOL}?version=latest&x=" + "x" * 256, "/api/v3/tools/A/B", "/api/v3", "/tools", "", "/", "/api/v2/tools", "/healthz", "/readyz", "/openapi.json",
+    "/api/v3/tool_router/session/trs_playground/tools", "/api/v3/tool_router/session/trs_nope/tools", "/tools/GITHUB_CREATE_ISSUE/",
+]  # fmt: skip
+HEADERS: list[Headers] = [
+    (),
+    (("if-none-match", "*"),),
+    (("if-none-match", '"x", W/"y"'), ("if-none-match", "*")),
+    (("accept-encoding", "identity"), ("user-agent", "x")),
+    (("accept-encoding", "br, deflate;q=0.5"), ("accept-encoding", "gzip")),
+    (("x-request-id", "second"), ("x-api-key", "tc_no")),
+]
+NOT_PLAIN: list[Headers] = [
+    (("origin", "https://somewhere.example"),),
+    (("origin", ""),),
+    (("accept-encoding", "gzip"),),
+    (("accept-encoding", "*"), ("origin", "null")),
+]
+
+
+class Ways:
+    """One catalog, one key file; both ways into it."""
+
+    def __init__(self, build: Path, folder: Path) -> None:
+        self.secret = keys.create(folder / "keys.json", "default", None, None)[0]
+        self.limited = keys.create(folder / "keys.json", "default", ["slack"], None)[0]
+        store, ring, site = open_build(build), keys.KeyRing(folder / "keys.json"), build.parent / "site"
+        self.operations = Operations(store, ring)
+        self.short = create_app(store, ring, site)
+        self.long = long_way(self.operations, site)
+
+
+@pytest.fixture(scope="module")
+def ways(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Ways:
+    """Both ways into the shipped catalog and its site."""
+    return Ways(shipped_build, tmp_path_factory.mktemp("ways"))
+
+
+async def sent_by(app: Any, target: str, headers: Headers = (), method: str = "GET") -> Answer:
+    """The answer of an ASGI application to one request: status, headers and body."""
+    path, _, query = target.partition("?")
+    sent: list[dict[str, Any]] = []
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "root_path": "",
+        "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 5000), "path": unquote(path), "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": [(b"host", b"a"), *((name.encode(), value.encode("latin-1")) for name, value in headers)], "state": {},
+    }  # fmt: skip
+
+    body = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if not body:
+            await asyncio.Event().wait()  # the client stays
+        return body.pop()
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    assert sent[0]["type"] == "http.response.start"
+    return sent[0]["status"], [*sent[0]["headers"]], b"".join(message["body"] for message in sent[1:])
+
+
+def ask(app: Any, target: str, headers: Headers = (), method: str = "GET") -> Answer:
+    """The answer to one request."""
+    return asyncio.run(sent_by(app, target, headers, method))
+
+
+async def differing(ways: Ways, target: str, requests: list[Headers], method: str) -> list[Headers]:
+    """The requests that the two ways do not answer alike."""
+    return [
+        request
+        for request in requests
+        if await sent_by(ways.short, target, request, method) != await sent_by(ways.long, target, request, method)
+    ]
+
+
+async def nowhere(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 - an application
+    """What lies behind the short way where nothing may get there."""
+    raise AssertionError(scope["path"])
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("target", [*PLAIN, *OTHER])
+def test_both_ways_give_the_same_answer(ways: Ways, target: str, method: str) -> None:
+    """Status, headers in their order, and body are the same, with and without a key, whatever else the request says."""
+    always, secrets = ("x-request-id", "same"), (ways.secret, ways.limited, "tc_unknown", "é")
+    requests: list[Headers] = [(always, ("x-api-key", key), *headers) for key in secrets for headers in (*HEADERS, *NOT_PLAIN)]
+    assert asyncio.run(differing(ways, target, [(always,), *requests], method)) == []
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "POST", "get"])
+@pytest.mark.parametrize("target", [TOOL, LIST, f"{LIST}/NOPE"])
+def test_another_method_gets_the_same_answer_too(ways: Ways, target: str, method: str) -> None:
+    """The short way is for GET and HEAD only."""
+    request = (("x-request-id", "same"), ("x-api-key", ways.secret))
+    assert ask(ways.short, target, request, method) == ask(ways.long, target, request, method)
+
+
+@pytest.mark.parametrize("target", PLAIN)
+def test_a_plain_request_goes_the_short_way(ways: Ways, target: str) -> None:
+    """It is answered without Starlette, also where it is refused."""
+    front = Front(ways.operations, nowhere)
+    for key in (ways.secret, "tc_unknown"):
+        for headers in HEADERS:
+            assert ask(front, target, (("x-api-key", key), *headers))[0] in (200, 304, 400, 401, 404)
+
+
+def test_what_the_client_holds_is_not_sent_again(ways: Ways) -> None:
+    """304 on the tag that was given out, on either way."""
+    for target in (TOOL, LIST):
+        tag = dict(ask(ways.short, target, (("x-api-key", ways.secret),))[1])[b"etag"].decode()
+        request = (("x-request-id", "same"), ("x-api-key", ways.secret), ("if-none-match", tag))
+        assert ask(ways.short, target, request) == ask(ways.long, target, request)
+        assert ask(ways.short, target, request)[::2] == (304, b"")
+
+
+def test_a_fault_takes_the_long_way(ways: Ways, shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is sent before the answer is whole, so what fails is told and logged in one place."""
+    build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
+    file, document = build / "current" / "tools.json", newest(build / "current")["GITHUB_CREATE_ISSUE"]
+    file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
+    app = create_app(open_build(build), ways.operations.keys, None)
+    status, headers, body = ask(app, TOOL, (("x-request-id", "bad"), ("x-api-key", ways.secret)))
+    assert (status, dict(headers)[b"x-request-id"]) == (500, b"bad")
+    assert b"internal_error" in body
+    assert caplog.messages == ["request bad: GET '/api/v3/tools/GITHUB_CREATE_ISSUE' failed"]
+
+
+async def turns_during(app: Any, target: str, headers: Headers) -> int:
+    """How many turns another task gets while a request is answered."""
+    turns = 0
+    answering = asyncio.create_task(sent_by(app, target, headers))
+    while not answering.done():
+        turns += 1
+        await asyncio.sleep(0)
+    return turns
+
+
+def test_packing_a_large_page_does_not_hold_others_up(ways: Ways) -> None:
+    """Other requests go on while a thread packs a page; with one packed in line they get no more turns than with a plain one."""
+    key = ("x-api-key", ways.secret)
+    plain = asyncio.run(turns_during(ways.long, f"{LIST}?limit=1000", (key,)))
+    assert asyncio.run(turns_during(ways.long, f"{LIST}?limit=1000", (key, ("accept-encoding", "gzip")))) > 10 * plain
+
+
+def test_new_request_ids_do_not_repeat(ways: Ways) -> None:
+    """Both ways count on in one series."""
+    apps = [ways.short, ways.long] * 20
+    assert len({dict(ask(app, TOOL)[1])[b"x-request-id"] for app in apps}) == len(apps)

@@ -1,0 +1,129 @@
+"""The room `signatures`: two states of a file that differ have different signatures, or none to rely on."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from toolcatalog import signatures
+
+LATER = 10_000_000_000  # nanoseconds after which a change is no longer fresh
+
+
+def soon() -> int:
+    """A moment at which files made just now are no longer fresh."""
+    return time.time_ns() + LATER
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "file"
+    file.write_text("some")
+    return file
+
+
+def test_a_fresh_file_has_none(file: Path) -> None:
+    """What changed just before could change again within the same tick of the clock; so could what claims to come from the future."""
+    assert signatures.signature(str(file), time.time_ns()) == 0
+    assert signatures.signature(str(file), soon()) != 0
+    os.utime(file, ns=(0, time.time_ns() + 2 * LATER))
+    assert signatures.signature(str(file), soon()) == 0
+
+
+def test_an_old_time_makes_no_file_old(file: Path) -> None:
+    """A file whose times were set back is as fresh as its change of them."""
+    os.utime(file, (0, 0))
+    assert signatures.signature(str(file), time.time_ns()) == 0
+
+
+def test_a_link_and_nothing_have_none(file: Path) -> None:
+    """What a link leads to has times of its own."""
+    link = file.with_name("link")
+    link.symlink_to(file)
+    assert signatures.signature(str(link), soon()) == 0
+    assert signatures.signature(str(file.with_name("none")), soon()) == 0
+    assert signatures.signature(str(file / "below"), soon()) == 0
+
+
+def touched(file: Path) -> None:
+    os.utime(file)
+
+
+def written(file: Path) -> None:
+    file.write_text("some")
+
+
+def written_with_its_old_times(file: Path) -> None:
+    before = file.stat()
+    file.write_text("more")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replaced(file: Path) -> None:
+    before, other = file.stat(), file.with_name("other")
+    other.write_text("more")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(file)
+
+
+def longer(file: Path) -> None:
+    file.write_text("some more")
+
+
+def closed(file: Path) -> None:
+    file.chmod(0o600)
+
+
+@pytest.mark.parametrize("change", [touched, written, written_with_its_old_times, replaced, longer, closed])
+def test_every_change_shows(change: Callable[[Path], None], file: Path) -> None:
+    """Whatever way a file changes, its signature is another one."""
+    before = signatures.signature(str(file), soon())
+    time.sleep(0.02)  # a tick of the clock by which the system tells times of change
+    assert signatures.signature(str(file), soon()) == before
+    change(file)
+    assert signatures.signature(str(file), soon()) != before
+
+
+def test_a_folder_changes_with_its_entries(tmp_path: Path) -> None:
+    """An entry added, renamed or taken shows on the folder; what an entry holds does not."""
+    (tmp_path / "a").write_text("")
+    seen = [signatures.signature(str(tmp_path), soon())]
+    for change in (
+        lambda: (tmp_path / "b").write_text(""),
+        lambda: (tmp_path / "b").rename(tmp_path / "c"),
+        (tmp_path / "c").unlink,
+        (tmp_path / "d").mkdir,
+    ):
+        time.sleep(0.02)
+        change()
+        seen.append(signatures.signature(str(tmp_path), soon()))
+    assert len({*seen}) == 5
+    (tmp_path / "a").write_text("more")
+    assert signatures.signature(str(tmp_path), soon()) == seen[-1]
+
+
+def test_the_same_for_every_process(file: Path) -> None:
+    """A signature is a plain number that another run of Python gives too."""
+    status = file.stat()
+    expected = hash((status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
+    assert signatures.left(str(file)) == expected
+
+
+def test_what_a_build_has_left(tmp_path: Path) -> None:
+    """Files that are as they were left are; a changed one, a missing one, or nothing known, is not. Fresh ones count: they are ours."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    state = {name: signatures.left(f"{tmp_path}/{name}") for name in ("a", "b")}
+    stamp = signatures.stamp(tmp_path, ["a", "b"])
+    assert signatures.is_left(tmp_path, state)
+    assert signatures.is_left(tmp_path, {})
+    assert not signatures.is_left(tmp_path, None)
+    assert not signatures.is_left(tmp_path, {**state, "c": 0})
+    time.sleep(0.02)
+    (tmp_path / "b").write_text("B")
+    assert not signatures.is_left(tmp_path, state)
+    assert signatures.stamp(tmp_path, ["a", "b"]) != stamp
+    (tmp_path / "b").unlink()
+    assert not signatures.is_left(tmp_path, state)

@@ -1,0 +1,147 @@
+"""`serve --workers`: several processes behind one socket, seen from outside: who answers, what happens when one dies, and how it all ends."""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from running import Server, serving, toolcatalog
+from toolcatalog import keys
+
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+PATIENCE = 60.0  # seconds; a worker has to import everything first
+
+
+@pytest.fixture
+def server(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server with two workers."""
+    with serving(shipped_build, tmp_path, "--workers", "2") as server:
+        yield server
+
+
+def until(happens: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def workers(server: Server) -> set[int]:
+    """The process ids of the workers that are there now."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    return {int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()}
+
+
+def series(server: Server) -> set[str]:
+    """The first halves of the request ids of twenty connections at once: one for each process that took some of them."""
+    host, port = server.url.removeprefix("http://").split(":")
+    connections = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(20)]
+    for connection in connections:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    return {answer(connection).partition("x-request-id: ")[2][:16] for connection in connections}
+
+
+def answer(connection: socket.socket) -> str:
+    """All that comes until the server closes; nothing where the process died that had taken the connection."""
+    with connection:
+        try:
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        except ConnectionError:
+            return ""
+
+
+def seen(server: Server, wanted: int, old: set[str] | None = None) -> set[str]:
+    """As many series as are wanted, beside the old ones; no two processes have the same, and none changes."""
+    found: set[str] = set()
+
+    def all_there() -> bool:
+        found.update(series(server) - (old or set()) - {""})
+        return len(found) >= wanted
+
+    until(all_there)
+    return found
+
+
+def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
+    """Each has request ids of its own; when one is killed, the other answers on and a third comes."""
+    before = seen(server, 2)
+    assert len(before) == 2
+    pids = workers(server)
+    assert len(pids) == 2
+    os.kill(victim := min(pids), signal.SIGKILL)
+    until(lambda: len(workers(server) - {victim}) == 2)
+    assert len(seen(server, 1, before)) == 1
+    assert "died" in server.log.read_text()
+
+
+def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:
+    """Each process looks at the key file by itself."""
+    seen(server, 2)
+    secret, _ = keys.create(server.keys_file, "default", None, None)
+    time.sleep(1)
+    for _ in range(20):
+        assert httpx.get(f"{server.url}/api/v3/tools?limit=1", headers={"x-api-key": secret}).status_code == 200
+
+
+def test_a_hangup_replaces_the_workers_in_turn(server: Server) -> None:
+    """SIGHUP brings fresh workers, which open the newest build, and somebody answers all the while."""
+    before, pids = seen(server, 2), workers(server)
+    server.process.send_signal(signal.SIGHUP)
+    until(lambda: httpx.get(f"{server.url}/healthz").status_code == 200 and not workers(server) & pids)
+    after = seen(server, 2, before)
+    assert (len(after), len(workers(server))) == (2, 2)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_workers_end_as_one_process_does(server: Server, number: signal.Signals, code: int) -> None:
+    """The request under way is answered, no new connection is taken, the exit code is that of a single process, nobody is left."""
+    seen(server, 2)
+    pids, (host, port) = workers(server), server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        headers = f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
+        connection.sendall(f"GET {SESSION} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the operation waits for its body
+        server.process.send_signal(number)
+        until(lambda: not takes_connections(host, int(port)))
+        assert server.process.poll() is None
+        connection.sendall(b"{}")
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        while connection.recv(65536):
+            pass
+    assert server.process.wait(timeout=PATIENCE) == code
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert "Traceback" not in server.log.read_text()
+
+
+def takes_connections(host: str, port: int) -> bool:
+    """Whether anybody listens there."""
+    with socket.socket() as another:
+        return another.connect_ex((host, port)) == 0
+
+
+def test_what_cannot_be_served_is_told_once(shipped_build: Path, tmp_path: Path) -> None:
+    """A missing build or key file is one sentence and 2, before any worker starts."""
+    (tmp_path / "bad.json").write_text("{")
+    for arguments in (["--build", tmp_path], ["--build", shipped_build, "--keys", tmp_path / "bad.json"]):
+        done = toolcatalog("serve", *arguments, "--workers", "2", "--port", "0")
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_a_worker_that_cannot_start_says_why_and_is_tried_again(shipped_build: Path, tmp_path: Path) -> None:
+    """While one of them finds a damaged key file, the other answers; when the file is whole again, it comes too."""
+    with serving(shipped_build, tmp_path, "--workers", "2") as server:
+        before = seen(server, 2)
+        whole = server.keys_file.read_bytes()
+        server.keys_file.write_bytes(b"{")
+        os.kill(min(workers(server)), signal.SIGKILL)
+        until(lambda: server.log.read_text().count("A worker cannot start: The key file") >= 2)
+        assert httpx.get(f"{server.url}/api/v3/tools?limit=1", headers={"x-api-key": server.key}).status_code == 200
+        server.keys_file.write_bytes(whole)
+        seen(server, 1, before)
+        assert "Traceback" not in server.log.read_text()
