@@ -244,7 +244,7 @@ class Editor:
     def leaving(self, file: Path) -> Callable[[], None]:
         """A link to something outside of the catalog."""
         aside = file.rename(self.root / ".aside")
-        file.symlink_to("/etc/hostname")
+        file.symlink_to(self.root.parent)
         return lambda: put_back(aside, file)
 
 
