@@ -25,7 +25,7 @@ _HEAD = """\
 This page is made from `benchmarks/results/` by `make bench`; nobody writes it by hand. Figures are of one machine and drift; ratios to
 what ran beside them hold.
 
-    make bench                                       # 20,000 tools, everything: about 15 minutes
+    make bench                                       # 20,000 tools, everything: about 20 minutes
     make bench SIZES="1000 20000 200000 1000000"     # hours, and some 40 GB below .bench/
     make bench SIZES=200000 PARTS="http inside"      # of http, inside, building
     python -m benchmarks.report                      # this page again, from the results

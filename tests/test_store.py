@@ -353,7 +353,9 @@ def named(store: Store, numbers: Numbers) -> list[str]:
 )
 def test_version_at(slug: str, at: str | None, version: str | None, store: Store) -> None:
     """In force is the newest version not newer than the one asked for; a tool that had none yet has none."""
-    assert store.version_at(slug, at) == version
+    entry = store.tool(slug)
+    assert entry is not None
+    assert entry.at(at) == version
 
 
 @pytest.mark.parametrize(
@@ -487,7 +489,6 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
     assert store.toolkit("clock") == ["20250601_00"]
     assert store.every_version() == ["00000000_00", "20250101_00", "20250101_01", "20250601_00", "99999999_99"]
     assert [store.tool("NOPE"), store.toolkit("nope"), store.auth_config("nope"), store.session("nope")] == [None] * 4
-    assert store.version_at("NOPE", None) is None
     assert store.documents(np.zeros(0, np.uint32))[0] == []
 
 

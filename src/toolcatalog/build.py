@@ -32,8 +32,9 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
         with _alone(out), Crew(jobs) as crew:
             publishing.tidy(out)
             files.clean(places.cache)
-            before = memory.load(places.cache, program.fingerprint())
-            looked = looking.look(places, outline, before, crew, track)
+            fingerprint = program.fingerprint()
+            before = memory.load(places.cache, fingerprint)
+            looked = looking.look(places, outline, before, fingerprint, crew, track)
             return _unchanged(places, looked, before, crew) or _changed(places, looked, before, crew, track)
     except BrokenExecutor:
         wrong = "A worker process was killed, perhaps for want of memory"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolcatalog import batches, program, source
+from toolcatalog import batches, source
 from toolcatalog.batches import Known, Task
 from toolcatalog.crew import Crew
 from toolcatalog.errors import Problem
@@ -67,14 +67,11 @@ def outline(catalog: Path) -> Outline:
     return Outline(paths=paths, folders=folders, unreadable=unreadable)
 
 
-def look(places: Places, outline: Outline, before: Memory, crew: Crew, track: Track) -> Looked:
-    """Find out what has changed since the build before."""
+def look(places: Places, outline: Outline, before: Memory, program: str, crew: Crew, track: Track) -> Looked:
+    """Find out what has changed since the build before; `program` is the digest of this one."""
     others = {path: source.digest(places.catalog, path) for path in outline.paths}
-    heads = {
-        path.split("/")[1]: digest for path, digest in others.items() if path.startswith("toolkits/") and path.endswith("/toolkit.yaml")
-    }
-    fingerprint = program.fingerprint()
-    tasks = [_task(places, fingerprint, batch, heads, before) for batch in batches.batches(outline.folders)]
+    heads = {toolkit: digest for path, digest in others.items() if (toolkit := _toolkit(path))}
+    tasks = [_task(places, program, batch, heads, before) for batch in batches.batches(outline.folders)]
     known: list[Known | None] = []
     if (places.cache / "parts").exists():
         found = crew.each(batches.looked, tasks)
@@ -84,7 +81,7 @@ def look(places: Places, outline: Outline, before: Memory, crew: Crew, track: Tr
                 advance(1)
     else:
         known = [None] * len(tasks)
-    return Looked(others=others, tasks=tasks, known=known, unreadable=outline.unreadable, program=fingerprint)
+    return Looked(others=others, tasks=tasks, known=known, unreadable=outline.unreadable, program=program)
 
 
 def _toolkit(path: str) -> str:

@@ -73,6 +73,10 @@ class Entry(NamedTuple):
     first: int
     versions: list[str]
 
+    def at(self, version: str | None) -> str | None:
+        """The version in force at a version of the toolkit (None: the newest); None where the tool had none yet."""
+        return self.versions[-1] if version is None else newest_at(self.versions, version)
+
     def number(self, version: str) -> int:
         """The number of a version that is there."""
         return self.first + self.versions.index(version)
@@ -120,13 +124,6 @@ class Store:
             return None
         toolkit, versions = orjson.loads(found[1][4:])
         return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
-
-    def version_at(self, slug: str, at: str | None) -> str | None:
-        """The version of a tool in force at a version of its toolkit (None: the newest); None where it had none yet."""
-        entry = self.tool(slug)
-        if entry is None:
-            return None
-        return entry.versions[-1] if at is None else newest_at(entry.versions, at)
 
     def toolkit(self, slug: str) -> list[str] | None:
         """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
@@ -221,8 +218,7 @@ class Store:
         for slug in slugs:
             entry = self.tool(slug)
             if entry is not None and (visible is None or entry.toolkit in visible):
-                at = pins.of(entry.toolkit)
-                version = entry.versions[-1] if at is None else newest_at(entry.versions, at)
+                version = entry.at(pins.of(entry.toolkit))
                 if version is not None:
                     found.append(entry.number(version))
         return np.array(found, np.uint32)

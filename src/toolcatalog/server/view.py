@@ -11,7 +11,6 @@ from toolcatalog import names
 from toolcatalog.server.questions import ListQuestion, ToolQuestion, no_slug
 from toolcatalog.server.refusals import Refusal, invalid
 from toolcatalog.store import Entry, Filters, Numbers, Pins, Store
-from toolcatalog.versions import newest_at
 
 _NEAR = 500  # known names before and after an unknown one that are compared with it
 _SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
@@ -48,8 +47,7 @@ class View:
         versions = self.store.toolkit(toolkit) or []
         if at not in (versions if toolkit in question.pins.toolkits else self._all_versions()):
             return _no_version(f"toolkit_versions: toolkit {toolkit} has no version {at}.", versions)
-        found = newest_at(entry.versions, at)
-        return found or _no_version(f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions)
+        return entry.at(at) or _no_version(f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions)
 
     def tools(self, question: ListQuestion) -> tuple[Numbers, int]:
         """The numbers of the tools on the page that a list question asks for, and how many tools there are on all pages."""
