@@ -33,7 +33,7 @@ Stops with SIGTERM or Ctrl-C after the requests under way are answered.
 """
 _DRAIN = 10  # seconds
 _BACKLOG = 2048  # connections that may wait to be taken
-_SILENCE = 30  # seconds after which a worker that does not answer its supervisor is replaced
+_SILENCE = 10  # seconds after which a worker that does not answer its supervisor is replaced
 _PAUSE = 1.0  # second before a worker that cannot start is tried again
 _log = logging.getLogger("toolcatalog.serve")
 
@@ -112,7 +112,7 @@ def _application(build: Path, keys_file: Path, pages: Path | None) -> ASGIApp:
     except ToolcatalogError as error:
         _log.error("A worker cannot start: %s", error)
         time.sleep(_PAUSE)
-        raise SystemExit(1) from None
+        os._exit(1)  # at once: an interpreter that winds down is alive and answers no health check, and the supervisor would wait for it
 
 
 def _start_log() -> None:
