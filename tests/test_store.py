@@ -509,7 +509,7 @@ def test_tags_tell_documents_apart(store: Store) -> None:
     """A document's tag is of its bytes; that of several is of all of them in their order."""
     for number in range(8):
         document, tag = store.document(number)
-        assert tag == hashlib.sha256(document).hexdigest()[:32]
+        assert tag == hashlib.sha256(document).hexdigest()[:32].encode()
     orders = ([0, 1], [1, 0], [0], [1], [0, 1, 2], [7, 6])
     assert len({store.documents(np.array(numbers, np.uint32))[1] for numbers in orders}) == len(orders)
 

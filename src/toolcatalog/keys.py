@@ -88,7 +88,8 @@ def _checksum(body: str) -> str:
     return digits
 
 
-def _hash(secret: bytes) -> str:
+def digest_of(secret: bytes) -> str:
+    """What is kept of a key: its SHA-256 in hexadecimal."""
     return hashlib.sha256(secret).hexdigest()
 
 
@@ -181,7 +182,7 @@ def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, n
         id="key_" + "".join(secrets.choice(_BASE62) for _ in range(8)),
         project=project,
         toolkits=toolkits,
-        sha256=_hash(secret.encode()),
+        sha256=digest_of(secret.encode()),
         hint=secret[-4:],
         created=_text(now),
         lifetime=lifetime,
@@ -234,9 +235,12 @@ class KeyRing:
 
     def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
+        return self.holder(digest_of(secret))
+
+    def holder(self, digest: str) -> Key | None:
+        """As `find`, for one whose digest is at hand."""
         if time.monotonic() - self._looked >= _LOOK_EVERY:
             self._look()
-        digest = _hash(secret)
         key, until = self._keys.get(digest, _NOBODY)
         return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
 

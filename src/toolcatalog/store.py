@@ -15,6 +15,7 @@ import mmap
 import os
 import struct
 import zlib
+from binascii import hexlify
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +159,7 @@ class Store:
 
     # Documents
 
-    def document(self, number: int) -> tuple[bytes, str]:
+    def document(self, number: int) -> tuple[bytes, bytes]:
         """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
 
         Raises SnapshotError where it is not what was written.
@@ -167,7 +168,7 @@ class Store:
         document: bytes = self._data[start : start + size]
         if not self._sound[number]:
             self._check(number, document, start + size, check)
-        return document, tag.hex()
+        return document, hexlify(tag)
 
     def _check(self, number: int, document: bytes, end: int, check: int) -> None:
         """Hold a document against its checksum, and see that a comma or the bracket follows: `documents` hands that out too."""
@@ -176,13 +177,13 @@ class Store:
             raise SnapshotError(f"The document of tool version {number} is not what was written: {_MEND}")
         self._sound[number] = True
 
-    def documents(self, numbers: Numbers) -> tuple[list[memoryview], str]:
+    def documents(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
         """Documents in the order of the numbers, and what tells them from all others, as for a single one.
 
         The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
         """
         pieces, tags = self._few(numbers.tolist()) if len(numbers) <= _FEW else self._many(numbers)
-        return pieces, hashlib.blake2b(tags, digest_size=snapshot.TAG).hexdigest()
+        return pieces, hexlify(hashlib.blake2b(tags, digest_size=snapshot.TAG).digest())
 
     def _few(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
         """As `_many`, by a plain loop: for a usual page that takes a third of the time."""

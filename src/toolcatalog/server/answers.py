@@ -20,12 +20,36 @@ _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri
 NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
 
-def answer(body: bytes, tag: str, held: bytes | None, request_id: bytes) -> Answer:
+def answer(body: bytes, tag: bytes, held: bytes | None, request_id: bytes) -> Answer:
     """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own `If-None-Match`, or None."""
-    etag, own = b'W/"%s"' % tag.encode(), (b"x-request-id", request_id)  # weak: the same for the gzipped bytes
-    if held is not None and _holds(held, etag):
-        return 304, [(b"etag", etag), _REVALIDATE, _VARY, own, *NOTHING_RUNS], b""
-    return 200, [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", b"%d" % len(body)), _JSON, own, *NOTHING_RUNS], body
+    if held is not None and _holds(held, _ETAG % tag):
+        return 304, _unchanged(_ETAG % tag, request_id), b""
+    return 200, _whole(_ETAG % tag, b"%d" % len(body), request_id), body
+
+
+def written(body: bytes, tag: bytes, held: bytes | None, request_id: bytes) -> tuple[int, bytes, bytes]:
+    """As `answer`, with the headers as lines, ready to be sent."""
+    if held is not None and _holds(held, _ETAG % tag):
+        return 304, _UNCHANGED % (tag, request_id), b""
+    return 200, _WHOLE % (tag, len(body), request_id), body
+
+
+def lines(headers: Sequence[Header]) -> bytes:
+    """Headers as they are sent."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+def _whole(etag: bytes, size: bytes, request_id: bytes) -> list[Header]:
+    sized = (b"content-length", size)
+    return [(b"etag", etag), _REVALIDATE, _VARY, sized, _JSON, (b"x-request-id", request_id), *NOTHING_RUNS]
+
+
+def _unchanged(etag: bytes, request_id: bytes) -> list[Header]:
+    return [(b"etag", etag), _REVALIDATE, _VARY, (b"x-request-id", request_id), *NOTHING_RUNS]
+
+
+_ETAG = b'W/"%b"'  # weak: the same for the gzipped bytes
+_WHOLE, _UNCHANGED = lines(_whole(_ETAG, b"%d", b"%b")), lines(_unchanged(_ETAG, b"%b"))
 
 
 def _holds(held: bytes, etag: bytes) -> bool:
@@ -43,6 +67,6 @@ def refuse(refusals: Sequence[Refusal], request_id: bytes, *more: Header) -> Ans
     return first(refusals).status, headers, body
 
 
-def tag_of(body: bytes) -> str:
+def tag_of(body: bytes) -> bytes:
     """The tag of a body, or of the tag and the text that a body is made of: 128 bits in hexadecimal."""
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
+    return hashlib.blake2b(body, digest_size=16).hexdigest().encode()

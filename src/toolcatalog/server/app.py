@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import openapi, questions
 from toolcatalog.server.answers import answer, refuse, tag_of
 from toolcatalog.server.edge import Edge, fault, request_id, response
@@ -61,15 +61,15 @@ class Api:
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
         asked = questions.tool(request.scope["query_string"])
-        return _answer(request, self.operations.tool(_secret(request), request.path_params["slug"], *asked))
+        return _answer(request, self.operations.tool(self._key(request), request.path_params["slug"], *asked))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        return _answer(request, self.operations.tools(_secret(request), *questions.tools(request.scope["query_string"])))
+        return _answer(request, self.operations.tools(self._key(request), *questions.tools(request.scope["query_string"])))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
-        key = self.operations.keys.find(_secret(request)) or stranger()  # before the body is read
+        key = self._key(request)  # before the body is read
         id, query = request.path_params["id"], request.scope["query_string"]
         return _answer(request, self.operations.session(key, id, query, await _body(request)))
 
@@ -85,6 +85,10 @@ class Api:
         """Whether the server can answer, and from which snapshot."""
         return _answer(request, self.open)
 
+    def _key(self, request: Request) -> Key:
+        """Whose request it is; refuses a stranger's."""
+        return self.operations.keys.find(_header(request, "x-api-key") or b"") or stranger()
+
 
 def _tagged(body: bytes) -> Tagged:
     return body, tag_of(body)
@@ -92,10 +96,6 @@ def _tagged(body: bytes) -> Tagged:
 
 def _answer(request: Request, tagged: Tagged) -> Response:
     return response(answer(*tagged, _header(request, "if-none-match"), request_id(request)))
-
-
-def _secret(request: Request) -> bytes:
-    return _header(request, "x-api-key") or b""
 
 
 def _header(request: Request, name: str) -> bytes | None:

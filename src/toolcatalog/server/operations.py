@@ -20,7 +20,7 @@ from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
 
-Tagged = tuple[bytes, str]  # a body and its tag
+Tagged = tuple[bytes, bytes]  # a body and its tag
 _VIEWS = 256  # sets of toolkits that keys are limited to
 
 
@@ -32,9 +32,8 @@ class Operations:
         self.keys = keys
         self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
-    def tool(self, secret: bytes, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
+    def tool(self, key: Key, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
         """Get tool by slug; `refusals` is what is wrong with the query string already."""
-        key = self.keys.find(secret) or stranger()
         found = self._view(key.toolkits).tool(slug, question)
         if isinstance(found, Refusal):
             raise Refused(found, *refusals)
@@ -42,9 +41,8 @@ class Operations:
             raise Refused(*refusals)
         return self.store.document(found)
 
-    def tools(self, secret: bytes, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
+    def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
         """List available tools; `refusals` is what is wrong with the query string already."""
-        key = self.keys.find(secret) or stranger()
         view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
@@ -78,14 +76,14 @@ def _tagged(body: bytes) -> Tagged:
     return body, tag_of(body)
 
 
-def page_of(items: Sequence[bytes | memoryview], tag: str, page: Page, total: int) -> Tagged:
+def page_of(items: Sequence[bytes | memoryview], tag: bytes, page: Page, total: int) -> Tagged:
     """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
     pages = -(-total // page.size)
     following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
     about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (following, pages, page.number, total)
     pieces: list[bytes | memoryview] = [b","] * max(1, 2 * len(items) - 1)
     pieces[::2] = items or [b""]
-    return b"".join((b'{"items":[', *pieces, about)), tag_of(tag.encode() + about)
+    return b"".join((b'{"items":[', *pieces, about)), tag_of(tag + about)
 
 
 def _paged(whole: bytes, page: Page) -> Tagged:

@@ -1,0 +1,194 @@
+"""The room `server.heads`, and the way of a request whose head is known: it is answered as when it was new, and nothing else is taken for it."""
+
+import itertools
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from running import Server, serving
+from test_protocol import TARGETS, TOOL, answers, connected
+from toolcatalog import keys
+from toolcatalog.server.heads import Heads
+
+KEY = b"tc_secret"
+HEAD = b"\nHost: a\r\nx-api-key: tc_secret\r\nAccept: */*\r\n\r\n"
+PARSED = [(b"host", b"a"), (b"x-api-key", KEY), (b"accept", b"*/*")]
+TAG = b'W/"0123456789abcdef0123456789abcdef"'
+LINES = (
+    (), ("Accept: */*", "User-Agent: agent/1"), ("if-none-match: *",), ('If-None-Match: W/"x"',), ('If-None-Match: "x", "y"',), ('If-None-Match: "x"', "If-None-Match: *"),
+    ("If-None-Match: *", 'If-None-Match: "x"'), ("if-None-match: *",), ("If-None-Match:*",), ("If-None-Match: * ",), ("Accept-Encoding: gzip",), ("Origin: null",), ("x-api-key: tc_no",),
+    ("X-Request-Id: mine",), ("Content-Length: 0",), ("X-Forwarded-For: 1.1.1.1",),
+)  # fmt: skip
+
+
+def known() -> Heads:
+    """Heads that know one."""
+    heads = Heads()
+    heads.keep(HEAD, PARSED)
+    return heads
+
+
+def with_line(line: bytes, place: int) -> bytes:
+    """The head with a line more after so many of its lines."""
+    lines = HEAD.split(b"\r\n")
+    return b"\r\n".join([*lines[:place], line, *lines[place:]])
+
+
+def test_a_known_head_tells_whose_request_it_is() -> None:
+    """The digest of the key, as the key file has it, and the tag held; the key itself is nowhere."""
+    heads = known()
+    assert heads.find(HEAD) == (keys.digest_of(KEY), None)
+    for place, name in itertools.product((1, 2, 3), (b"If-None-Match", b"if-none-match")):
+        assert heads.find(with_line(name + b": " + TAG, place)) == (keys.digest_of(KEY), TAG)
+    assert KEY.decode() not in str(vars(heads))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        HEAD.replace(b"secret", b"secre7"),
+        HEAD.replace(b"Accept", b"accept"),
+        HEAD + b"\r\n",
+        HEAD + b"GET / HTTP/1.1\r\n\r\n",
+        HEAD + b'If-None-Match: "x"\r\n',
+        HEAD + b'If-None-Match: "x"\r\n\r\n',
+        HEAD[:-2],
+        HEAD[:-4],
+        HEAD[1:],
+        b"",
+        b"\r\n\r\n",
+        with_line(b'If-None-Match: "x"\r\n folded', 2),
+        with_line(b'If-None-Match: "x", "y"', 2),
+        with_line(b'If-None-Match: "x"\r\nIf-None-Match: "y"', 2),
+        with_line(b'If-None-Match : "x"', 2),
+        with_line(b'X-If-None-Match: "x"', 2),
+        with_line(b"Origin: null", 2),
+    ],
+)
+def test_nothing_else_is_taken_for_it(other: bytes) -> None:
+    """Other bytes are another head, also where they only differ by what comes after, or by a line that is not just a tag."""
+    assert known().find(other) is None
+
+
+def test_what_a_line_says_is_kept_only_where_it_is_understood() -> None:
+    """A head is not kept where its tag is not in the one plain spelling, where more than a head is there, or where it will not come again."""
+    lines = (b'If-None-Match: "x", "y"', b"If-None-Match:*", b'IF-NONE-MATCH: "x"')
+    for rest, headers in [
+        *((with_line(line, 2), [*PARSED, (b"if-none-match", line.partition(b":")[2].strip())]) for line in lines),
+        (with_line(b'If-None-Match: "x"\r\n y', 2), [*PARSED, (b"if-none-match", b'"x" y')]),
+        (with_line(b"X-Request-Id: 1", 2), [*PARSED, (b"x-request-id", b"1")]),
+        (HEAD + b"{}", PARSED),
+    ]:
+        heads = Heads()
+        heads.keep(rest, headers)
+        assert not vars(heads)["_known"], rest
+
+
+def test_a_head_with_a_tag_is_known_without_it() -> None:
+    """A client that always asks whether its copy is good needs no other request first."""
+    heads = Heads()
+    heads.keep(with_line(b"If-None-Match: " + TAG, 1), [(b"if-none-match", TAG), *PARSED])
+    assert heads.find(HEAD) == (keys.digest_of(KEY), None)
+
+
+def test_heads_do_not_pile_up() -> None:
+    """After some thousand different ones all are forgotten; the newest is there."""
+    heads = Heads()
+    for number in range(20_000):
+        heads.keep(HEAD.replace(b"*/*", b"%d" % number), PARSED)
+        assert len(vars(heads)["_known"]) <= 5_000
+    assert heads.find(HEAD.replace(b"*/*", b"19999"))
+
+
+def asked(server: Server, target: str, *lines: str) -> bytes:
+    """A request as bytes, with the server's key unless a line names another."""
+    key = () if any(line.startswith("x-api-key") for line in lines) else (f"x-api-key: {server.key}",)
+    return "\r\n".join([f"GET {target} HTTP/1.1", "Host: a", *key, *lines, "", ""]).encode()
+
+
+def told(connection: socket.socket, request: bytes) -> tuple[bytes, bytes]:
+    """Head and body of an answer, without what differs from time to time."""
+    connection.sendall(request)
+    ((head, body),) = answers(connection, "GET")
+    return same(head), same(body)
+
+
+def same(data: bytes) -> bytes:
+    """An answer without its request id where that is a new one."""
+    return re.sub(rb"(x-request-id: |\"request_id\":\")[0-9a-f]{32}", rb"\1", data)
+
+
+@pytest.mark.parametrize("lines", LINES)
+def test_the_same_answer_as_when_it_was_new(shipped: Server, lines: tuple[str, ...]) -> None:
+    """After the head has come with a good request, every target is answered with it as on a connection that closes: parsed, by ASGI."""
+    with connected(shipped) as connection:
+        for target in (TOOL, *TARGETS, "/api/v3/tools?limit=7&x=%41+b%2C", TOOL.lower(), f"{TOOL} ", "*", f"{TOOL}?a^b", f"{TOOL}?a=\x7f"):
+            told(connection, asked(shipped, TOOL, *lines))
+            request = asked(shipped, target, *lines)
+            with connected(shipped) as other:
+                other.sendall(request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+                new = b"".join(iter(lambda: other.recv(65536), b""))
+            head, _, body = new.partition(b"\r\n\r\n")
+            if head.startswith(b"HTTP/1.1 400") and b"x-request-id" not in head:
+                continue  # no request at all: uvicorn says so and closes
+            expected = re.sub(rb"(date: [^\r]*|connection: close)\r\n", b"", head + b"\r\n\r\n")
+            assert told(connection, request) == (same(expected), same(body)), target
+
+
+def test_known_heads_torn_joined_and_followed(shipped: Server) -> None:
+    """A known head that comes in pieces, twice at once, with a body or after an unfinished one is no short cut to a wrong answer."""
+    one, other = asked(shipped, TOOL), asked(shipped, "/api/v3/tools?limit=1")
+    with connected(shipped) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        first, second = told(connection, one), told(connection, other)
+        assert first != second
+        for at in range(1, len(one), 5):
+            connection.sendall(one[:at])
+            time.sleep(0.001)
+            assert told(connection, one[at:]) == first
+        connection.sendall(one + other + one)
+        heads = [body for _, body in answers(connection, "GET", "GET", "GET")]
+        assert heads == [first[1], second[1], first[1]]
+        posted = one.replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(other))
+        assert told(connection, posted + other) == first  # the other is its body
+        assert told(connection, posted) == first
+        time.sleep(0.05)
+        connection.sendall(other)  # its body, in a packet of its own
+        assert told(connection, one) == first
+
+
+@pytest.fixture
+def own(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server with a key file of its own."""
+    with serving(shipped_build, tmp_path) as server:
+        yield server
+
+
+def test_a_known_head_with_a_key_that_ends_is_refused(own: Server) -> None:
+    """A head is remembered, whether its key is good is not."""
+    with connected(own) as connection:
+        for _ in range(3):
+            assert told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 200")
+        (key,) = keys.load(own.keys_file)
+        keys.revoke(own.keys_file, key.id)
+        end = time.monotonic() + 20
+        while told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 200"):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        assert told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 401")
+
+
+def test_an_idle_connection_is_closed_whatever_way_its_requests_took(shipped: Server) -> None:
+    """Not while requests come, however known their heads, and not long after the last one."""
+    with connected(shipped) as connection:
+        end = time.monotonic() + 6
+        while time.monotonic() < end:
+            told(connection, asked(shipped, TOOL))
+            time.sleep(0.5)
+        begin = time.monotonic()
+        assert connection.recv(1) == b""
+        assert time.monotonic() - begin < 15
