@@ -65,11 +65,28 @@ def query(snapshot: Path) -> dict[str, Any]:
 def _numbers(snapshot: Path) -> list[tuple[str, str, int, int]]:
     """Slug, version and ranks of each row; where its document lies and what tells it from others is held against that."""
     data, rows = (snapshot / "tools.json").read_bytes(), []
-    for offset, size, check, tag, name, version in struct.iter_unpack("<QII16sII", (snapshot / "query.numbers").read_bytes()):
-        document = data[offset : offset + size]
+    for start, end, check, tag, name, version in placed(snapshot):
+        document = data[start:end]
         assert (check, tag) == (zlib.crc32(document), hashlib.sha256(document).digest()[:16])
         rows.append((json.loads(document)["slug"], json.loads(document)["version"], name, version))
     return rows
+
+
+def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
+    """Of each tool version, by number: where its document begins and ends, its checksum and tag, and its ranks by name and version."""
+    data = (snapshot / "query.numbers").read_bytes()
+    count = (len(data) - 8) // 44
+    kinds = {"offsets": "Q", "tags": "16s", "checks": "I", "numbers": "I", "places": "I", "by_name": "I", "by_version": "I"}
+    columns, end = {}, 0
+    for name, kind in kinds.items():
+        start, end = end, end + struct.calcsize(f"<{kind}") * (count + (name == "offsets"))
+        columns[name] = [value for (value,) in struct.iter_unpack(f"<{kind}", data[start:end])]
+    assert end == len(data)
+    assert [columns["places"][number] for number in columns["numbers"]] == [*range(count)]
+    return [
+        (columns["offsets"][place], columns["offsets"][place + 1] - 1, columns["checks"][place], columns["tags"][place], name, version)
+        for place, name, version in zip(columns["places"], columns["by_name"], columns["by_version"], strict=True)
+    ]
 
 
 def _postings(snapshot: Path) -> dict[str, dict[str, float]]:

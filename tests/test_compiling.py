@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import struct
 import zlib
 from collections import Counter
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 
 from generating import add_tool, generate
 from modelling import catalog, tool
-from reading import documents
+from reading import documents, placed
 from toolcatalog import batches, compiling, parts, resolve, source
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Task
@@ -164,15 +163,15 @@ def assembled(folder: Path, batched: list[list[ToolVersion]]) -> Assembly:
     [[], [[]], [[CHAT]], [[CHAT], [OLD, NEW]], [[CHAT, OLD, NEW]], [[], [OLD, NEW], []], [[OLD, NEW], [tool("ZULU", version) for version in ("20250101_00", "20250201_00")]]],
 )  # fmt: skip
 def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
-    """A JSON array, the newest of each tool first; the rows say where each lies."""
+    """A JSON array, the newest of each tool first; the columns say where each lies."""
     assembly = assembled(tmp_path, batched)
     ordered = sorted((one for batch in batched for one in batch), key=lambda one: (one.slug, one.version))
     newest = {one.slug: one.version for one in ordered}
     found = documents(tmp_path)
     expected = [(one.slug, one.version) for one in ordered if newest[one.slug] == one.version]
     assert [*found] == expected + [(one.slug, one.version) for one in ordered if newest[one.slug] != one.version]
-    data, rows = (tmp_path / "tools.json").read_bytes(), struct.iter_unpack("<QII16sII", (tmp_path / "query.numbers").read_bytes())
-    assert [data[row[0] : row[0] + row[1]] for row in rows] == [found[one.slug, one.version] for one in ordered]
+    data = (tmp_path / "tools.json").read_bytes()
+    assert [data[row[0] : row[1]] for row in placed(tmp_path)] == [found[one.slug, one.version] for one in ordered]
     for path, said in assembly.files.items():
         written = (tmp_path / path).read_bytes()
         assert (said.size, said.sha256) == (len(written), hashlib.sha256(written).hexdigest())

@@ -333,7 +333,7 @@ def found(store: Store, filters: Filters, pins: Pins = NEWEST) -> list[str]:
 def named(store: Store, numbers: Numbers) -> list[str]:
     pieces, _ = store.documents(numbers)
     documents = json.loads(b"[" + b",".join(pieces) + b"]")
-    assert [json.loads(store.document(number)[0]) for number in numbers.tolist()] == documents
+    assert [json.loads(bytes(store.document(number)[0])) for number in numbers.tolist()] == documents
     return [f"{document['slug']}@{document['version']}" for document in documents]
 
 

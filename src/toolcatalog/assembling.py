@@ -156,13 +156,23 @@ class _Columns:
                     self.members[f"auth_config {config.id}"].append(number)
 
     def numbers(self) -> bytes:
-        """A row for each tool version."""
-        rows = np.zeros(len(self.sizes), [*snapshot.ROW])
-        rows["size"], rows["check"] = self.sizes, self.checks
-        rows["tag"] = np.frombuffer(self.digests, f"V{snapshot.TAG}")
-        rows["offset"] = _offsets(rows["size"].astype("<u8") + 1, np.frombuffer(self.newest, bool))
-        rows["name"], rows["version"] = _ranks(self.names), _ranks(self.versions)
-        return rows.tobytes()
+        """The columns of NUMBERS."""
+        newest = np.frombuffer(self.newest, bool)
+        number = np.concatenate([np.flatnonzero(newest), np.flatnonzero(~newest)])  # by place
+        place = np.empty_like(number)
+        place[number] = np.arange(len(number))
+        lengths = np.array(self.sizes, np.int64)[number] + 1  # with the comma or bracket that follows
+        return snapshot.pack_columns(
+            {
+                "offset": np.cumsum(np.append(1, lengths)),
+                "tag": np.frombuffer(self.digests, f"V{snapshot.TAG}")[number],
+                "check": np.array(self.checks)[number],
+                "number": number,
+                "place": place,
+                "name": np.array(_ranks(self.names)),
+                "version": np.array(_ranks(self.versions)),
+            }
+        )
 
     def tools(self) -> Iterator[bytes]:
         """The table of slugs."""
@@ -171,17 +181,6 @@ class _Columns:
     def sets(self) -> Iterator[bytes]:
         """The table of sets."""
         return _table({name: _bitmap(members) for name, members in self.members.items()})
-
-
-def _offsets(lengths: Any, newest: Any) -> Any:
-    """Where each document begins; `lengths` are with the comma or bracket that follows."""
-    offsets = np.empty_like(lengths)
-    begin = 1
-    for chosen in (newest, ~newest):
-        some = lengths[chosen]
-        offsets[chosen] = begin + np.cumsum(some) - some
-        begin += int(some.sum())
-    return offsets
 
 
 def _ranks(texts: list[str]) -> list[int]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from toolcatalog.server.refusals import Refusal, envelope, first
 
 Header = tuple[bytes, bytes]
+Piece = bytes | memoryview
 Answer = tuple[int, list[Header], bytes]  # status, headers in lower case, body
 
 _JSON = (b"content-type", b"application/json")
@@ -27,11 +28,11 @@ def answer(body: bytes, tag: bytes, held: bytes | None, request_id: bytes) -> An
     return 200, _whole(_ETAG % tag, b"%d" % len(body), request_id), body
 
 
-def written(body: bytes, tag: bytes, held: bytes | None, request_id: bytes) -> tuple[int, bytes, bytes]:
-    """As `answer`, with the headers as lines, ready to be sent."""
+def written(body: list[Piece], tag: bytes, held: bytes | None, request_id: bytes) -> tuple[int, bytes, list[Piece]]:
+    """As `answer`, ready to be sent: the headers as lines, the body in pieces."""
     if held is not None and _holds(held, _ETAG % tag):
-        return 304, _UNCHANGED % (tag, request_id), b""
-    return 200, _WHOLE % (tag, len(body), request_id), body
+        return 304, _UNCHANGED % (tag, request_id), []
+    return 200, _WHOLE % (tag, sum(map(len, body)), request_id), body
 
 
 def lines(headers: Sequence[Header]) -> bytes:

@@ -15,11 +15,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key, KeyRing
-from toolcatalog.server import openapi, questions
-from toolcatalog.server.answers import answer, refuse, tag_of
+from toolcatalog.server import openapi
+from toolcatalog.server.answers import answer, refuse
 from toolcatalog.server.edge import Edge, fault, request_id, response
 from toolcatalog.server.front import Front
-from toolcatalog.server.operations import Operations, Tagged, stranger
+from toolcatalog.server.operations import Operations, Tagged, stranger, tagged
 from toolcatalog.server.questions import LARGEST_BODY
 from toolcatalog.server.refusals import Refusal, Refused
 from toolcatalog.store import Store
@@ -54,18 +54,17 @@ class Api:
 
     def __init__(self, operations: Operations) -> None:
         self.operations = operations
-        self.document = _tagged(orjson.dumps(openapi.document()))
-        self.alive = _tagged(b'{"status":"ok"}')
-        self.open = _tagged(orjson.dumps({"status": "ready", "snapshot": operations.store.digest}))
+        self.document = tagged(orjson.dumps(openapi.document()))
+        self.alive = tagged(b'{"status":"ok"}')
+        self.open = tagged(orjson.dumps({"status": "ready", "snapshot": operations.store.digest}))
 
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
-        asked = questions.tool(request.scope["query_string"])
-        return _answer(request, self.operations.tool(self._key(request), request.path_params["slug"], *asked))
+        return _answer(request, self.operations.tool(self._key(request), request.path_params["slug"], request.scope["query_string"]))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        return _answer(request, self.operations.tools(self._key(request), *questions.tools(request.scope["query_string"])))
+        return _answer(request, self.operations.tools(self._key(request), request.scope["query_string"]))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
@@ -90,12 +89,9 @@ class Api:
         return self.operations.keys.find(_header(request, "x-api-key") or b"") or stranger()
 
 
-def _tagged(body: bytes) -> Tagged:
-    return body, tag_of(body)
-
-
-def _answer(request: Request, tagged: Tagged) -> Response:
-    return response(answer(*tagged, _header(request, "if-none-match"), request_id(request)))
+def _answer(request: Request, found: Tagged) -> Response:
+    pieces, tag = found
+    return response(answer(b"".join(pieces), tag, _header(request, "if-none-match"), request_id(request)))
 
 
 def _header(request: Request, name: str) -> bytes | None:

@@ -5,28 +5,23 @@ are the bytes. What is not plain goes the long way: another path or method, an `
 """
 
 import re
-from functools import lru_cache
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key
-from toolcatalog.server import questions
-from toolcatalog.server.answers import Answer, answer, refuse, written
+from toolcatalog.server.answers import Answer, Piece, answer, refuse, written
 from toolcatalog.server.edge import accepts_gzip, identify
-from toolcatalog.server.heads import Heads
+from toolcatalog.server.heads import Head
 from toolcatalog.server.openapi import PREFIXES
 from toolcatalog.server.operations import Operations, Tagged, stranger
 from toolcatalog.server.refusals import Refused
+from toolcatalog.server.remembered import Remembered
 
 _TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
 _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
 _LONGEST = 256  # bytes of a query string
-_KEPT = 4096  # query strings: clients ask the same again and again
 _PATHS = b"|".join(re.escape(path.encode()) for path in sorted(_TOOLS))
 _LINE = re.compile(rb"GET (?:%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST))
-
-_tool = lru_cache(maxsize=_KEPT)(questions.tool)
-_tools = lru_cache(maxsize=_KEPT)(questions.tools)
 
 
 class Front:
@@ -35,7 +30,7 @@ class Front:
     def __init__(self, operations: Operations, rest: ASGIApp) -> None:
         self.operations = operations
         self.rest = rest
-        self._heads = Heads()
+        self._remembered = Remembered()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -61,32 +56,35 @@ class Front:
         request_id = identify(headers.get(b"x-request-id"))
         try:
             key = self.operations.keys.find(headers.get(b"x-api-key", b"")) or stranger()
-            return answer(*self._found(key, slug if one else None, query), headers.get(b"if-none-match"), request_id)
+            pieces, tag = self._found(key, slug if one else None, query)
+            return answer(b"".join(pieces), tag, headers.get(b"if-none-match"), request_id)
         except Refused as refused:
             return refuse(refused.refusals, request_id)
         except Exception:
             return None
 
-    def again(self, packet: bytes) -> tuple[int, bytes, bytes] | None:
-        """The answer to the bytes of a request whose head has been seen before: status, lines of headers, body; None for any other."""
+    def again(self, packet: bytes, head: Head) -> tuple[int, bytes, list[Piece]] | None:
+        """The answer to a packet whose head is this one: status, lines of headers, body; None for any other, and for what is refused."""
         line, _, rest = packet.partition(b"\r")
-        asked = _LINE.fullmatch(line)
-        known = self._heads.find(rest) if asked else None
-        if asked is None or known is None:
+        is_same, held = head.again(rest)
+        if not is_same:
             return None
-        digest, held = known
         try:
-            key = self.operations.keys.holder(digest) or stranger()
-            slug, query = asked.groups()
-            return written(*self._found(key, slug.decode() if slug else None, query or b""), held, identify(None))
+            key = self.operations.keys.holder(head.digest) or stranger()
+            found = self._remembered.get((key.toolkits, line)) or self._first(key, line)
+            return found and written(*found, held, identify(None))
         except Exception:
-            return None  # also what is refused: the way of a request whose head is new tells it
+            return None  # the way of a request whose head is new tells it
 
-    def remember(self, packet: bytes, scope: Scope) -> None:
-        """Keep the head of a request, a packet without a body, that `answer` has just answered well."""
-        self._heads.keep(packet.partition(b"\r")[2], scope["headers"])
+    def _first(self, key: Key, line: bytes) -> Tagged | None:
+        """What is asked for with a key of these toolkits for the first time; None where it is not plain."""
+        asked = _LINE.fullmatch(line)
+        if asked is None:
+            return None
+        slug, query = asked.groups()
+        found = self._found(key, slug.decode() if slug else None, query or b"")
+        self._remembered.keep((key.toolkits, line), found)
+        return found
 
     def _found(self, key: Key, slug: str | None, query: bytes) -> Tagged:
-        if slug is None:
-            return self.operations.tools(key, *_tools(query))
-        return self.operations.tool(key, slug, *_tool(query))
+        return self.operations.tools(key, query) if slug is None else self.operations.tool(key, slug, query)

@@ -14,13 +14,13 @@ import orjson
 from toolcatalog import names
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import questions
-from toolcatalog.server.answers import tag_of
-from toolcatalog.server.questions import ListQuestion, Page, ToolQuestion, cursor
+from toolcatalog.server.answers import Piece, tag_of
+from toolcatalog.server.questions import Page, cursor
 from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
 
-Tagged = tuple[bytes, bytes]  # a body and its tag
+Tagged = tuple[list[Piece], bytes]  # a body, in pieces, and its tag
 _VIEWS = 256  # sets of toolkits that keys are limited to
 
 
@@ -32,17 +32,20 @@ class Operations:
         self.keys = keys
         self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
-    def tool(self, key: Key, slug: str, question: ToolQuestion, refusals: Sequence[Refusal]) -> Tagged:
-        """Get tool by slug; `refusals` is what is wrong with the query string already."""
+    def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
+        """Get tool by slug."""
+        question, refusals = questions.tool(query)
         found = self._view(key.toolkits).tool(slug, question)
         if isinstance(found, Refusal):
             raise Refused(found, *refusals)
         if refusals:
             raise Refused(*refusals)
-        return self.store.document(found)
+        document, tag = self.store.document(found)
+        return [document], tag
 
-    def tools(self, key: Key, question: ListQuestion, refusals: Sequence[Refusal]) -> Tagged:
-        """List available tools; `refusals` is what is wrong with the query string already."""
+    def tools(self, key: Key, query: bytes) -> Tagged:
+        """List available tools."""
+        question, refusals = questions.tools(query)
         view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
@@ -55,7 +58,7 @@ class Operations:
         if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
             raise Refused(*problems)
         _, whole = self.store.session(question.id) or ("", b"")
-        return _paged(whole, question.page) if question.page else _tagged(whole)
+        return _paged(whole, question.page) if question.page else tagged(whole)
 
     def _not_its_session(self, id: str, project: str) -> list[Refusal]:
         found = self.store.session(id)
@@ -71,19 +74,19 @@ def stranger() -> NoReturn:
     raise Refused(unauthorized())
 
 
-def _tagged(body: bytes) -> Tagged:
+def tagged(body: bytes) -> Tagged:
     """A body and its tag, where none is at hand: it costs a hash of the whole body."""
-    return body, tag_of(body)
+    return [body], tag_of(body)
 
 
-def page_of(items: Sequence[bytes | memoryview], tag: bytes, page: Page, total: int) -> Tagged:
+def page_of(items: Sequence[Piece], tag: bytes, page: Page, total: int) -> Tagged:
     """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
     pages = -(-total // page.size)
     following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
     about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (following, pages, page.number, total)
-    pieces: list[bytes | memoryview] = [b","] * max(1, 2 * len(items) - 1)
-    pieces[::2] = items or [b""]
-    return b"".join((b'{"items":[', *pieces, about)), tag_of(tag + about)
+    pieces: list[Piece] = [b","] * (2 * len(items) + 1)
+    pieces[1::2], pieces[0], pieces[-1] = items, b'{"items":[', about
+    return pieces if items else [b'{"items":[', about], tag_of(tag + about)
 
 
 def _paged(whole: bytes, page: Page) -> Tagged:

@@ -8,16 +8,18 @@ HttpToolsProtocol, whose version is pinned; without this room (`http="httptools"
 """
 
 import asyncio
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from toolcatalog.server.answers import Answer, lines
+from toolcatalog.server.answers import Answer, Piece, lines
+from toolcatalog.server.heads import Head, learn
 
 _DONE: Any = SimpleNamespace(response_complete=True, message_event=asyncio.Event())  # stands for a request that has been answered
-_SMALL = 64 * 1024  # bytes of a body that are copied, to be written in one piece: that is quicker than two
+_FEW = 4  # pieces of a body: more are put together first, which is quicker than to hand each to the system
 
 
 class Protocol(HttpToolsProtocol):
@@ -29,19 +31,21 @@ class Protocol(HttpToolsProtocol):
         self._between = True  # requests: nothing of a next one has been read
         self._begun = 0  # requests in the packet at hand
         self._good = False  # whether the last one was answered here, and well
+        self._head: Head | None = None  # of the last one that was
         self._asked = 0.0  # when `_again` answered last
+        self._usual: tuple[Any, bytes] = (None, b"")  # the headers that the server gives to all, and their lines
 
     def data_received(self, data: bytes) -> None:
         """Answer a request whose head is known without parsing it; remember the head of one that was parsed and answered here."""
-        if self._between and self._is_idle() and self._again(data):
+        if self._head is not None and self._between and self._is_idle() and self._again(data, self._head):
             return
         self._begun, self._good = 0, False
         super().data_received(data)
         if self._good and self._begun == 1 and self._between:
-            self._front.remember(data, self.scope)
+            self._head = learn(data.partition(b"\r")[2], self.headers)
 
-    def _again(self, data: bytes) -> bool:
-        found = self._front.again(data)
+    def _again(self, data: bytes, head: Head) -> bool:
+        found = self._front.again(data, head)
         if found is None:
             return False
         status, lines, body = found
@@ -78,7 +82,7 @@ class Protocol(HttpToolsProtocol):
             super().on_headers_complete()
             return
         status, headers, body = found
-        self._send(status, lines(headers), b"" if self.scope["method"] == "HEAD" else body)
+        self._send(status, lines(headers), [] if self.scope["method"] == "HEAD" else [body])
         self._good = status in (200, 304)
         self.cycle = _DONE
         self.on_response_complete()
@@ -104,9 +108,15 @@ class Protocol(HttpToolsProtocol):
         found: Answer | None = self._front.answer(scope)
         return found
 
-    def _send(self, status: int, headers: bytes, body: bytes) -> None:
-        head = b"%b%b%b\r\n" % (STATUS_LINE[status], lines(self.server_state.default_headers), headers)
-        if len(body) <= _SMALL:
-            self.transport.write(head + body)
+    def _send(self, status: int, headers: bytes, body: Sequence[Piece]) -> None:
+        head = b"%b%b%b\r\n" % (STATUS_LINE[status], self._usual_lines(), headers)
+        if len(body) <= _FEW:
+            self.transport.writelines((head, *body))
         else:
-            self.transport.writelines((head, body))
+            self.transport.write(b"".join((head, *body)))
+
+    def _usual_lines(self) -> bytes:
+        headers = self.server_state.default_headers  # another list each second, for its date
+        if headers is not self._usual[0]:
+            self._usual = (headers, lines(headers))
+        return self._usual[1]

@@ -12,13 +12,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
 
 from toolcatalog import names, versions
 from toolcatalog.server.refusals import Refusal, invalid
-from toolcatalog.store import Pins
+from toolcatalog.store import Filters, Pins
 
 MOST_ITEMS = 1000  # on a page, and of slugs asked for
 DEFAULT_ITEMS = 20
@@ -34,8 +35,7 @@ _INDEXED = re.compile(r"(\w+)\[[0-9]*\]")
 _BRACKETS = re.compile(r"toolkit_versions\[([^\]]*)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A page asked for: its number, from 1, and how many items a page has."""
 
     number: int
@@ -68,18 +68,11 @@ class SessionQuestion:
     page: Page | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuestion:
-    """List tools: every parameter, well formed; whether what it names exists is not asked here."""
+class ListQuestion(NamedTuple):
+    """List tools: every parameter, well formed; whether what it names exists is not asked here. Slugs go before filters."""
 
-    toolkits: tuple[str, ...]
     slugs: tuple[str, ...] | None
-    auth_configs: tuple[str, ...]
-    tags: tuple[str, ...]
-    scopes: tuple[str, ...]
-    important: bool
-    deprecated: bool
-    query: str
+    filters: Filters
     pins: Pins
     page: Page
     sort_by: str
@@ -108,20 +101,17 @@ def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
     text = reader.query()
     sort_by = reader.choice("sort_by", SORTS) or ("relevance" if text else "slug")
     order = reader.choice("order", ORDERS) or ("desc" if sort_by in ("relevance", "version") else "asc")
-    question = ListQuestion(
-        toolkits=reader.words("toolkit_slug"),
-        slugs=reader.slugs(),
+    slugs = reader.slugs()
+    filters = Filters(
+        toolkits=reader.words("toolkit_slug") or None,
         auth_configs=reader.words("auth_config_ids"),
         tags=reader.words("tags"),
         scopes=reader.words("scopes"),
         important=reader.choice("important", ("true", "false")) == "true",
         deprecated=reader.boolean("include_deprecated", True),
         query=text,
-        pins=reader.pins(),
-        page=reader.page(),
-        sort_by=sort_by,
-        descending=order == "desc",
     )
+    question = ListQuestion(slugs, filters, reader.pins(), reader.page(), sort_by, order == "desc")
     return question, tuple(reader.problems)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from toolcatalog import names
 from toolcatalog.server.questions import ListQuestion, ToolQuestion, no_slug
 from toolcatalog.server.refusals import Refusal, invalid
-from toolcatalog.store import Entry, Filters, Numbers, Pins, Store
+from toolcatalog.store import Entry, Numbers, Pins, Store
 
 _NEAR = 500  # known names before and after an unknown one that are compared with it
 _SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
@@ -55,22 +55,18 @@ class View:
         if question.slugs is not None:
             named = self.store.named(question.slugs, question.pins, self.visible)
             return named[start : start + size], len(named)
-        filters = Filters(
-            toolkits=question.toolkits or self.visible,
-            auth_configs=question.auth_configs,
-            tags=question.tags,
-            scopes=question.scopes,
-            important=question.important,
-            deprecated=question.deprecated,
-            query=question.query,
-        )
+        filters = question.filters
+        if filters.toolkits is None and self.visible is not None:
+            filters = filters._replace(toolkits=self.visible)
         found = self.store.matching(filters, question.pins)
         return self.store.page(found, question.sort_by, question.descending, start, size), len(found.numbers)
 
     def refusals(self, question: ListQuestion) -> list[Refusal]:
         """What a list question names that is not there, or not for this key. Where slugs are asked for, the filters do not count."""
-        named = [] if question.slugs is not None else [*self._toolkits(question.toolkits), *self._auth_configs(question.auth_configs)]
-        return [*self._pins(question.pins), *named]
+        if question.slugs is not None:
+            return self._pins(question.pins)
+        filters = question.filters
+        return [*self._pins(question.pins), *self._toolkits(filters.toolkits or ()), *self._auth_configs(filters.auth_configs)]
 
     def _pins(self, pins: Pins) -> list[Refusal]:
         refusals: list[Refusal] = []
@@ -86,7 +82,7 @@ class View:
                 refusals.append(invalid(f"toolkit_versions: toolkit {toolkit} has no version {version}.", _one_of(known)))
         return refusals
 
-    def _toolkits(self, toolkits: Sequence[str]) -> list[Refusal]:
+    def _toolkits(self, toolkits: Collection[str]) -> list[Refusal]:
         refusals: list[Refusal] = []
         for toolkit in toolkits:
             if self.store.toolkit(toolkit) is None:
@@ -96,7 +92,7 @@ class View:
                 refusals.append(_forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}."))
         return refusals
 
-    def _auth_configs(self, ids: Sequence[str]) -> list[Refusal]:
+    def _auth_configs(self, ids: Collection[str]) -> list[Refusal]:
         refusals: list[Refusal] = []
         for id in ids:
             toolkit = self.store.auth_config(id)
