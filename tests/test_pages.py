@@ -121,12 +121,12 @@ def test_every_part_of_a_description_is_shown() -> None:
     assert page.decode().partition("<h2>Outputs</h2>\n")[2].partition("</main>")[0] == (
         '<dl class="parameters">\n'
         '<dt><code>s</code> <span class="type">object</span> <span class="badge key">required</span></dt>\n'
-        '<dd><p>What to send.</p><ul class="limits"><li>format <code>&#34;date&#34;</code></li>\n'
+        '<dd><p>What to send.</p><ul class="limits"><li>format <code>&quot;date&quot;</code></li>\n'
         "<li>minLength <code>0</code></li>\n"
         "<li>nullable <code>false</code></li>\n"
         "<li>default <code>null</code></li>"
-        "<li>one of <code>&#34;x&#34;</code> <code>1.5</code> </li>"
-        "<li>for example <code>{&#34;a&#34;:&#34;&lt;&#34;}</code> <code>null</code> </li></ul>"
+        "<li>one of <code>&quot;x&quot;</code> <code>1.5</code> </li>"
+        "<li>for example <code>{&quot;a&quot;:&quot;&lt;&quot;}</code> <code>null</code> </li></ul>"
         '<dl class="parameters">\n'
         '<dt><code>a</code> <span class="type">string</span></dt>\n'
         "<dd></dd>\n"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import files, search, snapshot, table
+from toolcatalog import columns, files, search, snapshot, table
 from toolcatalog.choices import usable
 from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
@@ -43,11 +43,11 @@ class Assembly:
 
     def tools(self, parts: Iterable[Part], versions: Mapping[str, int], advance: Advance) -> None:
         """Write everything about tools but the words. `versions`: how many tool versions each toolkit has."""
-        columns, indexes = _Columns(self.contents), _Indexes(self, versions)
+        known, indexes = _Columns(self.contents), _Indexes(self, versions)
 
         def through() -> Iterator[Part]:
             for part in parts:
-                columns.add(part.facts)
+                known.add(part.facts)
                 indexes.add(part)
                 yield part
                 advance(1)
@@ -56,9 +56,9 @@ class Assembly:
         with older.open("xb+") as waiting:
             self.write(snapshot.DOCUMENTS, _documents(through(), waiting))
         older.unlink()
-        self.write(snapshot.NUMBERS, [columns.numbers()])
-        self.write(snapshot.TOOLS, columns.tools())
-        self.write(snapshot.SETS, columns.sets())
+        self.write(snapshot.NUMBERS, [known.numbers()])
+        self.write(snapshot.TOOLS, known.tools())
+        self.write(snapshot.SETS, known.sets())
 
     def rest(self) -> None:
         """Write what is not about tools."""
@@ -162,7 +162,7 @@ class _Columns:
         place = np.empty_like(number)
         place[number] = np.arange(len(number))
         lengths = np.array(self.sizes, np.int64)[number] + 1  # with the comma or bracket that follows
-        return snapshot.pack_columns(
+        return columns.pack(
             {
                 "offset": np.cumsum(np.append(1, lengths)),
                 "tag": np.frombuffer(self.digests, f"V{snapshot.TAG}")[number],

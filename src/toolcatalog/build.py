@@ -29,13 +29,15 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
     places = Places(catalog=catalog, out=out, site=site)
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
     try:
-        with _alone(out), Crew(jobs) as crew:
+        with _alone(out):
             publishing.tidy(out)
             files.clean(places.cache)
             fingerprint = program.fingerprint()
             before = memory.load(places.cache, fingerprint)
-            looked = looking.look(places, outline, before, fingerprint, crew, track)
-            return _unchanged(places, looked, before, crew) or _changed(places, looked, before, crew, track)
+            with Crew(jobs) as crew:
+                looked = looking.look(places, outline, before, fingerprint, crew, track)
+                built = _unchanged(places, looked, before, crew)
+            return built or _changed(places, looked, before, jobs, track)
     except BrokenExecutor:
         wrong = "A worker process was killed, perhaps for want of memory"
         raise UsageError(f"{wrong}: the last good build is untouched. Build again, with --jobs 1 if it happens again.") from None
@@ -65,7 +67,8 @@ def _unchanged(places: Places, looked: Looked, before: Memory, crew: Crew) -> Bu
     return publishing.built(places.out, before.digest, changed=False, pages=noted.pages)
 
 
-def _changed(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track) -> Built:
+def _changed(places: Places, looked: Looked, before: Memory, jobs: int, track: Track) -> Built:
     from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
-    return making.make(places, looked, before, crew, track)
+    with Crew(jobs) as crew:  # a new one: its processes begin with all that loaded
+        return making.make(places, looked, before, crew, track)

@@ -19,9 +19,10 @@ _NAP = 0.02  # seconds between two looks at a lock
 _LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 
-def _beside(path: Path) -> Path:
+def _beside(path: Path) -> str:
     """The name under which something is made before it takes its place."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    folder, name = os.path.split(path)
+    return f"{folder or '.'}/.{name}.{secrets.token_hex(4)}.part"
 
 
 def clean(folder: Path) -> None:
@@ -63,10 +64,15 @@ def _put(path: Path, data: bytes, mode: int, flush: Callable[[int], None]) -> No
             file.write(data)
             file.flush()
             flush(handle)
-        beside.replace(path)
+        os.replace(beside, path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        _forget(beside)
         raise
+
+
+def _forget(beside: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(beside)
 
 
 def write_changed(path: Path, data: bytes) -> bool:
@@ -74,10 +80,15 @@ def write_changed(path: Path, data: bytes) -> bool:
 
     For what can be made again: not flushed to disk, which would cost a thousand pages seconds.
     """
-    with contextlib.suppress(OSError):
-        if path.read_bytes() == data:
-            return False
-    replace(path, data)
+    try:
+        with open(path, "rb", buffering=0) as file:
+            if file.read(len(data) + 1) == data:
+                return False
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError:
+        pass  # there is something, if only a folder: putting ours there says what is wrong
+    _put(path, data, 0o644, lambda _: None)
     return True
 
 
@@ -124,11 +135,11 @@ def unsealed(path: Path) -> bytes | None:
 def point(link: Path, target: str) -> None:
     """Make the symbolic link name `target`, in one step also where it named something else before."""
     beside = _beside(link)
-    beside.symlink_to(target)
+    os.symlink(target, beside)
     try:
-        beside.replace(link)
+        os.replace(beside, link)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        _forget(beside)
         raise
 
 

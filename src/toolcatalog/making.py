@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import assembling, checking, compiling, looking, memory, model, parts, publishing, resolve, site, snapshot
+from toolcatalog import assembling, checking, compiling, looking, memory, model, pages, parts, publishing, resolve, site, snapshot
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
@@ -36,18 +36,25 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     """Make snapshot and site. Raises InvalidCatalog with all problems, UsageError, OSError or BrokenExecutor."""
     if places.site:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
+        pages.prepare()
     sound = _checked(places, looked, crew, track)
     noted = replace(before, batches=memory.lines(sound.tasks))
     memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
-    digest = before.digest
-    if before.made_from != sound.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
-        digest = _snapshot(places, sound, crew, track)
-    pages = _site(places, places.site, sound, digest, looked.program, crew, track) if places.site else 0
+    if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
+        digest = before.digest
+        count = _site(places, sound, places.out / "snapshots" / digest, looked.program, crew, track)
+    else:
+        assembly = Assembly(publishing.beside(places.out), sound.contents)
+        words = crew.beside(_words, assembly.folder, [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
+        _assemble(assembly, sound, track)
+        count = _site(places, sound, assembly.folder, looked.program, crew, track)  # while the words are written
+        assembly.files |= words()
+        digest = _sealed(assembly, sound)
     changed = publishing.point(places.out, digest)
     stamp = publishing.stamp_of(places.out / "snapshots" / digest)
     memory.save(places.cache, looked.program, replace(noted, made_from=sound.made_from, digest=digest, stamp=stamp))
     parts.keep(places.cache, {task.known.key for task in sound.tasks})
-    return publishing.built(places.out, digest, changed=changed, pages=pages)
+    return publishing.built(places.out, digest, changed=changed, pages=count)
 
 
 def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
@@ -97,16 +104,16 @@ def _is_toolkit(path: str) -> bool:
     return path.startswith("toolkits/")
 
 
-def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> str:
-    """Write the snapshot and put it in its place: its digest."""
-    made = publishing.beside(places.out)
-    assembly = Assembly(made, sound.contents)
-    words = crew.beside(_words, made, [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
+def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:
+    """Write all of the snapshot but the words."""
     with track("Writing the snapshot", len(sound.tasks)) as advance:
         parts_of = (compiling.part_of(task, "newest", "older", "rows") for task in sound.tasks)
         assembly.tools(parts_of, sound.versions, advance)
     assembly.rest()
-    assembly.files |= words()
+
+
+def _sealed(assembly: Assembly, sound: Sound) -> str:
+    """Seal the snapshot and put it in its place: its digest."""
     counts = {
         "toolkits": len(sound.contents.toolkits),
         "tools": sum(sound.tools.values()),
@@ -114,7 +121,7 @@ def _snapshot(places: Places, sound: Sound, crew: Crew, track: Track) -> str:
         "sessions": len(sound.contents.sessions),
     }
     digest = assembly.seal(counts)
-    publishing.place(made, digest, assembly.files)
+    publishing.place(assembly.folder, digest, assembly.files)
     return digest
 
 
@@ -122,13 +129,15 @@ def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:
     return assembling.words(folder, lambda: (compiling.part_of(task, "words").words for task in tasks))
 
 
-def _site(places: Places, site_folder: Path, sound: Sound, digest: str, program: str, crew: Crew, track: Track) -> int:
-    """Bring the site up to date: how many pages it has."""
-    noted = memory.load_site(places.cache, site_folder, program)
-    memory.forget_site(places.cache, site_folder)
-    groups = _groups(sound, places.out / "snapshots" / digest, program)
-    kept = SiteMemory(made_from=sound.made_from, groups=site.update(site_folder, groups, noted.groups, crew, track))
-    memory.save_site(places.cache, site_folder, program, kept)
+def _site(places: Places, sound: Sound, folder: Path, program: str, crew: Crew, track: Track) -> int:
+    """Bring the site, where one is wanted, up to date with the snapshot in a folder: how many pages it has."""
+    if places.site is None:
+        return 0
+    noted = memory.load_site(places.cache, places.site, program)
+    memory.forget_site(places.cache, places.site)
+    groups = _groups(sound, folder, program)
+    kept = SiteMemory(made_from=sound.made_from, groups=site.update(places.site, groups, noted.groups, crew, track))
+    memory.save_site(places.cache, places.site, program, kept)
     return kept.pages
 
 

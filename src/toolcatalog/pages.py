@@ -12,9 +12,10 @@ The descriptions of parameters, most of a tool's page, are plain functions: as r
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from toolcatalog.snapshot import Tool, Toolkit, dump
 
@@ -58,6 +59,12 @@ def tool_page(about: About, toolkit: Toolkit, tool: Tool) -> bytes:
     """The page of one version of a tool. What it is replaced by has a page too: the rules see to that."""
     more = {"inputs": _parameters(tool.input_parameters), "outputs": _parameters(tool.output_parameters)}
     return _page("tool.html", "../../", about=about, toolkit=toolkit, tool=tool, **more)
+
+
+def prepare() -> None:
+    """Load what makes pages, once for all the processes that are begun from this one."""
+    for template in ("index.html", "toolkit.html", "tool.html"):
+        _environment().get_template(template)
 
 
 def _page(template: str, root: str, **values: Any) -> bytes:

@@ -116,7 +116,9 @@ def merge(batches: Callable[[], Iterable[bytes]]) -> Index:
 
 def _seen(counted: "_Counted", vocabulary: dict[str, int]) -> tuple[NDArray[np.int32], Numbers, NDArray[np.int64]]:
     """The ids of a batch's words, how many of its tools hold each, and how long each of its tools is."""
-    ids = np.array([vocabulary.setdefault(word, len(vocabulary)) for word in counted.words], np.int32)
+    new = [word for word in counted.words if word not in vocabulary]
+    vocabulary.update(zip(new, range(len(vocabulary), len(vocabulary) + len(new)), strict=True))
+    ids = np.fromiter(map(vocabulary.__getitem__, counted.words), np.int32, len(counted.words))
     lengths = np.bincount(counted.numbers, counted.weights, counted.tools).astype(np.int64)
     return ids, counted.holders.copy(), lengths
 

@@ -10,7 +10,7 @@ through the memory map, so that its size costs the reader nothing.
     toolkits/<toolkit>/<version>.json the toolkit at that version: every tool in force, with the digest of its document
     sessions/<id>.json                the very bytes that the API answers
     auth_configs/<id>.json            what the API's `auth_config_ids` filter goes by
-    query.numbers                     columns: where the document of each tool version lies, and its rank in each order
+    query.numbers                     where the document of each tool version lies, and its rank in each order (see `columns`)
     query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
     query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
     query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
@@ -26,9 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -42,8 +40,6 @@ WORDS = "query.words"
 POSTINGS = "query.postings"
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
-_FIRST = "<u8"  # the kind of the first column of NUMBERS, which has an item more than there are tool versions
-_COLUMNS = {"tag": f"V{TAG}", "check": "<u4", "number": "<u4", "place": "<u4", "name": "<u4", "version": "<u4"}  # the others
 
 PLACE = struct.Struct("<QII")  # of WORDS: the first posting, how many there are, and their checksum
 
@@ -206,25 +202,6 @@ def facts(contents: Contents) -> dict[str, bytes]:
         for session in contents.sessions:
             found[f"session {session.id}"] = dump(session.project) + b"\n" + session_answer(session, contents.router)
     return found
-
-
-def columns(data: memoryview) -> dict[str, NDArray[Any]]:
-    """The columns of NUMBERS: by place, in the order in which the documents lie, `offset` (where each begins, and where one more would),
-    `tag`, `check` (its CRC-32) and `number`; by number `place`, and the ranks `name` and `version`.
-    """
-    every, end = np.frombuffer(data, np.uint8), 0
-    count = (len(every) - np.dtype(_FIRST).itemsize) // sum(np.dtype(kind).itemsize for kind in (_FIRST, *_COLUMNS.values()))
-    found = {}
-    for name, kind, items in (("offset", _FIRST, count + 1), *((name, kind, count) for name, kind in _COLUMNS.items())):
-        start, end = end, end + items * np.dtype(kind).itemsize
-        found[name] = every[start:end].view(kind)
-    return found
-
-
-def pack_columns(found: Mapping[str, NDArray[Any]]) -> bytes:
-    """The bytes of NUMBERS."""
-    kinds = {"offset": _FIRST, **_COLUMNS}
-    return b"".join(found[name].astype(kind, copy=False).tobytes() for name, kind in kinds.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import names, search, snapshot
+from toolcatalog import columns, names, search, snapshot
 from toolcatalog.errors import SnapshotError
 from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
@@ -94,7 +94,7 @@ class Store:
         self.digest = digest
         self._data = data[snapshot.DOCUMENTS]
         self._documents = memoryview(self._data)
-        self._columns = snapshot.columns(memoryview(data[snapshot.NUMBERS]))
+        self._columns = columns.unpack(memoryview(data[snapshot.NUMBERS]))
         self._offset, self._check, self._place = (self._columns[name].data for name in ("offset", "check", "place"))
         self._tags = self._columns["tag"].view(np.uint8).data
         self._tools, self._sets, self._facts, self._words = (
