@@ -12,7 +12,7 @@ import pytest
 from generating import add_tool, generate
 from modelling import catalog, tool
 from reading import documents, placed
-from toolcatalog import batches, compiling, parts, resolve, source
+from toolcatalog import batches, compiling, parts, resolve, tree
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Task
 from toolcatalog.errors import UsageError
@@ -49,10 +49,8 @@ def test_a_part_of_tools() -> None:
 
 def task_of(root: Path, cache: Path) -> Task:
     """All tools of a catalog as one task."""
-    _, folders, _ = source.outline(root)
-    heads = {
-        kit.parent.name: source.digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml") for kit in root.glob("toolkits/*/toolkit.yaml")
-    }
+    _, folders, _ = tree.outline(root)
+    heads = {kit.parent.name: tree.digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml") for kit in root.glob("toolkits/*/toolkit.yaml")}
     toolkits = {slug: Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.svg") for slug in heads}
     return Task(root=root, cache=cache, program="this", folders=tuple(folders), heads=heads, toolkits=toolkits)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.source import Document, Place, digest, load, locate, scan, shown
+from toolcatalog.source import Document, Place, load, locate
+from toolcatalog.tree import digest, scan, shown
 
 TREE = {
     "catalog.yaml": ("catalog", {}),

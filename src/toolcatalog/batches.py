@@ -11,12 +11,15 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from toolcatalog import inventory, model, parts
+from toolcatalog import inventory, parts
 from toolcatalog.inventory import Row
+
+if TYPE_CHECKING:
+    from toolcatalog import model
 
 _SIZE = 64  # tools of a batch, on average
 
@@ -46,7 +49,7 @@ class Task:
     program: str
     folders: tuple[str, ...]
     heads: Mapping[str, str]
-    toolkits: Mapping[str, model.Toolkit]
+    toolkits: "Mapping[str, model.Toolkit]"
     known: Known = NOTHING
 
 

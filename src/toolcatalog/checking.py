@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import rules, schema, source
+from toolcatalog import rules, schema, source, tree
 from toolcatalog.errors import MOST, Finding, Problem
 from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, Listed, MetaTool, Session, Toolkit, ToolVersion
 from toolcatalog.progress import Track, quietly
@@ -38,7 +38,7 @@ class Examined:
 
 def check(root: Path, track: Track = quietly) -> Checked:
     """Read and check every file of a catalog. Raises UsageError where `root` is not a folder."""
-    paths, problems = source.scan(root)
+    paths, problems = tree.scan(root)
     examined = []
     with track("Reading", len(paths)) as advance:
         for path in paths:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import source
+from toolcatalog import tree
 from toolcatalog.errors import Problem
 from toolcatalog.signatures import signature
 
@@ -52,7 +52,7 @@ def listed(root: Path, folders: Sequence[str]) -> Seen:
     now, rows, problems = time.time_ns(), [], []
     for folder in folders:
         mark = signature(f"{root}/{folder}", now)
-        found = source.files_in(root, folder)
+        found = tree.files_in(root, folder)
         files = [(path, signature(f"{root}/{path}", now), "") for path in found.paths]
         if files:  # a folder without any, as git leaves them, is as good as none
             rows.append((folder, 0 if found.deep else mark, files))
@@ -67,11 +67,11 @@ def _folder(root: Path, folder: str, noted: Row) -> tuple[Row, list[Problem]]:
     known = {path: (before, digest) for path, before, digest in noted[2]}
     if mark and mark == noted[1]:
         return (folder, mark, [_file(root, path, known, now) for path in known]), []
-    found = source.files_in(root, folder)
+    found = tree.files_in(root, folder)
     return (folder, 0 if found.deep else mark, [_file(root, path, known, now) for path in found.paths]), found.problems
 
 
 def _file(root: Path, path: str, known: Mapping[str, tuple[int, str]], now: int) -> Row:
     mark = signature(f"{root}/{path}", now)
     before, digest = known.get(path, (0, ""))
-    return (path, mark, digest if mark and mark == before else source.digest(root, path))
+    return (path, mark, digest if mark and mark == before else tree.digest(root, path))

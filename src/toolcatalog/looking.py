@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolcatalog import batches, source
+from toolcatalog import batches, tree
 from toolcatalog.batches import Known, Task
 from toolcatalog.crew import Crew
 from toolcatalog.errors import Problem
@@ -63,13 +63,13 @@ def made_from(program: str, others: Mapping[str, str], known: Sequence[Known]) -
 
 def outline(catalog: Path) -> Outline:
     """What there is. Raises UsageError where there is no such folder."""
-    paths, folders, unreadable = source.outline(catalog)
+    paths, folders, unreadable = tree.outline(catalog)
     return Outline(paths=paths, folders=folders, unreadable=unreadable)
 
 
 def look(places: Places, outline: Outline, before: Memory, program: str, crew: Crew, track: Track) -> Looked:
     """Find out what has changed since the build before; `program` is the digest of this one."""
-    others = {path: source.digest(places.catalog, path) for path in outline.paths}
+    others = {path: tree.digest(places.catalog, path) for path in outline.paths}
     heads = {toolkit: digest for path, digest in others.items() if (toolkit := _toolkit(path))}
     tasks = [_task(places, program, batch, heads, before) for batch in batches.batches(outline.folders)]
     known: list[Known | None] = []

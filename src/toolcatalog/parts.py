@@ -14,13 +14,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from toolcatalog import files
-from toolcatalog.model import Listed
 from toolcatalog.snapshot import dump
+
+if TYPE_CHECKING:
+    from toolcatalog.model import Listed
 
 _DIGEST = 32  # bytes of a SHA-256
 _SEAL = _DIGEST + 8  # that of the head, and how long it is
@@ -55,8 +57,10 @@ class Facts:
         return len(self.slugs)
 
     @property
-    def listed(self) -> Iterator[Listed]:
+    def listed(self) -> "Iterator[Listed]":
         """The tool versions for the rules; what is equal in many of them is one object."""
+        from toolcatalog.model import Listed  # noqa: PLC0415 - the records take long to load, and where nothing has changed nobody needs them
+
         texts = (map(sys.intern, column) for column in (self.toolkits, self.slugs, self.versions))
         return map(Listed, *texts, map(_one, self.scopes), map(_one, self.tags), self.replaced)
 

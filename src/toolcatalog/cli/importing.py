@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from toolcatalog import files, source
+from toolcatalog import files, tree
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import additions, wire
@@ -42,7 +42,7 @@ def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
     FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard input. All that the catalog format
     can hold is kept; what it cannot hold is listed.
     """
-    present = source.scan(into)[0] if into.is_dir() else []
+    present = tree.scan(into)[0] if into.is_dir() else []
     try:
         added = additions.files(wire.additions(_json(file)), present, toolkit, version)
     except RecursionError:

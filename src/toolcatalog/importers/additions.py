@@ -14,7 +14,8 @@ from toolcatalog.errors import Finding, Pointer, UsageError
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.descriptions import holdable
 from toolcatalog.importers.dialects import Loss
-from toolcatalog.source import LARGEST, Document, Place
+from toolcatalog.source import Document, Place
+from toolcatalog.tree import LARGEST
 
 UNDATED = "00000000_00"  # the version of tools that come without one
 _SHOWN = 10  # faults told at once

@@ -1,0 +1,167 @@
+"""A catalog folder: which files there are, and the bytes of each. The folder is untrusted.
+
+Links that leave it, things that are not plain files, and files over 1 MiB are problems.
+
+Serves: the tree at the top of the catalog format.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcatalog.errors import Finding, Problem, UsageError
+
+LARGEST = 1024 * 1024  # bytes
+LONGEST_TOLD = 500  # characters of a message
+_MORE = 4096
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}  # prose and ownership beside the data; names with a leading dot too
+_TOOLS = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
+
+
+def scan(root: Path) -> tuple[list[str], list[Problem]]:
+    """The paths of all files below `root`, sorted and relative to it, and what stands there that cannot be read at all."""
+    paths, folders, problems = outline(root)
+    for folder in folders:
+        found = files_in(root, folder)
+        paths += found.paths
+        problems += found.problems
+    return sorted(paths), problems
+
+
+def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
+    """The paths of all files but those of tools, and the folders of tools (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
+
+    Raises UsageError where `root` is not a folder. A catalog has many folders of tools; each is for `files_in` to look into.
+    """
+    if not root.is_dir():
+        raise UsageError(f"No catalog at {root}: name its folder with --catalog, or start one with a {root / 'catalog.yaml'}.")
+    tools: list[str] = []
+    paths, _, findings = _walk(root, "", tools)
+    return paths, sorted(tools), [problem(root, finding) for finding in findings]
+
+
+class Files(NamedTuple):
+    """The paths of all files below a folder, sorted; whether there are folders in it; and what cannot be read."""
+
+    paths: list[str]
+    deep: bool
+    problems: list[Problem]
+
+
+def files_in(root: Path, folder: str) -> Files:
+    """What is below one folder."""
+    paths, walked, findings = _walk(root, f"{folder}/", None)
+    return Files(paths, walked > 1, [problem(root, finding) for finding in findings])
+
+
+def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], int, list[Finding]]:
+    """All files from one folder on, and how many folders were walked; where `tools` is a list, folders of tools are put there instead."""
+    paths: list[str] = []
+    findings: list[Finding] = []
+    folders, walked = [start], 0
+    while folders:
+        folder = folders.pop()
+        walked += 1
+        for entry in _entries(root, folder, findings):
+            if not entry.is_dir(follow_symlinks=False):
+                paths.append(f"{folder}{entry.name}")
+            elif tools is not None and _TOOLS.fullmatch(folder):
+                tools.append(f"{folder}{entry.name}")
+            else:
+                folders.append(f"{folder}{entry.name}/")
+    return sorted(paths), walked, findings
+
+
+def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(root / folder) as entries:
+            return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _IGNORED]
+    except OSError as error:
+        findings.append(_unreadable(folder or ".", error))
+        return []
+
+
+def digest(root: Path, path: str) -> str:
+    """The SHA-256 of a file's bytes, as `load` tells it; empty where the file cannot be read."""
+    data = content(root, path)
+    return "" if isinstance(data, Finding) else hashlib.sha256(data).hexdigest()
+
+
+def content(root: Path, path: str) -> bytes | Finding:
+    """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading, a link only if it may be followed."""
+    file = f"{root}/{path}"
+    try:
+        try:
+            handle = os.open(file, _READ | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            if refused := refused_link(root, path):
+                return refused
+            handle = os.open(file, _READ)
+        try:
+            return _read(path, handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        return _unreadable(path, error)
+
+
+def _read(path: str, handle: int) -> bytes | Finding:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        return Finding(path=path, rule="file-unexpected", message="not a plain file", help="put a plain file here")
+    data = os.read(handle, min(status.st_size, LARGEST) + 1)
+    while len(data) <= LARGEST and (more := os.read(handle, _MORE)):
+        data += more
+    if len(data) <= LARGEST:
+        return data
+    help = "split it, or shorten it"
+    return Finding(path=path, rule="file-too-large", message="more than 1 MiB", expected="at most 1 MiB", help=help)
+
+
+def _unreadable(path: str, error: OSError) -> Finding:
+    reason = (error.strerror or str(error)).lower()
+    return Finding(path=path, rule="file-unreadable", message=f"cannot be read: {reason}", help="mend its permissions, or remove it")
+
+
+def refused_link(root: Path, path: str) -> Finding | None:
+    """Why a link is not followed; None for all else. Links in the place of folders are never followed: `scan` lists them as files."""
+    if not (root / path).is_symlink():
+        return None
+    real = Path(os.path.realpath(root / path))
+    if not real.is_relative_to(os.path.realpath(root)):
+        message = "a link that leaves the catalog"
+    elif not real.is_file():
+        message = "a link to a folder, or to nothing"
+    else:
+        return None
+    return Finding(path=path, rule="file-link", message=message, help="put the file itself here")
+
+
+def shown(root: Path, path: str) -> str:
+    """A path as people see it: relative to the catalog's parent, printable whatever bytes the name has."""
+    return _printable(f"{root.resolve().name}/{path}")
+
+
+def _printable(text: str) -> str:
+    """The text with escapes for all that a terminal or a log would act on: what a file or its name says is not ours to trust."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def _sentence(text: str) -> str:
+    """The text for a message: on one line, and not longer than anybody reads."""
+    return _printable(text if len(text) <= LONGEST_TOLD else f"{text[: LONGEST_TOLD - 3]}...")
+
+
+def problem(root: Path, finding: Finding, line: int = 1, column: int = 1, excerpt: str = "", length: int = 1) -> Problem:
+    """A finding at its place, fit to be shown."""
+    return Problem(
+        path=shown(root, finding.path), line=line, column=column, rule=finding.rule, message=_sentence(finding.message),
+        expected=_sentence(finding.expected), help=_sentence(finding.help), excerpt=excerpt, length=length,
+    )  # fmt: skip
