@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from benchmarks.words import NOUNS, SMALL, TAGS, VERBS
 
-_QUESTIONS = 2_000
+_QUESTIONS, _MANY = 2_000, 30_000  # those many are more than our server remembers
 _SAMPLE = 5_000
 _API = "/api/v3/tools"
 
@@ -22,7 +22,7 @@ _API = "/api/v3/tools"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """An operation: how many connections ask at once, the status of its answers, whether they are ranked (each server its own way),
-    and which share of the ceiling it shall reach (None: not said).
+    which share of the ceiling it shall reach (None: not said), and from how many questions those asked are drawn.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Operation:
     status: int = 200
     ranked: bool = False
     target: float | None = None
+    questions: int = _QUESTIONS
 
 
 OPERATIONS = (
@@ -41,6 +42,8 @@ OPERATIONS = (
     Operation(name="filter", title="filter: toolkit, two tags, not deprecated", target=0.60),
     Operation(name="query", title="query of 1 to 3 words", ranked=True, target=0.50),
     Operation(name="sentence", title="query of a sentence", ranked=True),
+    Operation(name="new_filter", title="filter, mostly not asked before", questions=_MANY),
+    Operation(name="new_query", title="query, mostly not asked before", ranked=True, questions=_MANY),
 )
 
 
@@ -78,7 +81,7 @@ def questions(operation: Operation, of: Sample, seed: int = 1) -> list[Question]
     """The questions of an operation."""
     rng = random.Random(f"{operation.name} {seed}")
     make = _MAKERS[operation.name]
-    return [make(rng, of) for _ in range(_QUESTIONS)]
+    return [make(rng, of) for _ in range(operation.questions)]
 
 
 def _get(rng: random.Random, of: Sample) -> Question:
@@ -123,6 +126,8 @@ _MAKERS: dict[str, Callable[[random.Random, Sample], Question]] = {
     "filter": _filter,
     "query": _query,
     "sentence": _sentence,
+    "new_filter": _filter,
+    "new_query": _query,
 }
 
 
