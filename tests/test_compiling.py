@@ -73,7 +73,7 @@ def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     looked = batches.looked(task)
     assert looked is not None
     assert looked.key == done.known.key
-    part = compiling.part_of(replace(task, known=looked))
+    part = compiling.part_of(replace(task, known=looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
         folder.rpartition("/")[2] for folder in sorted(task.folders, key=lambda one: one.rpartition("/")[2])
@@ -128,17 +128,17 @@ def test_a_damaged_part_is_made_again(task: Task) -> None:
     known = compiling.compiled(task).known
     assert known is not None
     task = replace(task, known=known)
-    good = compiling.part_of(task)
+    good = compiling.part_of(task, "facts")
     place = parts.path_of(task.cache, known.key)
     for damage in (b"", place.read_bytes()[:-1]):
         place.write_bytes(damage)
-        assert compiling.part_of(task) == good
+        assert compiling.part_of(task, "facts") == good
     place.unlink()
-    assert compiling.part_of(task) == good
+    assert compiling.part_of(task, "facts") == good
     place.unlink()
     add_tool(task.root, "kit0", "KIT0_DO_0", 99)
     with pytest.raises(UsageError, match=r"changed while they were read: build again\.$"):
-        compiling.part_of(task)
+        compiling.part_of(task, "facts")
 
 
 # From parts to files

@@ -63,7 +63,7 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
     if any(one.digest != looked.others[one.path] for one in others if not one.problems):
         raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
     tasks, broken = _compile(looked, others, crew, track)
-    tools = [listed for task in tasks for listed in compiling.part_of(task).facts.listed]
+    tools = [listed for task in tasks for listed in compiling.part_of(task, "facts").facts.listed]
     examined = [*others, *(one for compiled in broken for one in compiled.examined)]
     unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
     checked = checking.conclude(places.catalog, examined, tools, unreadable)
@@ -107,7 +107,7 @@ def _is_toolkit(path: str) -> bool:
 def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:
     """Write all of the snapshot but the words."""
     with track("Writing the snapshot", len(sound.tasks)) as advance:
-        parts_of = (compiling.part_of(task, "newest", "older", "rows") for task in sound.tasks)
+        parts_of = (compiling.part_of(task, "facts", "newest", "older", "rows") for task in sound.tasks)
         assembly.tools(parts_of, sound.versions, advance)
     assembly.rest()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DIGEST = 32  # bytes of a SHA-256
 _SEAL = _DIGEST + 8  # that of the head, and how long it is
-_SECTIONS = ("newest", "older", "rows", "words")
+_SECTIONS = ("facts", "newest", "older", "rows", "words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def _same(names: tuple[str, ...]) -> tuple[str, ...]:
 class Part:
     """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without."""
 
-    facts: Facts
+    facts: Facts = field(default_factory=Facts)
     newest: bytes = b""
     older: bytes = b""
     rows: bytes = b""
@@ -93,9 +93,9 @@ def path_of(cache: Path, key: str) -> Path:
 
 def save(cache: Path, key: str, part: Part) -> None:
     """Keep a part. Raises OSError where it cannot be written."""
-    sections = {name: getattr(part, name) for name in _SECTIONS}
+    sections = {name: getattr(part, name) for name in _SECTIONS} | {"facts": dump(part.facts)}
     stated = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()]
-    head = dump({"key": key, "facts": part.facts, "sections": stated})
+    head = dump({"key": key, "sections": stated})
     seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
     files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
 
@@ -116,7 +116,7 @@ def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part |
         head: dict[str, Any] = orjson.loads(text)
         if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key:
             return None
-        found = dict.fromkeys(_SECTIONS, b"")
+        found: dict[str, Any] = dict.fromkeys(_SECTIONS, b"")
         for name, length, digest in head["sections"]:
             if name in sections:
                 found[name] = file.read(length)
@@ -124,5 +124,6 @@ def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part |
                     return None
             else:
                 file.seek(length, os.SEEK_CUR)
-        return Part(facts=Facts(**head["facts"]), **found)
+        facts = Facts(**orjson.loads(found["facts"] or b"{}"))
+        return Part(**{**found, "facts": facts})
     return None

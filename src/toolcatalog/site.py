@@ -60,7 +60,7 @@ class Tools:
 
     def render(self) -> Iterator[tuple[str, bytes]]:
         """As in Group."""
-        part, end = compiling.part_of(self.task, "newest"), 0
+        part, end = compiling.part_of(self.task, "facts", "newest"), 0
         columns = zip(part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True)
         for size, deprecation in ((size, deprecation) for newest, size, deprecation in columns if newest):
             start, end = end, end + size + 1
