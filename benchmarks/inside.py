@@ -18,8 +18,9 @@ from benchmarks import machine, paths, servers
 from benchmarks.asking import Client
 from benchmarks.paths import Question, Sample
 from toolcatalog.keys import KeyRing
+from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
-from toolcatalog.store import Filters, Pins, Store, open_build
+from toolcatalog.store import Filters, Pins, Store
 
 _TIMES = 1_000
 _ENOUGH = 2.0  # seconds spent on one operation

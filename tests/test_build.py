@@ -18,7 +18,8 @@ from running import SHIPPED, succeed, toolcatalog
 from toolcatalog import files
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError, UsageError
-from toolcatalog.store import Store, open_build
+from toolcatalog.opening import open_build
+from toolcatalog.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
 HISTORY = GOLDEN / "history" / "catalog"

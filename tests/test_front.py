@@ -10,11 +10,11 @@ import pytest
 
 from reading import newest
 from toolcatalog import keys
+from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
 from toolcatalog.server.app import long_way
 from toolcatalog.server.front import Front
 from toolcatalog.server.operations import Operations
-from toolcatalog.store import open_build
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 Headers = tuple[tuple[str, str], ...]

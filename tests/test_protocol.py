@@ -14,10 +14,10 @@ from uvicorn.server import ServerState
 
 from running import Server
 from toolcatalog.keys import KeyRing
+from toolcatalog.opening import open_build
 from toolcatalog.server.front import Front
 from toolcatalog.server.operations import Operations
 from toolcatalog.server.protocol import Protocol
-from toolcatalog.store import open_build
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"

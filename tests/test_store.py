@@ -19,7 +19,8 @@ from reading import documents
 from running import new_key, toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.store import Filters, Found, Numbers, Pins, Store, open_build
+from toolcatalog.opening import open_build
+from toolcatalog.store import Filters, Found, Numbers, Pins, Store
 
 GOLDEN = Path(__file__).parent / "golden"
 MEND = "run `toolcatalog build`, or name another build with --build."

@@ -11,8 +11,6 @@ Serves: "Versions" and the parameters' rules of the decisions.
 """
 
 import hashlib
-import mmap
-import os
 import zlib
 from binascii import hexlify
 from bisect import bisect_right
@@ -20,7 +18,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 from operator import or_
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +32,9 @@ from toolcatalog.versions import newest_at
 
 _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
+
+MEND = "run `toolcatalog build`, or name another build with --build."
+TABLES = (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
 
 Numbers = NDArray[np.uint32]
 
@@ -90,16 +90,14 @@ class Found:
 class Store:
     """The tools of one snapshot. Nothing changes after the opening."""
 
-    def __init__(self, digest: str, data: Mapping[str, Data]) -> None:
+    def __init__(self, digest: str, data: Mapping[str, Data], tables: Mapping[str, Table]) -> None:
         self.digest = digest
         self._data = data[snapshot.DOCUMENTS]
         self._documents = memoryview(self._data)
         self._columns = columns.unpack(memoryview(data[snapshot.NUMBERS]))
         self._offset, self._check, self._place = (self._columns[name].data for name in ("offset", "check", "place"))
         self._tags = self._columns["tag"].view(np.uint8).data
-        self._tools, self._sets, self._facts, self._words = (
-            _table(data[name], name) for name in (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
-        )
+        self._tools, self._sets, self._facts, self._words = (tables[name] for name in TABLES)
         postings = memoryview(data[snapshot.POSTINGS])
         self._held = np.frombuffer(postings[: len(postings) // 2], "<u4")
         self._impacts = np.frombuffer(postings[len(postings) // 2 :], "<f4")
@@ -186,7 +184,7 @@ class Store:
             start, end = self._offset[place], self._offset[place + 1] - 1
             after = b"]" if end == len(self._data) - 1 else b","
             if zlib.crc32(self._documents[start:end]) != self._check[place] or self._data[end : end + 1] != after:
-                raise SnapshotError(f"The document of tool version {self._columns['number'][place]} is not what was written: {_MEND}")
+                raise SnapshotError(f"The document of tool version {self._columns['number'][place]} is not what was written: {MEND}")
             self._sound[place] = 1
 
     # Lists
@@ -241,7 +239,7 @@ class Store:
         numbers, impacts = self._held[start : start + held], self._impacts[start : start + held]
         if not self._sound_words[found[0]]:
             if zlib.crc32(impacts.data, zlib.crc32(numbers.data)) != check:
-                raise SnapshotError(f"The postings of a word are not what was written: {_MEND}")
+                raise SnapshotError(f"The postings of a word are not what was written: {MEND}")
             self._sound_words[found[0]] = 1
         return numbers, impacts
 
@@ -328,57 +326,3 @@ def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:
     places = near.nonzero()[0]
     ordered: NDArray[np.intp] = places[np.argsort(keys[places], kind="stable")]
     return ordered[start - before : stop - before]
-
-
-def open_build(build: Path) -> Store:
-    """Open the snapshot that `build/current` names.
-
-    Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
-    """
-    try:
-        folder = Path(os.path.realpath(build / "current"))  # once: it may move to a newer snapshot while this one is opened
-        manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
-        if manifest["format"] != snapshot.FORMAT:
-            raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {_MEND}")
-        if not snapshot.is_sealed(manifest):
-            raise SnapshotError(f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that was written): {_MEND}")
-        data = {path: _mapped(folder / path, path, of["size"]) for path, of in manifest["files"].items()}
-        if hashlib.sha256(data[snapshot.NUMBERS]).hexdigest() != manifest["files"][snapshot.NUMBERS]["sha256"]:
-            raise _Damaged(f"{snapshot.NUMBERS} has other bytes than were written")
-        return Store(manifest["digest"], data)
-    except _Damaged as error:
-        raise SnapshotError(f"The build in {build} is damaged ({error}): {_MEND}") from None
-    except FileNotFoundError:
-        raise SnapshotError(f"There is no finished build in {build}: {_MEND}") from None
-    except OSError as error:
-        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): mend its permissions, or {_MEND}") from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-        raise SnapshotError(f"The manifest of the build in {build} is damaged: {_MEND}") from None
-
-
-class _Damaged(Exception):
-    """A file of the snapshot is not as the manifest says."""
-
-
-def _table(data: Data, path: str) -> Table:
-    try:
-        return Table(data)
-    except SnapshotError:
-        raise _Damaged(f"{path} has other bytes than were written") from None
-
-
-def _mapped(file: Path, path: str, size: int) -> Data:
-    try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise _Damaged(f"{path} is missing") from None
-    try:
-        found = os.fstat(handle).st_size
-        if found != size:
-            raise _Damaged(f"{path} has {found} bytes and should have {size}")
-        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
-    finally:
-        os.close(handle)
-
-
-_MEND = "run `toolcatalog build`, or name another build with --build."

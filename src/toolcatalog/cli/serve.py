@@ -19,9 +19,9 @@ from uvicorn.supervisors import Multiprocess
 from toolcatalog import keys
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import ToolcatalogError, UsageError
+from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
 from toolcatalog.server.protocol import Protocol
-from toolcatalog.store import open_build
 
 _EPILOG = """\b
 Examples:

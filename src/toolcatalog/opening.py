@@ -1,0 +1,67 @@
+"""Opening a snapshot: its files mapped into memory, and all held against the manifest that can be without reading them whole.
+
+Serves: "Snapshot" of the design.
+"""
+
+import hashlib
+import mmap
+import os
+from pathlib import Path
+
+import orjson
+
+from toolcatalog import snapshot
+from toolcatalog.errors import SnapshotError
+from toolcatalog.store import MEND, TABLES, Store
+from toolcatalog.table import Data, Table
+
+
+def open_build(build: Path) -> Store:
+    """Open the snapshot that `build/current` names.
+
+    Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
+    """
+    try:
+        folder = Path(os.path.realpath(build / "current"))  # once: it may move to a newer snapshot while this one is opened
+        manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
+        if manifest["format"] != snapshot.FORMAT:
+            raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {MEND}")
+        if not snapshot.is_sealed(manifest):
+            raise SnapshotError(f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that was written): {MEND}")
+        data = {path: _mapped(folder / path, path, of["size"]) for path, of in manifest["files"].items()}
+        if hashlib.sha256(data[snapshot.NUMBERS]).hexdigest() != manifest["files"][snapshot.NUMBERS]["sha256"]:
+            raise _Damaged(f"{snapshot.NUMBERS} has other bytes than were written")
+        return Store(manifest["digest"], data, {path: _table(data[path], path) for path in TABLES})
+    except _Damaged as error:
+        raise SnapshotError(f"The build in {build} is damaged ({error}): {MEND}") from None
+    except FileNotFoundError:
+        raise SnapshotError(f"There is no finished build in {build}: {MEND}") from None
+    except OSError as error:
+        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): mend its permissions, or {MEND}") from None
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        raise SnapshotError(f"The manifest of the build in {build} is damaged: {MEND}") from None
+
+
+class _Damaged(Exception):
+    """A file of the snapshot is not as the manifest says."""
+
+
+def _table(data: Data, path: str) -> Table:
+    try:
+        return Table(data)
+    except SnapshotError:
+        raise _Damaged(f"{path} has other bytes than were written") from None
+
+
+def _mapped(file: Path, path: str, size: int) -> Data:
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise _Damaged(f"{path} is missing") from None
+    try:
+        found = os.fstat(handle).st_size
+        if found != size:
+            raise _Damaged(f"{path} has {found} bytes and should have {size}")
+        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
+    finally:
+        os.close(handle)
