@@ -118,9 +118,22 @@ def digested(path: Path) -> tuple[int, str]:
         return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sealed(data: bytes) -> bytes:
-    """The bytes under a checksum, for what is kept between two builds."""
-    return hashlib.sha256(data).digest() + data
+def seal(path: Path, pieces: Iterable[bytes]) -> None:
+    """Put bytes at `path` in one step, under a checksum, for what is kept between two builds; piece by piece, for they may be many."""
+    beside = _beside(path)
+    try:
+        with open(beside, "xb") as file:
+            seen = hashlib.sha256()
+            file.write(seen.digest())
+            for piece in pieces:
+                file.write(piece)
+                seen.update(piece)
+            file.seek(0)
+            file.write(seen.digest())
+        os.replace(beside, path)
+    except BaseException:
+        _forget(beside)
+        raise
 
 
 def unsealed(path: Path) -> bytes | None:

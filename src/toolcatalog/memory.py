@@ -6,6 +6,7 @@ none, and everything is looked at anew.
 
 import contextlib
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,18 +27,17 @@ State = Mapping[str, int]
 class Memory:
     """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of its files when it was written.
 
-    `batches` are lines of JSON by the first folder of each batch, to be read where they are needed.
+    `batches` are what is known of each, by its first folder.
     """
 
     made_from: str = ""
     digest: str = ""
     stamp: str = ""
-    batches: Mapping[bytes, bytes] = field(default_factory=dict)
+    batches: Mapping[bytes, Known] = field(default_factory=dict)
 
     def known(self, folders: Sequence[str]) -> Known:
         """What is known of a batch."""
-        line = self.batches.get(_name(folders))
-        return Known(line[:_KEY].decode("ascii", "replace"), line[_KEY:]) if line else NOTHING
+        return self.batches.get(_name(folders), NOTHING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,20 +60,26 @@ def load(cache: Path, program: str) -> Memory:
         first, *lines = (data or b"").split(b"\n")
         head: dict[str, Any] = orjson.loads(first)
         if head.pop("program") == program:
-            return Memory(**head, batches=dict(line.split(b"\t", 1) for line in lines))
+            return Memory(**head, batches=dict(map(_batch, lines)))
     return Memory()
 
 
 def save(cache: Path, program: str, memory: Memory) -> None:
     """Keep a memory for the next build."""
     head = {"program": program, "made_from": memory.made_from, "digest": memory.digest, "stamp": memory.stamp}
-    lines = [orjson.dumps(head), *(first + b"\t" + line for first, line in memory.batches.items())]
-    files.replace(cache / "seen", files.sealed(b"\n".join(lines)))
+    batches = (piece for first, known in memory.batches.items() for piece in (b"\n", first, b"\t", known.key.encode(), known.noted))
+    cache.mkdir(exist_ok=True)
+    files.seal(cache / "seen", itertools.chain([orjson.dumps(head)], batches))
 
 
-def lines(tasks: Sequence[Task]) -> dict[bytes, bytes]:
+def _batch(line: bytes) -> tuple[bytes, Known]:
+    first, known = line.split(b"\t", 1)
+    return first, Known(known[:_KEY].decode("ascii", "replace"), known[_KEY:])
+
+
+def batches(tasks: Sequence[Task]) -> dict[bytes, Known]:
     """Batches that are in the cache, as a memory holds them."""
-    return {_name(task.folders): task.known.key.encode() + task.known.noted for task in tasks}
+    return {_name(task.folders): task.known for task in tasks}
 
 
 def _name(folders: Sequence[str]) -> bytes:
@@ -94,7 +100,7 @@ def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
 def save_site(cache: Path, site: Path, program: str, memory: SiteMemory) -> None:
     """Keep what is known of a site for the next build."""
     data = orjson.dumps({"program": program, "made_from": memory.made_from, "groups": memory.groups})
-    files.replace(_place(cache, site), files.sealed(data))
+    files.seal(_place(cache, site), [data])
 
 
 def forget_site(cache: Path, site: Path) -> None:
