@@ -4,6 +4,7 @@ The parts come in the order of their slugs, which is the order of the numbers. D
 `tools.json` while those of older ones wait in a file of their own: what is listed without any filter is one run of bytes.
 """
 
+import sys
 import zlib
 from array import array
 from collections import defaultdict
@@ -130,7 +131,8 @@ class _Columns:
         self.sizes, self.checks, self.newest, self.digests = array("I"), array("I"), bytearray(), bytearray()
         self.names: list[str] = []
         self.versions: list[str] = []
-        self.entries: dict[str, bytes] = {}
+        self.slugs: list[str] = []
+        self.entries: list[bytes] = []
         self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, facts: Facts) -> None:
@@ -140,9 +142,10 @@ class _Columns:
         self.newest += bytes(facts.newest)
         self.digests += b"".join(bytes.fromhex(digest[: 2 * snapshot.TAG]) for digest in facts.digests)
         self.names += facts.names
-        self.versions += facts.versions
-        for slug, place, entry in facts.entries:
-            self.entries[slug] = (before + place).to_bytes(4, "little") + entry.encode()
+        self.versions += map(sys.intern, facts.versions)
+        for slug, place, entry in facts.entries:  # they come in the order of the slugs
+            self.slugs.append(slug)
+            self.entries.append((before + place).to_bytes(4, "little") + entry.encode())
         for name, places in facts.sets.items():
             self.members[name].extend([before + place for place in places])
         if not self.configs.keys().isdisjoint(facts.toolkits):
@@ -176,7 +179,7 @@ class _Columns:
 
     def tools(self) -> Iterator[bytes]:
         """The table of slugs."""
-        return _table(self.entries)
+        return table.pack(self.slugs, [*map(len, self.entries)], self.entries)
 
     def sets(self) -> Iterator[bytes]:
         """The table of sets."""

@@ -9,6 +9,7 @@ site/                       see `site`
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
             with Crew(jobs) as crew:
                 looked = looking.look(places, outline, before, fingerprint, crew, track)
                 built = _unchanged(places, looked, before, crew)
+            before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
             return built or _changed(places, looked, before, jobs, track)
     except BrokenExecutor:
         wrong = "A worker process was killed, perhaps for want of memory"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 _FEW = 8  # tasks that are done before a process would have started
 _CHUNK = 8  # tasks handed over at a time, at most
@@ -48,11 +48,11 @@ class Crew:
             return map(work, tasks)
         return self._started().map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
-    def beside(self, work: Callable[..., Result], *given: Any) -> Callable[[], Result]:
-        """Begin one piece of work beside what follows, where processes have been started anyway; call what comes back for the result."""
-        if self._executor is None:
-            return lambda: work(*given)
-        return self._executor.submit(work, *given).result
+    def beside(self, work: Callable[[Sequence[Task]], Result], tasks: Sequence[Task]) -> Callable[[], Result]:
+        """Begin one piece of work on all tasks beside what follows; call what comes back for the result."""
+        if self.jobs < 2 or len(tasks) <= _FEW:
+            return lambda: work(tasks)
+        return self._started().submit(work, tasks).result
 
     def _started(self) -> Executor:
         if self._executor is None:

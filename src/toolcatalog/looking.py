@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolcatalog import batches, tree
@@ -81,7 +81,8 @@ def look(places: Places, outline: Outline, before: Memory, program: str, crew: C
                 advance(1)
     else:
         known = [None] * len(tasks)
-    return Looked(others=others, tasks=tasks, known=known, unreadable=outline.unreadable, program=program)
+    forgotten = [replace(task, known=batches.NOTHING) for task in tasks]  # what was known before is said once more in `known`
+    return Looked(others=others, tasks=forgotten, known=known, unreadable=outline.unreadable, program=program)
 
 
 def _toolkit(path: str) -> str:

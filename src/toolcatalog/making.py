@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -45,7 +46,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         count = _site(places, sound, places.out / "snapshots" / digest, looked.program, crew, track)
     else:
         assembly = Assembly(publishing.beside(places.out), sound.contents)
-        words = crew.beside(_words, assembly.folder, [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
+        words = crew.beside(partial(_words, assembly.folder), [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
         _assemble(assembly, sound, track)
         count = _site(places, sound, assembly.folder, looked.program, crew, track)  # while the words are written
         assembly.files |= words()
