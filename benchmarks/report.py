@@ -49,8 +49,9 @@ says "mostly not asked before". The servers take turns; figures are medians of f
 """
 
 _INSIDE = """\
-*In the store*: finding and joining bytes, no more. *Without a socket*: the whole application, called in the process. The deep page is the
-last of all, the first page the first.
+*In the store*: finding and joining bytes, no more, for questions that have gone through the application just before: what they touch has
+been read, checked and, of tools, remembered. *Without a socket*: the whole application, called in the process by ASGI, where no answer is
+remembered. The deep page is the last of all, the first page the first.
 """
 
 _BUILDING = """\

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from reading import documents
 from running import succeed
 from test_build import bytes_of, left_overs, one_sentence
 from toolcatalog.build import build
+from toolcatalog.crew import Crew
 
 MANY = 1500  # tools: far more than the few batches for which no process is started
 PATIENCE = 20.0  # seconds
@@ -127,3 +129,16 @@ with Crew(int(sys.argv[1])) as crew:
     print(*crew.each(work, range(40)))
     print([*crew.each(work, [])], [*crew.each(work, [])])
 """
+
+
+def whose(tasks: Sequence[int]) -> tuple[int, int]:
+    """How many tasks there are, and the process that counts them."""
+    return len(tasks), os.getpid()
+
+
+@pytest.mark.parametrize(("jobs", "size", "apart"), [(2, 100, True), (2, 3, False), (1, 100, False)])
+def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
+    """It has a process of its own where that is worth it; what it gives is there when it is asked for."""
+    with Crew(jobs) as crew:
+        count, process = crew.beside(whose, [*range(size)])()
+    assert (count, process != os.getpid()) == (size, apart)

@@ -160,6 +160,31 @@ def test_known_heads_torn_joined_and_followed(shipped: Server) -> None:
         assert told(connection, one) == first
 
 
+def status(connection: socket.socket, packet: bytes) -> bytes:
+    """The first line of what comes back for a packet."""
+    connection.sendall(packet)
+    return connection.recv(65536).partition(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("before", [b"\r\n", b"\r\n\r\n"])
+def test_a_packet_that_begins_with_something_else_is_not_learned(shipped: Server, before: bytes) -> None:
+    """An empty line before a request is passed over, and is no start of a head that another request line could take its place in."""
+    one = asked(shipped, TOOL)
+    with connected(shipped) as connection:
+        assert status(connection, before + one).startswith(b"HTTP/1.1 200")
+        assert status(connection, b"GET /api/v3/tools HTTP/1.1" + before + one).startswith((b"HTTP/1.1 400", b"HTTP/1.1 401"))
+
+
+def test_the_end_of_a_body_is_no_start_of_a_head(shipped: Server) -> None:
+    """A packet that begins with the rest of the body before is not learned, whatever that body looks like."""
+    one, line = asked(shipped, TOOL), b"GET /api/v3/tools/GITHUB_CREATE_ISSUE HTTP/1.1\r\n"
+    with connected(shipped) as connection:
+        posted = one.replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(line))
+        told(connection, posted)  # answered before its body has come
+        told(connection, line + one)
+        assert status(connection, line + one).startswith((b"HTTP/1.1 400", b"HTTP/1.1 401"))
+
+
 @pytest.fixture
 def own(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
     """A server with a key file of its own."""

@@ -7,8 +7,9 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 try:
     import fcntl
@@ -47,27 +48,31 @@ def write(path: Path, data: bytes, mode: int = 0o644) -> None:
     A file that is there keeps its owner where we may give it: what root rewrites must stay readable to the account that reads it.
     """
 
-    def finish(handle: int) -> None:
+    with _replacing(path, mode) as file:
+        file.write(data)
+        file.flush()
         with contextlib.suppress(FileNotFoundError, PermissionError):
             before = path.stat()
-            os.chown(handle, before.st_uid, before.st_gid)
-        os.fsync(handle)
-
-    _put(path, data, mode, finish)
+            os.chown(file.fileno(), before.st_uid, before.st_gid)
+        os.fsync(file.fileno())
 
 
-def _put(path: Path, data: bytes, mode: int, flush: Callable[[int], None]) -> None:
+@contextlib.contextmanager
+def _replacing(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when all is written, and is gone where that fails."""
     beside = _beside(path)
     try:
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            flush(handle)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            yield file
         os.replace(beside, path)
     except BaseException:
         _forget(beside)
         raise
+
+
+def _put(path: Path, data: bytes) -> None:
+    with _replacing(path) as file:
+        file.write(data)
 
 
 def _forget(beside: str) -> None:
@@ -88,17 +93,17 @@ def write_changed(path: Path, data: bytes) -> bool:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError:
         pass  # there is something, if only a folder: putting ours there says what is wrong
-    _put(path, data, 0o644, lambda _: None)
+    _put(path, data)
     return True
 
 
 def replace(path: Path, data: bytes) -> None:
     """Put the bytes at `path` in one step, also where its folder is not there yet. For what can be made again: not flushed to disk."""
     try:
-        _put(path, data, 0o644, lambda _: None)
+        _put(path, data)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _put(path, data, 0o644, lambda _: None)
+        _put(path, data)
 
 
 def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
@@ -120,20 +125,14 @@ def digested(path: Path) -> tuple[int, str]:
 
 def seal(path: Path, pieces: Iterable[bytes]) -> None:
     """Put bytes at `path` in one step, under a checksum, for what is kept between two builds; piece by piece, for they may be many."""
-    beside = _beside(path)
-    try:
-        with open(beside, "xb") as file:
-            seen = hashlib.sha256()
-            file.write(seen.digest())
-            for piece in pieces:
-                file.write(piece)
-                seen.update(piece)
-            file.seek(0)
-            file.write(seen.digest())
-        os.replace(beside, path)
-    except BaseException:
-        _forget(beside)
-        raise
+    with _replacing(path) as file:
+        seen = hashlib.sha256()
+        file.write(seen.digest())
+        for piece in pieces:
+            file.write(piece)
+            seen.update(piece)
+        file.seek(0)
+        file.write(seen.digest())
 
 
 def unsealed(path: Path) -> bytes | None:

@@ -1,8 +1,8 @@
 """What is served: the records of a snapshot, the files that hold them, and the manifest that vouches for those. Pure.
 
-The only owner of the format. Tool versions are numbered by slug and then version; whatever speaks of a tool version by number means
-this one. A snapshot is few and large files, because a million small ones take minutes to make, to copy and to remove; it is read
-through the memory map, so that its size costs the reader nothing.
+The owner of the format; `table` and `columns` know the bytes of `query.*`. Tool versions are numbered by slug and then version;
+whatever speaks of a tool version by number means this one. A snapshot is few and large files, because a million small ones take
+minutes to make, to copy and to remove; it is read through the memory map, so that its size costs the reader nothing.
 
     manifest.json                     what this is, and the size and SHA-256 of every file beside it
     files.json                        the size and SHA-256 of every file in the folders below

@@ -70,7 +70,9 @@ class Front:
         if not is_same:
             return None
         try:
-            key = self.operations.keys.holder(head.digest) or stranger()
+            key = self.operations.keys.holder(head.digest)
+            if key is None:
+                return None
             found = self._remembered.get((key.toolkits, line)) or self._first(key, line)
             return found and written(*found, held, identify(None))
         except Exception:

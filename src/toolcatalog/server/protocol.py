@@ -39,17 +39,20 @@ class Protocol(HttpToolsProtocol):
         """Answer a request whose head is known without parsing it; remember the head of one that was parsed and answered here."""
         if self._head is not None and self._between and self._is_idle() and self._again(data, self._head):
             return
-        self._begun, self._good = 0, False
+        was_between, self._begun, self._good = self._between, 0, False
         super().data_received(data)
-        if self._good and self._begun == 1 and self._between:
+        if was_between and self._good and self._begun == 1 and self._between and self._starts(data):
             self._head = learn(data.partition(b"\r")[2], self.headers)
+
+    def _starts(self, data: bytes) -> bool:
+        """Tell whether a packet begins with the line of the request: an empty line before it is passed over by the parser."""
+        return data.startswith(b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode("ascii"), self.url))
 
     def _again(self, data: bytes, head: Head) -> bool:
         found = self._front.again(data, head)
         if found is None:
             return False
-        status, lines, body = found
-        self._send(status, lines, body)
+        self._send(*found)
         self.server_state.total_requests += 1
         self._asked = self.loop.time()
         if self.timeout_keep_alive_task is None:
