@@ -112,14 +112,13 @@ def test_the_same_for_every_process(file: Path) -> None:
 
 
 def test_what_a_build_has_left(tmp_path: Path) -> None:
-    """Files that are as they were left are; a changed one, a missing one, or nothing known, is not. Fresh ones count: they are ours."""
+    """Files that are as they were left are; a changed one, or a missing one, is not. Fresh ones count: they are ours."""
     for name in ("a", "b"):
         (tmp_path / name).write_text(name)
     state = {name: signatures.left(f"{tmp_path}/{name}") for name in ("a", "b")}
     stamp = signatures.stamp(tmp_path, ["a", "b"])
     assert signatures.is_left(tmp_path, state)
     assert signatures.is_left(tmp_path, {})
-    assert not signatures.is_left(tmp_path, None)
     assert not signatures.is_left(tmp_path, {**state, "c": 0})
     time.sleep(0.02)
     (tmp_path / "b").write_text("B")
@@ -127,3 +126,15 @@ def test_what_a_build_has_left(tmp_path: Path) -> None:
     assert signatures.stamp(tmp_path, ["a", "b"]) != stamp
     (tmp_path / "b").unlink()
     assert not signatures.is_left(tmp_path, state)
+
+
+def test_a_noted_signature_holds_until_a_change(file: Path) -> None:
+    """What was noted of an old file holds for it, also right after something else; none, or of a file that is gone, never does."""
+    noted = signatures.signature(str(file), soon())
+    assert signatures.holds(str(file), noted)
+    assert not signatures.holds(str(file), 0)
+    time.sleep(0.02)
+    file.write_text(file.read_text())
+    assert not signatures.holds(str(file), noted)
+    file.unlink()
+    assert not signatures.holds(str(file), noted)

@@ -25,7 +25,10 @@ _SIZE = 64  # tools of a batch, on average
 
 
 class Known(NamedTuple):
-    """The key of a batch's part, and its files as they were when the part was made, as JSON: there may be a million of them."""
+    """The key of a batch's part, and its files as they were when the part was made, as JSON: there may be a million of them.
+
+    The key is empty where something else that it was made from has changed since.
+    """
 
     key: str
     noted: bytes
@@ -72,15 +75,13 @@ def looked(task: Task) -> Known | None:
     """The batch as it stands in the cache; None where it must be compiled."""
     rows = task.known.rows
     if task.known.key and inventory.unchanged(task.root, task.folders, rows):
-        files = [(path, digest) for row in rows for path, _, digest in row[2]]
-    else:
-        seen = inventory.look(task.root, task.folders, rows)
-        rows, files = seen.rows, seen.files
-        if seen.problems or not all(digest for _, digest in files):
-            return None
-    found = key(task, files)
+        return task.known
+    seen = inventory.look(task.root, task.folders, rows)
+    if seen.problems or not all(digest for _, digest in seen.files):
+        return None
+    found = key(task, seen.files)
     whole = found == task.known.key or parts.load(task.cache, found) is not None
-    return known(found, rows) if whole else None
+    return known(found, seen.rows) if whole else None
 
 
 def known(key: str, rows: Sequence[Row]) -> Known:

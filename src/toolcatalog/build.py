@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from toolcatalog import files, looking, memory, program, publishing, signatures
+from toolcatalog import files, looking, memory, program, publishing
 from toolcatalog.crew import Crew
 from toolcatalog.errors import UsageError
 from toolcatalog.looking import Looked, Places
@@ -37,7 +36,7 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
             before = memory.load(places.cache, fingerprint)
             with Crew(jobs) as crew:
                 looked = looking.look(places, outline, before, fingerprint, crew, track)
-                built = _unchanged(places, looked, before, crew)
+            built = _unchanged(places, looked, before)
             before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
             return built or _changed(places, looked, before, jobs, track)
     except BrokenExecutor:
@@ -57,16 +56,13 @@ def _alone(out: Path) -> Iterator[None]:
         yield
 
 
-def _unchanged(places: Places, looked: Looked, before: Memory, crew: Crew) -> Built | None:
+def _unchanged(places: Places, looked: Looked, before: Memory) -> Built | None:
     """What was built before, where it was made from the same and nothing of it has been touched since."""
     if not looked.made_from or looked.made_from != before.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
         return None
-    noted = memory.load_site(places.cache, places.site, looked.program) if places.site else memory.SiteMemory()
-    if places.site and noted.made_from != looked.made_from:
+    if places.site and looked.site.made_from != looked.made_from:
         return None
-    if places.site and not all(crew.each(partial(signatures.is_left, places.site), [*noted.groups.values()])):
-        return None
-    return publishing.built(places.out, before.digest, changed=False, pages=noted.pages)
+    return publishing.built(places.out, before.digest, changed=False, pages=looked.site.pages)
 
 
 def _changed(places: Places, looked: Looked, before: Memory, jobs: int, track: Track) -> Built:

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ _LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 def _beside(path: Path) -> str:
     """The name under which something is made before it takes its place."""
     folder, name = os.path.split(path)
-    return f"{folder or '.'}/.{name}.{secrets.token_hex(4)}.part"
+    return f"{folder or '.'}/.{name}.{os.urandom(4).hex()}.part"
 
 
 def clean(folder: Path) -> None:

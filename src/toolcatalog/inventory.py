@@ -11,7 +11,7 @@ from typing import Any
 
 from toolcatalog import tree
 from toolcatalog.errors import Problem
-from toolcatalog.signatures import signature
+from toolcatalog.signatures import holds, signature
 
 Row = Sequence[Any]  # of a folder: its path, its signature, and of each file its path, signature and SHA-256
 
@@ -33,11 +33,8 @@ def unchanged(root: Path, folders: Sequence[str], rows: Sequence[Row]) -> bool:
     """Tell whether these folders are those of the rows, and neither they nor their files have changed."""
     if [row[0] for row in rows] != [*folders]:
         return False
-    now, base = time.time_ns(), f"{root}/"
-    return all(
-        noted and noted == signature(base + folder, now) and all(mark and mark == signature(base + path, now) for path, mark, _ in files)
-        for folder, noted, files in rows
-    )
+    base = f"{root}/"
+    return all(holds(base + folder, noted) and all(holds(base + path, mark) for path, mark, _ in files) for folder, noted, files in rows)
 
 
 def look(root: Path, folders: Sequence[str], rows: Sequence[Row]) -> Seen:

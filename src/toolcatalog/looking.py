@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from toolcatalog import batches, tree
+from toolcatalog import batches, memory, signatures, tree
 from toolcatalog.batches import Known, Task
 from toolcatalog.crew import Crew
 from toolcatalog.errors import Problem
-from toolcatalog.memory import Memory
+from toolcatalog.memory import Memory, SiteMemory
 from toolcatalog.progress import Track
 
 
@@ -41,14 +42,20 @@ class Outline:
 class Looked:
     """A catalog as it is found: the SHA-256 of each file that is not a tool's, and the tools in batches.
 
-    `known` says of each batch what is in the cache, None where it must be compiled.
+    `known` says of each batch what is in the cache, None where it must be compiled; `site` what is as the last build has left it.
     """
 
     others: Mapping[str, str]
     tasks: Sequence[Task]
     known: Sequence[Known | None]
+    site: SiteMemory
     unreadable: Sequence[Problem]
     program: str
+
+    @property
+    def heads(self) -> Mapping[str, str]:
+        """The SHA-256 of each toolkit's file."""
+        return _heads(self.others)
 
     @property
     def made_from(self) -> str:
@@ -69,8 +76,9 @@ def outline(catalog: Path) -> Outline:
 
 def look(places: Places, outline: Outline, before: Memory, program: str, crew: Crew, track: Track) -> Looked:
     """Find out what has changed since the build before; `program` is the digest of this one."""
+    site = _site(places, program, crew)  # begun first: it needs nothing of what follows
     others = {path: tree.digest(places.catalog, path) for path in outline.paths}
-    heads = {toolkit: digest for path, digest in others.items() if (toolkit := _toolkit(path))}
+    heads = _heads(others)
     tasks = [_task(places, program, batch, heads, before) for batch in batches.batches(outline.folders)]
     known: list[Known | None] = []
     if (places.cache / "parts").exists():
@@ -82,7 +90,20 @@ def look(places: Places, outline: Outline, before: Memory, program: str, crew: C
     else:
         known = [None] * len(tasks)
     forgotten = [replace(task, known=batches.NOTHING) for task in tasks]  # what was known before is said once more in `known`
-    return Looked(others=others, tasks=forgotten, known=known, unreadable=outline.unreadable, program=program)
+    return Looked(others=others, tasks=forgotten, known=known, site=site(), unreadable=outline.unreadable, program=program)
+
+
+def _site(places: Places, program: str, crew: Crew) -> Callable[[], SiteMemory]:
+    """Begin to look at the site; call what comes back for the groups of pages that are as they were left, all of them or not."""
+    if places.site is None:
+        return SiteMemory
+    noted = memory.load_site(places.cache, places.site, program)
+    left = crew.each(partial(signatures.is_left, places.site), [*noted.groups.values()])
+    return lambda: noted.only([digest for digest, still in zip(noted.groups, left, strict=True) if still])
+
+
+def _heads(others: Mapping[str, str]) -> dict[str, str]:
+    return {toolkit: digest for path, digest in others.items() if (toolkit := _toolkit(path))}
 
 
 def _toolkit(path: str) -> str:
@@ -95,5 +116,5 @@ def _toolkit(path: str) -> str:
 
 def _task(places: Places, program: str, batch: tuple[str, ...], heads: Mapping[str, str], before: Memory) -> Task:
     its_heads = {toolkit: heads.get(toolkit, "") for toolkit in batches.toolkits_of(batch)}
-    known = before.known(batch)
+    known = before.known(batch, its_heads)
     return Task(root=places.catalog, cache=places.cache, program=program, folders=batch, heads=its_heads, toolkits={}, known=known)

@@ -39,16 +39,16 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
         pages.prepare()
     sound = _checked(places, looked, crew, track)
-    noted = replace(before, batches=memory.batches(sound.tasks))
+    noted = replace(before, heads=looked.heads, batches=memory.batches(sound.tasks))
     memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
         digest = before.digest
-        count = _site(places, sound, places.out / "snapshots" / digest, looked.program, crew, track)
+        count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
     else:
         assembly = Assembly(publishing.beside(places.out), sound.contents)
         words = crew.beside(partial(_words, assembly.folder), [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
         _assemble(assembly, sound, track)
-        count = _site(places, sound, assembly.folder, looked.program, crew, track)  # while the words are written
+        count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
         assembly.files |= words()
         digest = _sealed(assembly, sound)
     changed = publishing.point(places.out, digest)
@@ -130,15 +130,14 @@ def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:
     return assembling.words(folder, lambda: (compiling.part_of(task, "words").words for task in tasks))
 
 
-def _site(places: Places, sound: Sound, folder: Path, program: str, crew: Crew, track: Track) -> int:
+def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track) -> int:
     """Bring the site, where one is wanted, up to date with the snapshot in a folder: how many pages it has."""
     if places.site is None:
         return 0
-    noted = memory.load_site(places.cache, places.site, program)
     memory.forget_site(places.cache, places.site)
-    groups = _groups(sound, folder, program)
-    kept = SiteMemory(made_from=sound.made_from, groups=site.update(places.site, groups, noted.groups, crew, track))
-    memory.save_site(places.cache, places.site, program, kept)
+    groups = _groups(sound, folder, looked.program)
+    kept = SiteMemory(made_from=sound.made_from, groups=site.update(places.site, groups, looked.site.groups, crew, track))
+    memory.save_site(places.cache, places.site, looked.program, kept)
     return kept.pages
 
 

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,22 +27,25 @@ State = Mapping[str, int]
 class Memory:
     """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of its files when it was written.
 
-    `batches` are what is known of each, by its first folder.
+    `batches` are what is known of each, by its first folder; `heads` the SHA-256 of the toolkits' files that they were made with.
     """
 
     made_from: str = ""
     digest: str = ""
     stamp: str = ""
+    heads: Mapping[str, str] = field(default_factory=dict)
     batches: Mapping[bytes, Known] = field(default_factory=dict)
 
-    def known(self, folders: Sequence[str]) -> Known:
-        """What is known of a batch."""
-        return self.batches.get(_name(folders), NOTHING)
+    def known(self, folders: Sequence[str], heads: Mapping[str, str]) -> Known:
+        """What is known of a batch, and of its part where its toolkits' files are the same."""
+        known = self.batches.get(_name(folders), NOTHING)
+        same = all(self.heads.get(toolkit) == digest for toolkit, digest in heads.items())
+        return known if same else known._replace(key="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMemory:
-    """Of a site: what it was made from, and of each group of its pages, by digest, the state of each file."""
+    """Of a site: what all of it was made from, and of each group of its pages, by digest, the state of each file."""
 
     made_from: str = ""
     groups: Mapping[str, State] = field(default_factory=dict)
@@ -51,6 +54,11 @@ class SiteMemory:
     def pages(self) -> int:
         """How many HTML pages there are."""
         return sum(path.endswith(".html") for state in self.groups.values() for path in state)
+
+    def only(self, groups: Collection[str]) -> "SiteMemory":
+        """The same without the other groups; where there are any, this is no whole site that was made from anything."""
+        whole = len(groups) == len(self.groups)
+        return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
 
 
 def load(cache: Path, program: str) -> Memory:
@@ -66,7 +74,7 @@ def load(cache: Path, program: str) -> Memory:
 
 def save(cache: Path, program: str, memory: Memory) -> None:
     """Keep a memory for the next build."""
-    head = {"program": program, "made_from": memory.made_from, "digest": memory.digest, "stamp": memory.stamp}
+    head = {"program": program, "made_from": memory.made_from, "digest": memory.digest, "stamp": memory.stamp, "heads": memory.heads}
     batches = (piece for first, known in memory.batches.items() for piece in (b"\n", first, b"\t", known.key.encode(), known.noted))
     cache.mkdir(exist_ok=True)
     files.seal(cache / "seen", itertools.chain([orjson.dumps(head)], batches))

@@ -23,7 +23,19 @@ def signature(path: str, now: int) -> int:
     changed = max(found.st_mtime_ns, found.st_ctime_ns)
     if changed > now - _FRESH or stat.S_ISLNK(found.st_mode):
         return 0
+    return _of(found)
+
+
+def _of(found: os.stat_result) -> int:
     return hash((found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)) or 1
+
+
+def holds(path: str, noted: int) -> bool:
+    """Tell whether a file or folder has the signature that was noted; one that was not to be relied on never holds."""
+    try:
+        return _of(os.lstat(path)) == noted
+    except OSError:
+        return False
 
 
 def left(path: str) -> int:
@@ -36,6 +48,6 @@ def stamp(folder: Path, paths: Iterable[str]) -> str:
     return hashlib.sha256(repr([(path, left(f"{folder}/{path}")) for path in paths]).encode()).hexdigest()
 
 
-def is_left(folder: Path, state: Mapping[str, int] | None) -> bool:
-    """Tell whether files, given by path and signature, are there and as they were left; False where nothing is known of them."""
-    return state is not None and all(mark and mark == left(f"{folder}/{path}") for path, mark in state.items())
+def is_left(folder: Path, state: Mapping[str, int]) -> bool:
+    """Tell whether files, given by path and signature, are there and as they were left."""
+    return all(holds(f"{folder}/{path}", mark) for path, mark in state.items())

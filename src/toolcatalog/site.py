@@ -123,26 +123,25 @@ def _digest(*made_from: object) -> str:
     return snapshot.sha256(snapshot.dump(made_from))
 
 
-def update(site: Path, groups: Sequence[Group], note: Mapping[str, State], crew: Crew, track: Track) -> dict[str, State]:
-    """Bring the site to these groups; `note` and what comes back tell the state of each.
+def update(site: Path, groups: Sequence[Group], left: Mapping[str, State], crew: Crew, track: Track) -> dict[str, State]:
+    """Bring the site to these groups; `left` tells the state of those that are there already, what comes back that of each.
 
     Raises UsageError where the folder holds a site and it cannot be told whose, and OSError.
     """
     before, now = generated(site), {path for group in groups for path in group.paths}
-    if not note:  # the last build may have been killed while it wrote
+    if not left:  # the last build may have been killed while it wrote
         for folder in {(site / path).parent for path in before | now}:
             files.clean(folder)
-    known = [note.get(group.digest) for group in groups]
-    fresh = crew.each(partial(signatures.is_left, site), known)
-    stale = [group for group, still in zip(groups, fresh, strict=True) if not still]
-    made = {group.digest: state for group, state in zip(groups, known, strict=True) if state is not None}
+    digests = [group.digest for group in groups]
+    stale = [(digest, group) for digest, group in zip(digests, groups, strict=True) if digest not in left]
+    made = {digest: left[digest] for digest in digests if digest in left}
     if stale or before != now:
         listing = site / _GENERATED
         _list(listing, before | now)
-        written = crew.each(partial(_write, site), stale)
-        with track("Making pages", sum(len(group.paths) for group in stale)) as advance:
-            for group, state in zip(stale, written, strict=True):
-                made[group.digest] = state
+        written = crew.each(partial(_write, site), [group for _, group in stale])
+        with track("Making pages", sum(len(group.paths) for _, group in stale)) as advance:
+            for (digest, _), state in zip(stale, written, strict=True):
+                made[digest] = state
                 advance(len(state))
         _remove(site, before - now)
         _list(listing, now)
