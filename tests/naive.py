@@ -7,15 +7,21 @@ is not repeated here. Relevance alone has no second reading: where it gives the 
 import base64
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+import Stemmer
 import yaml
 
 JSON_LITERAL = re.compile(r"null|true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+STEMMER = Stemmer.Stemmer("english")
+DOCS = Path(__file__).parents[1] / "docs" / "search.md"
+SILENT = {*re.findall(r"<!-- silent -->\s+(.*?)\s+<!-- /silent -->", DOCS.read_text(), re.DOTALL)[0].split()}
 TOOL_SLUG = re.compile(r"[A-Z0-9_][A-Z0-9_-]*")
 VERSION = re.compile(r"[0-9]{8}_[0-9]{2}")
 
@@ -44,6 +50,7 @@ class Entry:
     scopes: list[str]
     deprecated: bool
     words: set[str]
+    terms: set[str]
     body: str
 
 
@@ -81,17 +88,58 @@ def packed(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def words(text: str) -> set[str]:
-    """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken apart, folded to lower case."""
+def words(text: str) -> list[str]:
+    """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken apart, folded to lower case.
+
+    Without accents; Chinese and Japanese in pairs of characters; and without the words that docs/search.md says are silent.
+    """
     found = [""]
+    text = unicodedata.normalize("NFC", "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)))
     for at, char in enumerate(text):
-        before, after = text[at - 1 : at], text[at + 1 : at + 2]
+        before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         hump = is_capital(char) and (is_small(before) or (is_capital(before) and is_small(after)))
         if hump or script(char) != script(before):
             found.append("")
+        elif script(char) == "dense" and len(found[-1]) == 2:
+            found.append(before)
         if script(char):
             found[-1] += char
-    return {word.casefold() for word in found if word}
+    return [word.casefold()[:64] for word in found if word and word.casefold()[:64] not in SILENT]
+
+
+def terms(*texts: str) -> list[str]:
+    """The stems of the words."""
+    return [STEMMER.stemWord(word) for text in texts for word in words(text)]
+
+
+def related(one: str, other: str) -> bool:
+    """Tell whether the shorter of two words begins the longer one, and is not much shorter."""
+    shorter, longer = sorted((one, other), key=len)
+    return all(map(is_word, (one, other))) and longer.startswith(shorter) and 0.6 * len(longer) <= len(shorter) < len(longer)
+
+
+def is_word(term: str) -> bool:
+    return len(term) >= 4 and not term.isdigit() and script(term[0]) != "dense"
+
+
+def one_letter_off(word: str) -> set[str]:
+    """What comes of a word when a letter is left out, changed for one from a to z, put in, or two neighbours are exchanged."""
+    found = set()
+    for at in range(len(word) + 1):
+        for end in (at, at + 1):
+            found |= {word[:at] + letter + word[end:] for letter in ascii_lowercase}
+        found |= {word[:at] + word[at + 1 :], word[:at] + word[at : at + 2][::-1] + word[at + 2 :]}
+    return found - {word}
+
+
+def typed(text: str, slug: str) -> bool:
+    """Tell whether a query is a slug, or begins it."""
+    runs = re.findall("[A-Za-z0-9]+", text)
+    if len(text) > 200 or len(runs) > 10:
+        return False
+    end = "" if "_" in text or text.isupper() else "_"
+    slugs = [one for one in ("_".join(runs).upper(), text.upper()) if TOOL_SLUG.fullmatch(one)]
+    return any(slug == one or slug.startswith(one + end) for one in slugs)
 
 
 def script(char: str) -> str:
@@ -100,6 +148,8 @@ def script(char: str) -> str:
         return ""
     if char.isdecimal():
         return "digit"
+    if "\u3041" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" or "\uf900" <= char <= "\ufaff" or char >= "\U00020000":
+        return "dense"
     latin = char.isalpha() and char not in "ªº" and (char < "\u02b0" or "\u1e00" <= char <= "\u1eff")
     return "latin" if latin else "other"
 
@@ -184,6 +234,7 @@ class Naive:
                 self.tools[folder.name] = list(versions_of(folder, toolkit))
             found = {entry.version for folder in folders for entry in self.tools[folder.name]}
             self.toolkits[path.parent.name] = sorted(found)
+        self.vocabulary = {term for some in self.tools.values() for entry in some for term in entry.terms}
 
     def get(self, slug: str, query: str, visible: set[str] | None) -> Verdict:
         """Get tool by slug."""
@@ -234,7 +285,7 @@ class Naive:
         if slugs:
             by_slug = {entry.slug: entry for entry in force}
             return Verdict(entries=[by_slug[slug] for slug in slugs if slug in by_slug], number=number, size=size)
-        wanted = words(text)
+        wanted = self.wanted(text)
         found = []
         for entry in force:
             ok = not toolkits or entry.toolkit in toolkits
@@ -243,9 +294,27 @@ class Naive:
             ok = ok and (not scopes or any(scope in entry.scopes for scope in scopes))
             ok = ok and ("important" in entry.tags or not important)
             ok = ok and (deprecated or not entry.deprecated)
-            if ok and (not text or wanted & entry.words):
+            if ok and (not text or wanted & entry.terms or typed(text, entry.slug)):
                 found.append(entry)
         return Verdict(entries=in_order(found, sort_by, order), ranked=sort_by == "relevance" and text != "", number=number, size=size)
+
+    def wanted(self, text: str) -> set[str]:
+        """The terms that a tool must hold one of: those of the query, their relatives, and what unknown ones may be misspellings of."""
+        asked = {STEMMER.stemWord(word): word for word in reversed(words(text))}
+        known = [term for term in asked if term in self.vocabulary]
+        unknown = [term for term in dict.fromkeys(terms(text)) if term not in self.vocabulary][:5]
+        found = {*known}
+        for term in known:
+            kin = sorted((abs(len(other) - len(term)), other) for other in self.vocabulary if related(term, other))
+            found |= {other for _, other in kin[:12]}
+        for term in unknown:
+            longer = [other for other in sorted(self.vocabulary) if other.startswith(term)][:16]
+            found |= {
+                other for other in [*longer, *self.vocabulary] if related(term, other) and (other in longer or len(other) < len(term))
+            }
+            if is_word(asked[term]) and len(asked[term]) <= 24:
+                found |= {STEMMER.stemWord(word) for word in one_letter_off(asked[term])} & self.vocabulary
+        return found
 
     def in_force(self, pins: dict[str, str | None], visible: set[str] | None) -> list[Entry]:
         """Of each tool that may be seen the version in force, by slug."""
@@ -305,9 +374,30 @@ def versions_of(folder: Path, toolkit: dict[str, Any]) -> Iterator[Entry]:
             tags=tool.get("tags", []),
             scopes=tool.get("scopes", []),
             deprecated="deprecation" in tool,
-            words=words(folder.name) | words(tool["name"]) | words(tool["description"]),
+            words={word for text in texts(folder.name, toolkit, tool) for word in words(text)},
+            terms={*terms(*texts(folder.name, toolkit, tool))},
             body=packed(document(folder.name, path.stem, versions, toolkit, tool)),
         )
+
+
+def texts(slug: str, toolkit: dict[str, Any], tool: dict[str, Any]) -> Iterator[str]:
+    """All that a tool is found by."""
+    yield from (slug, tool["name"], tool["description"], toolkit["slug"], toolkit["name"])
+    yield from parameter_texts(tool.get("input_parameters", {}))
+
+
+def parameter_texts(parameters: dict[str, Any]) -> Iterator[str]:
+    for name, one in parameters.items():
+        yield name
+        yield from description_texts(one)
+
+
+def description_texts(one: dict[str, Any]) -> Iterator[str]:
+    yield one.get("description", "")
+    yield from parameter_texts(one.get("properties", {}))
+    for inner in [one.get("items"), one.get("additionalProperties"), *one.get("anyOf", ()), *one.get("oneOf", ())]:
+        if isinstance(inner, dict):
+            yield from description_texts(inner)
 
 
 def in_order(entries: list[Entry], sort_by: str, order: str) -> list[Entry]:

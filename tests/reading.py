@@ -59,6 +59,7 @@ def query(snapshot: Path) -> dict[str, Any]:
         "sets": {name: [*BitMap.deserialize(value)] for name, value in table(snapshot / "query.sets").items()},
         "facts": {name: [json.loads(line) for line in value.split(b"\n")] for name, value in facts.items()},
         "words": _postings(snapshot),
+        "covers": covers(snapshot),
     }
 
 
@@ -89,17 +90,49 @@ def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
     ]
 
 
-def _postings(snapshot: Path) -> dict[str, dict[str, float]]:
-    """Of each word the numbers that hold it and their impacts to four digits; each posting is some word's."""
-    data, found, end = (snapshot / "query.postings").read_bytes(), {}, 0
-    half = len(data) // 2
-    for word, place in table(snapshot / "query.words").items():
-        start, held, check = struct.unpack("<QII", place)
-        assert start == end
-        end = start + held
-        numbers, impacts = (data[begin + 4 * start : begin + 4 * end] for begin in (0, half))
-        assert check == zlib.crc32(numbers + impacts)
-        pairs = zip(struct.unpack(f"<{held}I", numbers), struct.unpack(f"<{held}f", impacts), strict=True)
-        found[word] = {str(number): round(impact, 4) for number, impact in pairs}
-    assert half == 4 * end
+def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
+    """Of each term its rarity to four digits, spelling and relatives, and of each tool that holds it the value: impact, where it stands.
+
+    Each posting, and each row, is some term's.
+    """
+    data, terms = (snapshot / "query.postings").read_bytes(), table(snapshot / "query.words")
+    pairs, rows, *_ = struct.unpack_from("<QQ6d", data)
+    tools = len(placed(snapshot))
+    values, row = 64 + 4 * pairs, 64 + 6 * pairs
+    assert len(data) == row + 2 * rows * tools
+    found, seen = {}, [0, 0]
+    for term, entry in terms.items():
+        first, held, check, rarity, is_row, kin = struct.unpack_from("<QIIf?xH", entry)
+        assert first == seen[is_row]
+        seen[is_row] += 1 if is_row else held
+        if is_row:
+            assert 3 * held > tools
+            parts = [data[row + 2 * tools * first : row + 2 * tools * (first + 1)]]
+            postings = {number: value for number, (value,) in enumerate(struct.iter_unpack("<H", parts[0])) if value}
+        else:
+            assert 3 * held <= tools
+            parts = [data[64 + 4 * first : 64 + 4 * (first + held)], data[values + 2 * first : values + 2 * (first + held)]]
+            postings = dict(zip(struct.unpack(f"<{held}I", parts[0]), struct.unpack(f"<{held}H", parts[1]), strict=True))
+            assert [*postings] == sorted(postings)
+        assert (len(postings), zlib.crc32(b"".join(parts))) == (held, check)
+        related = struct.unpack_from(f"<{kin}I", entry, 24)
+        found[term] = {
+            "rarity": round(rarity, 4),
+            "spelt": entry[24 + 4 * kin :].decode(),
+            "kin": [[*terms][number] for number in related],
+            "tools": {str(number): [value >> 2, *_where(value)] for number, value in postings.items()},
+        }
+    assert seen == [pairs, rows]
     return found
+
+
+def _where(value: int) -> list[str]:
+    return [where for bit, where in ((1, "name"), (2, "toolkit")) if value & bit]
+
+
+def covers(snapshot: Path) -> list[list[float]]:
+    """Of each tool version the rarities of the terms of its name, and of its toolkit's, to four digits, and the checksum of its name."""
+    data = (snapshot / "query.covers").read_bytes()
+    tools = len(data) // 12
+    columns = (struct.iter_unpack(f"<{kind}", data[4 * tools * place : 4 * tools * (place + 1)]) for place, kind in enumerate("ffI"))
+    return [[round(name, 4), round(toolkit, 4), check] for (name,), (toolkit,), (check,) in zip(*columns, strict=True)]

@@ -502,3 +502,46 @@ def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> No
 def test_the_shipped_catalog_is_without_problems() -> None:
     """What is shipped passes its own check."""
     assert json.loads(succeed("check", "--catalog", SHIPPED, "--format", "json")) == []
+
+
+# search
+
+
+def test_search_shows_the_best_first(shipped_build: Path) -> None:
+    """Slugs and names on standard output, how many were found on standard error; the order is that of the API."""
+    done = toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
+    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (0, ["STRIPE_CREATE_REFUND"])
+    assert len(done.stdout.splitlines()) == 2
+    assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", done.stderr)
+    narrowed = toolcatalog("search", "create", "--build", shipped_build, "--toolkit", "linear", "--toolkit", "jira", "--limit", 100)
+    assert {line.partition("_")[0] for line in narrowed.stdout.splitlines()} == {"LINEAR", "JIRA"}
+
+
+def test_search_explains(shipped_build: Path) -> None:
+    """Each word with its points by field, then what the score is made of; and the same for programs."""
+    done = toolcatalog("search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain")
+    lines = [line.split() for line in done.stdout.splitlines() if line]
+    assert lines[0][0] == "GITHUB_CREATE_ISSUE"
+    assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
+    assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
+    told = json.loads(toolcatalog("search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--format", "json").stdout)
+    assert [tool["slug"] for tool in told] == ["GITHUB_CREATE_ISSUE"]
+    assert {word["word"] for word in told[0]["words"]} == {line[0] for line in lines[1:-1]}
+    assert sum(told[0]["made_of"][part] for part in ("whole", "sentence", "typed")) == pytest.approx(told[0]["score"])
+
+
+def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
+    """Exit 1 and a way on; what cannot be used is exit 2 and one sentence."""
+    done = toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
+    assert toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr == "Nothing found for 'zzzzqq'. Try other words.\n"
+    for arguments, said in (
+        (("x", "--build", tmp_path), "There is no finished build in"),
+        (("x", "--build", shipped_build, "--toolkit", "nope"), "There is no toolkit nope in"),
+        ((" ", "--build", shipped_build), "The query is empty: say what the tool should do."),
+    ):
+        refused = toolcatalog("search", *arguments)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+        assert "Traceback" not in refused.stderr

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from driving import KINDS, Client, Kind
-from naive import Entry, Naive, read, words
+from naive import Entry, Naive, read
 from running import SHIPPED, Server, new_key
 
 pytestmark = pytest.mark.xdist_group("clients")
@@ -270,11 +270,11 @@ def test_filters_together(client: Client, catalog: Naive, newest: list[Entry]) -
 
 
 @pytest.mark.parametrize("parameter", ["query", "search"])
-def test_query_and_search(client: Client, newest: list[Entry], parameter: str) -> None:
-    """Both spellings find the tools that share a word with the text, the same ones in the same order, the tool meant before all others."""
+def test_query_and_search(client: Client, catalog: Naive, newest: list[Entry], parameter: str) -> None:
+    """Both spellings find the tools that share a term with the text, the same ones in the same order, the tool meant before all others."""
     for text, first in (("open an issue", None), ("GITHUB_CREATE_ISSUE", "GITHUB_CREATE_ISSUE"), ("café & e-mail +1/é", None)):
         page = client.get("tools", {parameter: text, **ALL})
-        assert sorted(got(page)) == [entry.slug for entry in newest if entry.words & words(text)] != []
+        assert sorted(got(page)) == [entry.slug for entry in newest if entry.terms & catalog.wanted(text)] != []
         assert page == client.get("tools", {"query": text, **ALL})
         assert first is None or got(page)[0] == first
     pages = [client.get("tools", {parameter: "open an issue", "limit": 5})]

@@ -6,7 +6,7 @@ from toolcatalog.server.remembered import Remembered
 
 def answer(pieces: int) -> Tagged:
     """An answer of so many pieces."""
-    return [b"x"] * pieces, b"tag"
+    return Tagged([b"x"] * pieces, b"tag")
 
 
 def test_what_was_kept_is_there_again() -> None:

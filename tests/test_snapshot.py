@@ -114,7 +114,7 @@ def test_the_digest_is_of_the_contents_alone() -> None:
     assert len(digests | {digest}) == 7
     said = json.loads(manifest)
     assert [*said] == ["digest", "format", "about", "counts", "files"]
-    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (digest, 2, COUNTS, sorted(FILES))
+    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (digest, 3, COUNTS, sorted(FILES))
     assert hashlib.sha256(b"{" + manifest.partition(b",")[2]).hexdigest() == digest
 
 
@@ -123,7 +123,7 @@ def test_an_edited_manifest_is_not_sealed() -> None:
     manifest = json.loads(snapshot.seal(CONTENTS.about, COUNTS, FILES)[1])
     assert snapshot.is_sealed(manifest)
     edited: list[dict[str, Any]] = [
-        {**manifest, "format": 3}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
+        {**manifest, "format": 2}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
         {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
     ]  # fmt: skip
     edited.append({key: value for key, value in manifest.items() if key != "about"})

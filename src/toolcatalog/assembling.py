@@ -5,7 +5,6 @@ The parts come in the order of their slugs, which is the order of the numbers. D
 """
 
 import sys
-import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,10 +12,9 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import columns, files, search, snapshot, table
+from toolcatalog import columns, files, indexing, snapshot, table
 from toolcatalog.choices import usable
 from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
@@ -78,22 +76,7 @@ class Assembly:
 
 def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
     """Write the text index from the counts of all parts, which are gone through twice."""
-    index = search.merge(counts)
-    numbers, impacts = _bytes(index.numbers.astype("<u4", copy=False)), _bytes(index.impacts.astype("<f4", copy=False))
-    places, end = [], 0
-    for held in index.holders:
-        start, end = end, end + held
-        check = zlib.crc32(impacts[4 * start : 4 * end], zlib.crc32(numbers[4 * start : 4 * end]))
-        places.append(snapshot.PLACE.pack(start, held, check))
-    table_of_words = table.pack(index.words, [snapshot.PLACE.size] * len(places), places)
-    return {
-        snapshot.WORDS: Stated(*files.pour(folder / snapshot.WORDS, table_of_words)),
-        snapshot.POSTINGS: Stated(*files.pour(folder / snapshot.POSTINGS, [numbers, impacts])),
-    }
-
-
-def _bytes(column: NDArray[Any]) -> memoryview:
-    return column.view(np.uint8).data
+    return {path: Stated(*files.pour(folder / path, pieces)) for path, pieces in indexing.merge(counts).items()}
 
 
 def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, groupby
 
-from toolcatalog import batches, checking, inventory, model, parts, resolve, search, snapshot
+from toolcatalog import batches, checking, counting, inventory, model, parts, resolve, snapshot
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
+from toolcatalog.counting import Said
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.parts import Facts, Part
 
@@ -66,6 +67,11 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
             documents.append(snapshot.dump(snapshot.document(served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo)))
             rows.append(snapshot.index_row(served, documents[-1]))
     newest = [tool is group[-1] for group in groups for tool in group]
+
+    def said(tool: model.ToolVersion, new: bool) -> Said:
+        toolkit = tool.toolkit, toolkits[tool.toolkit].name
+        return counting.said(tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new)
+
     dumped = [snapshot.dump(row) for row in rows]
     return Part(
         facts=Facts(
@@ -88,7 +94,7 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
         newest=b",".join(compress(documents, newest)),
         older=b",".join(document for document, new in zip(documents, newest, strict=True) if not new),
         rows=b"".join(dumped),
-        words=search.count((tool.slug, tool.name, tool.description) for tool in ordered),
+        words=counting.count(map(said, ordered, newest)),
     )
 
 

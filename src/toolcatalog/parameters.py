@@ -157,3 +157,20 @@ def _walk(description: Description, pointer: Pointer) -> Iterator[tuple[Pointer,
     for key in _BRANCHES:
         for index, branch in enumerate(description.get(key, ())):
             yield from _walk(branch, (*pointer, key, index))
+
+
+def texts(parameters: Mapping[str, Description]) -> Iterator[tuple[str, str]]:
+    """The name of every parameter in a map of them, also of nested ones, with what describes it; what has no name has an empty one."""
+    for name, description in parameters.items():
+        yield name, description.get("description", "")
+        if not _NESTING.isdisjoint(description):
+            yield from _texts_within(description)
+
+
+def _texts_within(description: Description) -> Iterator[tuple[str, str]]:
+    yield from texts(description.get("properties", {}))
+    branches = (one for key in _BRANCHES for one in description.get(key, ()))
+    for one in (description.get("items"), description.get("additionalProperties"), *branches):
+        if isinstance(one, Mapping):
+            yield "", one.get("description", "")
+            yield from _texts_within(one)

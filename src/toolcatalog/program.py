@@ -5,7 +5,7 @@ import sys
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 
-_MAKERS = ("jinja2", "jsonschema-rs", "numpy", "orjson", "pyroaring", "pyyaml")  # libraries whose output is kept
+_MAKERS = ("jinja2", "jsonschema-rs", "numpy", "orjson", "pyroaring", "pystemmer", "pyyaml")  # libraries whose output is kept
 
 
 def fingerprint() -> str:

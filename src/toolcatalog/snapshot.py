@@ -14,8 +14,9 @@ minutes to make, to copy and to remove; it is read through the memory map, so th
     query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
     query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
     query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
-    query.words                       a table: word to the place of its postings
-    query.postings                    of each word the numbers that hold it, then of each word the impacts (made by `search`)
+    query.words                       a table: term to its postings, its relatives by number, and a short spelling
+    query.postings                    the numbers of all postings, their values, and the rows of common terms (see `indexing`)
+    query.covers                      by number: rarities of the terms of the name, of the toolkit's, and a checksum of the name
 
 Serves: "Snapshot" of the design, and the tool's fields of the interface.
 """
@@ -28,7 +29,7 @@ from typing import Any
 
 import orjson
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 LISTING = "files.json"
 DOCUMENTS = "tools.json"
@@ -38,10 +39,14 @@ SETS = "query.sets"
 FACTS = "query.facts"
 WORDS = "query.words"
 POSTINGS = "query.postings"
+COVERS = "query.covers"
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
 
-PLACE = struct.Struct("<QII")  # of WORDS: the first posting, how many there are, and their checksum
+# Of a term: its first posting or its row, how many there are, their checksum, its rarity, whether it is a row, how many relatives follow.
+WORD = struct.Struct("<QIIf?xH")
+POSTINGS_HEAD = struct.Struct("<QQ6d")  # how many pairs of number and value, how many rows, how long fields are (see `scoring`)
+MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
 
 NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
 EVERY_VERSION = "versions"  # the fact that lists the versions of all toolkits

@@ -11,6 +11,7 @@ Serves: "Versions" and the parameters' rules of the decisions.
 """
 
 import hashlib
+import re
 import zlib
 from binascii import hexlify
 from bisect import bisect_right
@@ -25,12 +26,18 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import columns, names, search, snapshot
+from toolcatalog import columns, explaining, names, ranking, snapshot
 from toolcatalog.errors import SnapshotError
+from toolcatalog.explaining import Explanation
+from toolcatalog.postings import Postings
+from toolcatalog.ranking import Ranked, Typed
 from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
 
 _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
+_WORD = re.compile("[A-Za-z0-9]+")
+_WORDS = 10  # of a query that may be a slug
+_LAST = "\x7f"  # sorts behind whatever a slug may hold
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 
 MEND = "run `toolcatalog build`, or name another build with --build."
@@ -81,10 +88,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tools that a list question finds: their numbers, smallest first, and the score of each where there was a query."""
+    """The tools that a list question finds: their numbers, smallest first, and their ranking where there was a query."""
 
     numbers: BitMap | Numbers
-    scores: NDArray[np.float32] | None = None
+    ranked: Ranked | None = None
 
 
 class Store:
@@ -97,13 +104,10 @@ class Store:
         self._columns = columns.unpack(memoryview(data[snapshot.NUMBERS]))
         self._offset, self._check, self._place = (self._columns[name].data for name in ("offset", "check", "place"))
         self._tags = self._columns["tag"].view(np.uint8).data
-        self._tools, self._sets, self._facts, self._words = (tables[name] for name in TABLES)
-        postings = memoryview(data[snapshot.POSTINGS])
-        self._held = np.frombuffer(postings[: len(postings) // 2], "<u4")
-        self._impacts = np.frombuffer(postings[len(postings) // 2 :], "<f4")
+        self._tools, self._sets, self._facts, words = (tables[name] for name in TABLES)
+        self._postings = Postings(words, data, len(self._place))
         self._newest = self._columns["number"][: len(self._tools)]  # the newest documents go before the older ones
-        # Which documents, by place, and which postings were read before and found as they were written.
-        self._sound, self._sound_words = bytearray(len(self._place)), bytearray(len(self._words))
+        self._sound = bytearray(len(self._place))  # which documents, by place, were read before and found as they were written
         self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
         self._set = lru_cache(maxsize=_SETS)(self._read_set)
         self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
@@ -215,13 +219,45 @@ class Store:
         return Found(self._newest if found is self._set(snapshot.NEWEST) else found)
 
     def _matching(self, query: str, found: BitMap) -> Found:
-        """Those of what was found that hold at least one word of the query, and the sum of the impacts of its words for each."""
-        scores = np.zeros(len(self._place), np.float32)
-        for word in dict.fromkeys(search.words(query)):
-            if postings := self._postings_of(word):
-                np.add.at(scores, *postings)
-        numbers = ((scores > 0) & self._mask(found)).nonzero()[0]
-        return Found(numbers.astype(np.uint32), scores[numbers])
+        """Those of what was found that the query finds too."""
+        ranked = ranking.rank(self._postings, query, self._mask(found), self._typed(query))
+        return Found(ranked.numbers, ranked)
+
+    def explain(self, query: str, found: Found, number: int) -> Explanation:
+        """Why a tool that a query found, and that was looked at closely, stands where it does."""
+        assert found.ranked is not None
+        return explaining.explain(
+            self._postings, query, found.ranked.best, number, orjson.loads(self.document(number)[0]), self._typed(query)
+        )
+
+    def corrected(self, query: str) -> str:
+        """The query with unknown words replaced by known ones like them; empty where there is none to replace."""
+        return ranking.corrected(self._postings, query)
+
+    def _typed(self, query: str) -> list[Typed]:
+        """The tools whose slugs are the query, or begin with it, in whatever case and with whatever between their words."""
+        if len(query) > names.LONGEST or len(_WORD.findall(query)) > _WORDS:
+            return []
+        found, slug_like = [], "_" in query or query.isupper()
+        for slug in {"_".join(_WORD.findall(query)).upper(), query.strip().upper()}:
+            if names.fits(names.TOOL_SLUG, slug):
+                if entry := self.tool(slug):
+                    found.append(Typed(slice(entry.first, entry.first + len(entry.versions)), ranking.SLUG))
+                if some := self._beginning(slug if slug_like else f"{slug}_"):
+                    found.append(Typed(some, ranking.BEGINNING))
+        return found
+
+    def _beginning(self, start: str) -> slice | None:
+        """The numbers of the tools whose slugs begin so; None where there is none."""
+        first = self._tools.place(start)
+        if not any(slug.startswith(start) for slug in self._tools.names(first, first + 1)):
+            return None
+        last = self._tools.place(start + _LAST)
+        return slice(self._first_of(first), self._first_of(last))
+
+    def _first_of(self, place: int) -> int:
+        """The number of the oldest version of the tool at a place in the order of slugs; behind the last one, how many there are."""
+        return len(self._place) if place == len(self._tools) else int.from_bytes(self._tools.at(place)[1][:4], "little")
 
     def _mask(self, found: BitMap) -> NDArray[np.bool_]:
         """The same set as a column, by number."""
@@ -231,30 +267,19 @@ class Store:
     def _is_newest(self) -> NDArray[np.bool_]:
         return _mask(self._newest, len(self._place))
 
-    def _postings_of(self, word: str) -> tuple[Numbers, NDArray[np.float32]] | None:
-        found = self._words.find(word)
-        if found is None:
-            return None
-        start, held, check = snapshot.PLACE.unpack(found[1])
-        numbers, impacts = self._held[start : start + held], self._impacts[start : start + held]
-        if not self._sound_words[found[0]]:
-            if zlib.crc32(impacts.data, zlib.crc32(numbers.data)) != check:
-                raise SnapshotError(f"The postings of a word are not what was written: {MEND}")
-            self._sound_words[found[0]] = 1
-        return numbers, impacts
-
     def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
         """The numbers on one page of what was found, in the order asked for; ties are broken by slug, which is the order of the numbers."""
         numbers, total = found.numbers, len(found.numbers)
         if start >= total:
             return np.zeros(0, np.uint32)
-        ranked = sort_by == "relevance" and found.scores is not None
+        if sort_by == "relevance" and found.ranked is not None:
+            return _by_relevance(found.ranked, descending, start, start + size)
         if sort_by == "slug" and descending:
             return _array(numbers[max(0, total - start - size) : total - start])[::-1]
-        if sort_by == "slug" or (sort_by == "relevance" and not ranked):
+        if sort_by in ("slug", "relevance"):
             return _array(numbers[start : start + size])
         every = _array(numbers)
-        keys = found.scores if found.scores is not None and ranked else self._columns[sort_by][every].astype(np.int64)
+        keys = self._columns[sort_by][every].astype(np.int64)
         return every[_ordered(-keys if descending else keys, start, start + size)]
 
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
@@ -314,6 +339,22 @@ def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
             first = place
         last = place
     return [*runs[1:], (first, last)] if places else []
+
+
+def _by_relevance(ranked: Ranked, descending: bool, start: int, stop: int) -> Numbers:
+    """The numbers from one place in the order of relevance to another: those looked at closely are before, or behind, all others."""
+    sign = -1 if descending else 1
+    best = ranked.best[np.argsort(sign * ranked.best_scores, kind="stable")]
+    others = len(ranked.numbers) - len(best)
+    first, last = (0, len(best)) if descending else (others, others + len(best))  # places of the best
+    near = best[max(start - first, 0) : max(stop - first, 0)]
+    if (start >= first and stop <= last) or not others:
+        return near
+    rest = np.isin(ranked.numbers, best, assume_unique=True, invert=True)
+    before = len(best) if descending else 0  # of the others
+    start, stop = max(start - before, 0), min(max(stop - before, 0), others)
+    far = ranked.numbers[rest][_ordered(sign * ranked.scores[rest], start, stop)] if start < stop else best[:0]
+    return np.concatenate([near, far] if descending else [far, near])
 
 
 def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:

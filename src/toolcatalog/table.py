@@ -102,6 +102,12 @@ class Table:
             at = (at + 1) & self._mask
         return None
 
+    def at(self, number: int) -> tuple[str, bytes]:
+        """The name and the value that have this place among all in order."""
+        entry = self._entry(number)
+        end = 8 + int.from_bytes(entry[4:8], "little")
+        return entry[8:end].decode("utf-8", "replace"), entry[end:]
+
     def names(self, start: int, stop: int) -> list[str]:
         """The names from one place in their order to another."""
         entries = map(self._entry, range(max(0, start), min(stop, len(self))))
@@ -109,7 +115,11 @@ class Table:
 
     def place(self, name: str) -> int:
         """How many names sort before this one."""
-        return bisect_left(range(len(self)), name, key=lambda number: self.names(number, number + 1)[0])
+        return bisect_left(range(len(self)), name.encode("utf-8", "surrogateescape"), key=self._name)
+
+    def _name(self, number: int) -> bytes:
+        entry = self._entry(number)
+        return entry[8 : 8 + int.from_bytes(entry[4:8], "little")]
 
     def _entry(self, number: int) -> bytes:
         entry: bytes = self._data[self._begin + self._places[number] : self._begin + self._places[number + 1]]

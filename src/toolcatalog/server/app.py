@@ -3,7 +3,9 @@
 Serves: "Endpoints" of the interface.
 """
 
+import string
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 from starlette.applications import Starlette
@@ -16,13 +18,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key, KeyRing
 from toolcatalog.server import openapi
-from toolcatalog.server.answers import answer, refuse
+from toolcatalog.server.answers import Header, answer, refuse
 from toolcatalog.server.edge import Edge, fault, request_id, response
 from toolcatalog.server.front import Front
 from toolcatalog.server.operations import Operations, Tagged, stranger, tagged
 from toolcatalog.server.questions import LARGEST_BODY
 from toolcatalog.server.refusals import Refusal, Refused
 from toolcatalog.store import Store
+
+_PLAIN = string.punctuation.replace("%", "") + " "  # of a header
 
 
 def create_app(store: Store, keys: KeyRing, site: Path | None) -> ASGIApp:
@@ -90,8 +94,13 @@ class Api:
 
 
 def _answer(request: Request, found: Tagged) -> Response:
-    pieces, tag = found
-    return response(answer(b"".join(pieces), tag, _header(request, "if-none-match"), request_id(request)))
+    status, headers, body = answer(b"".join(found.pieces), found.tag, _header(request, "if-none-match"), request_id(request))
+    return response((status, [*headers, *_suggested(found.suggested)], body))
+
+
+def _suggested(query: str) -> list[Header]:
+    """The header with a query that was perhaps meant; whatever is not plain ASCII in it, and `%`, is percent-encoded."""
+    return [(b"x-suggested-query", quote(query, safe=_PLAIN).encode())] if query else []
 
 
 def _header(request: Request, name: str) -> bytes | None:

@@ -56,8 +56,8 @@ class Front:
         request_id = identify(headers.get(b"x-request-id"))
         try:
             key = self.operations.keys.find(headers.get(b"x-api-key", b"")) or stranger()
-            pieces, tag = self._found(key, slug if one else None, query)
-            return answer(b"".join(pieces), tag, headers.get(b"if-none-match"), request_id)
+            found = self._found(key, slug if one else None, query)
+            return None if found.suggested else answer(b"".join(found.pieces), found.tag, headers.get(b"if-none-match"), request_id)
         except Refused as refused:
             return refuse(refused.refusals, request_id)
         except Exception:
@@ -74,7 +74,7 @@ class Front:
             if key is None:
                 return None
             found = self._remembered.get((key.toolkits, line)) or self._first(key, line)
-            return found and written(*found, held, identify(None))
+            return found and written(found.pieces, found.tag, held, identify(None))
         except Exception:
             return None  # the way of a request whose head is new tells it
 
@@ -85,6 +85,8 @@ class Front:
             return None
         slug, query = asked.groups()
         found = self._found(key, slug.decode() if slug else None, query or b"")
+        if found.suggested:
+            return None
         self._remembered.keep((key.toolkits, line), found)
         return found
 

@@ -64,9 +64,17 @@ def document() -> Part:
 
 
 def _operation(
-    id: str, tag: str, summary: str, description: str, parameters: list[Part], answer: str, errors: tuple[str, ...], **more: Any
+    id: str,
+    tag: str,
+    summary: str,
+    description: str,
+    parameters: list[Part],
+    answer: str,
+    errors: tuple[str, ...],
+    also: tuple[str, ...] = (),
+    **more: Any,
 ) -> Part:
-    ok = {"description": "Success.", "headers": _headers("ETag"), "content": _json({"$ref": f"#/components/schemas/{answer}"})}
+    ok = {"description": "Success.", "headers": _headers("ETag", *also), "content": _json({"$ref": f"#/components/schemas/{answer}"})}
     refused = {status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in errors}
     about = {"operationId": id, "tags": [tag], "summary": summary, "description": description}
     return {**about, "security": [{"ProjectKey": []}], "parameters": parameters, **more, "responses": {"200": ok, **refused}}
@@ -91,7 +99,11 @@ def _list_tools(alias: str) -> Part:
         _query("important", "`true`: only tools that carry the tag `important`.", {"type": "string", "enum": ["true", "false"]}),
         _query("tags", "Tools with at least one of these tags. By commas or repeated.", words, explode=False),
         _query("scopes", "Tools that list at least one of these scopes.", words, explode=False),
-        _query("query", "Full text over slug, name and description.", {"type": "string", "maxLength": 1000}),
+        _query(
+            "query",
+            "A sentence, words, or a slug: tools that share a word with it, best first.",
+            {"type": "string", "maxLength": 1000},
+        ),
         _query("search", "Older spelling of `query`.", {"type": "string", "maxLength": 1000}, deprecated=True),
         _query("include_deprecated", "Whether deprecated tools are included.", {"type": "boolean", "default": True}),
         _TOOLKIT_VERSIONS,
@@ -106,7 +118,7 @@ def _list_tools(alias: str) -> Part:
     ]
     what = "Tools by page, filtered, searched and sorted."
     errors = ("400", "401", "403", "404", "429", "500")
-    return _operation(f"listTools{alias}", "Tools", "List available tools", what, parameters, "ToolPage", errors)
+    return _operation(f"listTools{alias}", "Tools", "List available tools", what, parameters, "ToolPage", errors, ("X-Suggested-Query",))
 
 
 def _session_tools(alias: str) -> Part:

@@ -7,7 +7,7 @@ Serves: "Endpoints" of the interface.
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import orjson
 
@@ -20,7 +20,15 @@ from toolcatalog.server.refusals import Refusal, Refused, unauthorized
 from toolcatalog.server.view import View
 from toolcatalog.store import Store
 
-Tagged = tuple[list[Piece], bytes]  # a body, in pieces, and its tag
+
+class Tagged(NamedTuple):
+    """A body, in pieces, its tag, and the query that was perhaps meant where nothing was found."""
+
+    pieces: list[Piece]
+    tag: bytes
+    suggested: str = ""
+
+
 _VIEWS = 256  # sets of toolkits that keys are limited to
 
 
@@ -41,7 +49,7 @@ class Operations:
         if refusals:
             raise Refused(*refusals)
         document, tag = self.store.document(found)
-        return [document], tag
+        return Tagged([document], tag)
 
     def tools(self, key: Key, query: bytes) -> Tagged:
         """List available tools."""
@@ -50,7 +58,8 @@ class Operations:
         if problems := [*refusals, *view.refusals(question)]:
             raise Refused(*problems)
         numbers, total = view.tools(question)
-        return page_of(*self.store.documents(numbers), question.page, total)
+        pieces, tag = page_of(*self.store.documents(numbers), question.page, total)
+        return Tagged(pieces, tag, "" if total else view.suggestion(question))
 
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
         """List meta tools for a tool router session."""
@@ -58,7 +67,7 @@ class Operations:
         if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
             raise Refused(*problems)
         _, whole = self.store.session(question.id) or ("", b"")
-        return _paged(whole, question.page) if question.page else tagged(whole)
+        return Tagged(*_paged(whole, question.page)) if question.page else tagged(whole)
 
     def _not_its_session(self, id: str, project: str) -> list[Refusal]:
         found = self.store.session(id)
@@ -76,10 +85,10 @@ def stranger() -> NoReturn:
 
 def tagged(body: bytes) -> Tagged:
     """A body and its tag, where none is at hand: it costs a hash of the whole body."""
-    return [body], tag_of(body)
+    return Tagged([body], tag_of(body))
 
 
-def page_of(items: Sequence[Piece], tag: bytes, page: Page, total: int) -> Tagged:
+def page_of(items: Sequence[Piece], tag: bytes, page: Page, total: int) -> tuple[list[Piece], bytes]:
     """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
     pages = -(-total // page.size)
     following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
@@ -89,7 +98,7 @@ def page_of(items: Sequence[Piece], tag: bytes, page: Page, total: int) -> Tagge
     return pieces if items else [b'{"items":[', about], tag_of(tag + about)
 
 
-def _paged(whole: bytes, page: Page) -> Tagged:
+def _paged(whole: bytes, page: Page) -> tuple[list[Piece], bytes]:
     every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
     items = every[page.start : page.start + page.size]
     return page_of(items, tag_of(b"".join(items)), page, len(every))

@@ -18,9 +18,9 @@ class Remembered(dict[Hashable, Tagged]):
 
     def keep(self, asked: Hashable, found: Tagged) -> None:
         """Remember an answer, unless it has very many pieces."""
-        if asked in self or len(found[0]) > _SCATTERED:
+        if asked in self or len(found.pieces) > _SCATTERED:
             return
         self[asked] = found
-        self._held += len(found[0]) + _AROUND
+        self._held += len(found.pieces) + _AROUND
         while self._held > _MOST:
-            self._held -= len(self.pop(next(iter(self)))[0]) + _AROUND
+            self._held -= len(self.pop(next(iter(self))).pieces) + _AROUND

@@ -61,6 +61,12 @@ class View:
         found = self.store.matching(filters, question.pins)
         return self.store.page(found, question.sort_by, question.descending, start, size), len(found.numbers)
 
+    def suggestion(self, question: ListQuestion) -> str:
+        """A corrected spelling of a query that found nothing, if with that it finds something; else empty."""
+        query = question.filters.query if question.slugs is None else ""
+        corrected = self.store.corrected(query) if query else ""
+        return corrected if corrected and self.tools(question._replace(filters=question.filters._replace(query=corrected)))[1] else ""
+
     def refusals(self, question: ListQuestion) -> list[Refusal]:
         """What a list question names that is not there, or not for this key. Where slugs are asked for, the filters do not count."""
         if question.slugs is not None:

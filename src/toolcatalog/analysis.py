@@ -1,0 +1,96 @@
+"""Text to terms, the same way for what tools say and for what is asked. Pure.
+
+A text becomes words (runs of Latin letters, of other letters or of digits; camelCase and snake_case apart; accents and case folded;
+Chinese and Japanese in pairs of characters), words that say nothing are left out, and of the others the English stem is the term.
+
+Serves: "one text analysis for build and query".
+"""
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+import Stemmer
+
+_LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
+_DENSE = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # written without spaces between words
+_RUN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_DENSE}])+|[^\W\d_{_LATIN}{_DENSE}]+")
+_IS_DENSE = re.compile(rf"[{_DENSE}]")
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_LETTERS = re.compile(r"[^\W_]+")
+_LONGEST = 64  # characters of a term
+
+_SILENT = frozenset(
+    """
+    a about above after again all also am an and any are aren as at be because been before being below between both but by can could d did
+    do does doing don down during each few for from further had has have having he her here hers him his how i if in into is isn it its
+    itself just ll m me more most my myself no nor not now of off on once only or other our ours out over own re s same she should so some
+    such t than that the their theirs them then there these they this those through to too under until up ve very was we were what when
+    where which while who whom why will with would you your yours yourself
+    """.split()  # noqa: SIM905 - easier to read, and to add to
+)
+
+
+class Word(NamedTuple):
+    """A word, folded to lower case, and its term."""
+
+    spelt: str
+    term: str
+
+
+def runs(text: str) -> list[str]:
+    """The runs of letters or digits of a text. Most are a word, some are several, or one that says nothing."""
+    return _RUN.findall(_plain(text))
+
+
+@lru_cache(maxsize=1 << 16)
+def words_of(run: str) -> tuple[Word, ...]:
+    """The words of a run that say something."""
+    return tuple(Word(spelt, stem(spelt)) for spelt in _words(run) if spelt not in _SILENT)
+
+
+@lru_cache(maxsize=1 << 16)
+def terms_of(run: str) -> tuple[str, ...]:
+    """The terms of a run."""
+    return tuple(word.term for word in words_of(run))
+
+
+def words(text: str) -> list[Word]:
+    """The words of a text that say something, in their order."""
+    return [word for run in runs(text) for word in words_of(run)]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return [sentence for sentence in _SENTENCE_END.split(text) if sentence]
+
+
+def called(text: str) -> int:
+    """A checksum of a name, the same whatever its case and whatever stands between its words."""
+    return zlib.crc32(" ".join(_LETTERS.findall(text.casefold())).encode("utf-8", "replace"))
+
+
+def is_word(term: str) -> bool:
+    """Tell whether a term is one that has relatives and can be misspelt: at least four letters that are written one by one."""
+    return len(term) >= 4 and not term.isdigit() and not _IS_DENSE.match(term)
+
+
+def _plain(text: str) -> str:
+    """The text without accents and other marks upon letters, and with the plain form of each character."""
+    if text.isascii():
+        return text
+    apart = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(char for char in apart if not unicodedata.combining(char)))
+
+
+def _words(run: str) -> Iterable[str]:
+    if _IS_DENSE.match(run):
+        return (run[place : place + 2] for place in range(max(1, len(run) - 1)))
+    return (word.casefold()[:_LONGEST] for word in _HUMP.split(run))
+
+
+stem = Stemmer.Stemmer("english").stemWord

@@ -1,0 +1,76 @@
+"""Why a tool stands where it does among those that a query finds: what each term gave, by field, and what was made of that. Pure.
+
+The index holds one impact for a term and a tool. Which fields it comes from is worked out here, from the tool's document.
+
+Serves: "showing scores by field on `--explain`".
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toolcatalog import counting, ranking, scoring, snapshot
+from toolcatalog.analysis import terms_of
+from toolcatalog.postings import Numbers, Postings
+from toolcatalog.ranking import Typed
+from toolcatalog.scoring import FIELDS
+
+
+class Given(NamedTuple):
+    """What one term gave: how it is spelt, its points (impact, times rarity, times weight in the query), and those of each field."""
+
+    spelt: str
+    points: float
+    fields: Mapping[str, float]
+
+
+class Explanation(NamedTuple):
+    """What all terms gave, most first; the parts from 0 to 1 of name and toolkit that are covered; and the score with what it is made of.
+
+    `whole` is the sum of points, raised by what is covered, beside the best tool's; `sentence` comes from the best sentence, `typed` where
+    the tool itself has been typed. Their sum is the score.
+    """
+
+    given: Sequence[Given]
+    name: float
+    toolkit: float
+    whole: float
+    sentence: float
+    typed: float
+
+    @property
+    def score(self) -> float:
+        """By which tools are ordered."""
+        return self.whole + self.sentence + self.typed
+
+
+def explain(postings: Postings, query: str, best: Numbers, number: int, document: Mapping[str, Any], typed: Sequence[Typed]) -> Explanation:
+    """Why the tool with this number and document stands where it does among the best."""
+    terms, place = ranking.wanted(postings, query), int(np.searchsorted(best, number))
+    lift = float(ranking.bonus(postings, query, best, typed)[place])
+    if not terms:
+        return Explanation((), 0.0, 0.0, 0.0, 0.0, lift)
+    look, shares = ranking.look(postings, terms, best), _shares(postings, document)
+    given = []
+    for (term, weight, _), value in zip(terms, (look.values[:, place] >> 2).tolist(), strict=True):
+        points = value / snapshot.MOST_IMPACT * scoring.MOST * term.rarity * weight
+        if points:
+            given.append(Given(term.spelt, points, {field: points * share for field, share in shares[term.text].items()}))
+    name, toolkit, whole, sentence = (float(column[place]) for column in (look.name, look.toolkit, look.scores[0], look.sentence))
+    return Explanation(sorted(given, key=lambda one: -one.points), name, toolkit, whole, sentence, lift)
+
+
+def _shares(postings: Postings, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Of each term of a tool the share that each field has in its impact."""
+    toolkit = document["toolkit"]["slug"], document["toolkit"]["name"]
+    said = counting.said(document["slug"], document["name"], document["description"], toolkit, document["input_parameters"], newest=True)
+    fields = [Counter(term for run in field for term in terms_of(run)) for field in said.fields]
+    lengths = np.array([[sum(counts.values()) for counts in fields]], np.uint32)
+    factors = scoring.factors(lengths, postings.usual)[0].tolist()
+    shares: dict[str, dict[str, float]] = {}
+    for field, counts, factor in zip(FIELDS, fields, factors, strict=True):
+        for term, count in counts.items():
+            shares.setdefault(term, {})[field] = count * factor
+    return {term: {field: part / sum(parts.values()) for field, part in parts.items()} for term, parts in shares.items()}

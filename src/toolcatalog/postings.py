@@ -1,0 +1,121 @@
+"""The text index, opened: terms, their relatives, and what they tell of tools. Nothing is read but what a question touches.
+
+Serves: "opened in milliseconds, no growth with the catalog in private memory".
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolcatalog import analysis, snapshot, spelling
+from toolcatalog.errors import SnapshotError
+from toolcatalog.table import Data, Table
+
+_TERMS = 1 << 13  # that are remembered: some hundred bytes each
+_NEAR = 1 << 8  # unknown words for which those near them are remembered
+
+Numbers = NDArray[np.uint32]
+Values = NDArray[np.uint16]
+Scores = NDArray[np.float32]
+
+
+class Term(NamedTuple):
+    """A term: its number, how rare it is, its relatives by number, its shortest spelling, and where its postings are."""
+
+    number: int
+    text: str
+    rarity: float
+    kin: tuple[int, ...]
+    spelt: str
+    first: int
+    held: int
+    check: int
+    is_row: bool
+
+
+class Postings:
+    """The text index of a snapshot with so many tool versions. Methods raise SnapshotError where it is not what was written."""
+
+    def __init__(self, words: Table, data: Mapping[str, Data], tools: int) -> None:
+        self._words = words
+        self._sound = bytearray(len(words))  # of which terms the postings were read before and found as they were written
+        covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tools)
+        self.in_name, self.in_toolkit = covers[0].view("<f4"), covers[1].view("<f4")  # rarities of the terms there, added up
+        self.names = covers[2].view("<u4")  # checksums: see `counting.called`
+        head, self._numbers, self._values, self._rows = _divided(np.frombuffer(data[snapshot.POSTINGS], np.uint8), tools)
+        self.usual = np.array(head)  # how long fields are on average
+        self.term = lru_cache(maxsize=_TERMS)(self._find)
+        self.at = lru_cache(maxsize=_TERMS)(self._at)
+        self.near = lru_cache(maxsize=_NEAR)(self._near)
+
+    def _find(self, text: str) -> Term | None:
+        """The term of this text; None where no tool holds it."""
+        found = self._words.find(text)
+        return None if found is None else _term(found[0], text, found[1])
+
+    def _at(self, number: int) -> Term:
+        """The term of this number."""
+        return _term(number, *self._words.at(number))
+
+    def _near(self, word: str) -> list[Term]:
+        """The terms of the words that differ from this one by a letter, in their order."""
+        texts = {analysis.stem(other) for other in spelling.edits(word)} if len(word) <= spelling.LONGEST else ()
+        return sorted(term for term in map(self._find, texts) if term)
+
+    def beginning(self, text: str, most: int) -> list[Term]:
+        """The first terms that begin with this text."""
+        place = self._words.place(text)
+        return [self.at(place + more) for more, name in enumerate(self._words.names(place, place + most)) if name.startswith(text)]
+
+    def add(self, term: Term, factor: float, scores: Scores) -> None:
+        """Add the impacts of a term, times a factor, to the scores of the tools that hold it."""
+        self._vouch(term)
+        if term.is_row:
+            scores += self._rows[term.first] * np.float32(factor)
+        else:
+            held = slice(term.first, term.first + term.held)
+            scores[self._numbers[held]] += self._values[held] * np.float32(factor)
+
+    def values(self, term: Term, numbers: Numbers) -> Values:
+        """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not hold it."""
+        self._vouch(term)
+        if term.is_row:
+            row: Values = self._rows[term.first][numbers]
+            return row
+        held = slice(term.first, term.first + term.held)
+        known = self._numbers[held]
+        places = known.searchsorted(numbers)
+        places[places == len(known)] = 0
+        found: Values = self._values[held][places] * (known[places] == numbers)
+        return found
+
+    def _vouch(self, term: Term) -> None:
+        """Hold the postings of a term against their checksum when they are first read."""
+        if self._sound[term.number]:
+            return
+        held = slice(term.first, term.first + term.held)
+        pieces = [self._rows[term.first].data] if term.is_row else [self._numbers[held].data, self._values[held].data]
+        if zlib.crc32(b"".join(pieces)) != term.check:
+            raise SnapshotError("The postings of a word are not what was written")
+        self._sound[term.number] = 1
+
+
+def _divided(every: NDArray[np.uint8], tools: int) -> tuple[Sequence[float], Numbers, Values, Values]:
+    """What the head says of fields, the numbers and the values of all postings, and the rows."""
+    size = snapshot.POSTINGS_HEAD.size
+    held, rows, *usual = snapshot.POSTINGS_HEAD.unpack(every[:size].tobytes().ljust(size, b"\0"))
+    if len(every) != size + 6 * held + 2 * rows * tools:
+        raise SnapshotError(f"{snapshot.POSTINGS} has other bytes than were written")
+    numbers, values, every_row = np.split(every[size:], [4 * held, 6 * held])
+    return usual, numbers.view("<u4"), values.view("<u2"), every_row.view("<u2").reshape(rows, tools)
+
+
+def _term(number: int, text: str, entry: bytes) -> Term:
+    first, held, check, rarity, is_row, kin = snapshot.WORD.unpack_from(entry)
+    end = snapshot.WORD.size + 4 * kin
+    related = memoryview(entry)[snapshot.WORD.size : end].cast("I")
+    return Term(number, text, rarity, tuple(related), entry[end:].decode(), first, held, check, is_row)

@@ -1,0 +1,228 @@
+"""A query to the tools that it finds, in order of relevance.
+
+A tool is found that holds one of the query's terms, or a relative of one, or what one is a misspelling of: never all of them, because
+an agent sends a sentence. All that are found are scored by the impacts of the terms; the best are looked at closely and come first:
+
+- The better a tool's name, and its toolkit's, are covered by the query, the more its impacts count.
+- What a tool scores for the one sentence of the query that it fits best is added: agents ask for several things at once.
+- A tool whose slug, beginning of slug or name has been typed comes before all others.
+
+Serves: "Lexical ranking, the default, no model needed".
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolcatalog import analysis, names
+from toolcatalog.postings import Numbers, Postings, Scores, Term
+
+_PART_END = re.compile(r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE)
+_QUOTED = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
+_CHAT = frozenset(  # words of people who ask: they say less of what is wanted
+    """
+    able additionally along assist back believe best brief called come considering curious currently ensure every finally find finding
+    first following gather get give go going good great hello help hey hi information interested kind know latest let like located look
+    looking lot love main make many maybe much named need needs new next offer old one past perform performing please popular possible
+    potential prefer preferably provide really recent recently recommend regarding related require required right second see show someone
+    something specifically stay suggest sure take tell thank thanks thing things think three today tomorrow trying two understand upcoming
+    us use using want way well wonder wondering
+    """.split()  # noqa: SIM905 - easier to read, and to add to
+)
+_SAYS_LITTLE = 0.4  # the weight of such words
+_LESS = 0.5  # the weight of numbers, of what is quoted, and of the terms that a misspelt word may stand for
+_KIN = 0.3  # the weight of a relative, times the likeness
+_COVERED = 0.3  # how much more impacts count where a name is covered
+_SENTENCE = 0.5  # how much the best sentence counts beside the whole
+SLUG, BEGINNING, _NAME = 4.0, 3.0, 2.0  # what is added where that has been typed
+_TINY = np.float32(1e-9)
+_FOREMOST = 1e9  # more than any sum of impacts
+_CLOSELY = 100  # tools that are looked at closely
+_TERMS = 100  # of a query
+_UNKNOWN = 5  # terms of a query that are in no tool and for which others are looked up
+_LONGER = 16  # terms that begin with an unknown one
+_CORRECTED, _SAME, _COMPARED = 3, 2, 300  # words that are corrected, letters that must be right, words that are compared
+_LEAST_KIN = 0.6  # of a term's length: that of a relative that it begins with
+
+Column = NDArray[np.float32]
+
+
+class Wanted(NamedTuple):
+    """A term that a query asks for: how much it counts, and in which of the query's sentences it stands."""
+
+    term: Term
+    weight: float
+    parts: frozenset[int]
+
+
+class _Asked(NamedTuple):
+    """A term of a query: how it was spelt first, how much it counts, and in which of the query's sentences it stands."""
+
+    spelt: str
+    weight: float
+    parts: frozenset[int]
+
+
+class Typed(NamedTuple):
+    """Numbers of tools whose slugs have been typed: SLUG, or BEGINNING of them."""
+
+    numbers: slice
+    how: float
+
+
+class Ranked(NamedTuple):
+    """What a query finds: the numbers of tools, smallest first, with their scores; and those looked at closely, with theirs."""
+
+    numbers: Numbers
+    scores: Scores
+    best: Numbers
+    best_scores: Column
+
+
+def wanted(postings: Postings, query: str) -> list[Wanted]:
+    """The terms that a query asks for, with relatives and corrections; those that tell most where there are very many."""
+    found: dict[int, Wanted] = {}
+    more: list[Wanted] = []
+    unknown = 0
+    for text, (spelt, weight, parts) in _asked(query).items():
+        if term := postings.term(text):
+            found[term.number] = Wanted(term, weight, parts)
+            more += (Wanted(kin, weight * share, parts) for kin, share in _kin(postings, term))
+        elif unknown < _UNKNOWN:
+            unknown += 1
+            more += (Wanted(other, weight * share, parts) for other, share in _instead(postings, text, spelt))
+    for one in sorted(more, key=lambda one: -one.weight):
+        found.setdefault(one.term.number, one)
+    return sorted(found.values(), key=lambda one: -one.weight * one.term.rarity)[:_TERMS]
+
+
+def _asked(query: str) -> dict[str, _Asked]:
+    """The terms of a query, in their order."""
+    quoted = {word.spelt for match in _QUOTED.finditer(query) for word in analysis.words(match[1])}
+    found: dict[str, _Asked] = {}
+    for part, text in enumerate(_PART_END.split(query)):
+        for spelt, term in analysis.words(text):
+            weight = (_SAYS_LITTLE if spelt in _CHAT else 1) * _LESS ** ((spelt in quoted) + spelt.isdigit())
+            before = found.get(term, _Asked(spelt, 0.0, frozenset()))
+            found[term] = _Asked(before.spelt, max(before.weight, weight), before.parts | {part})
+    return found
+
+
+def _kin(postings: Postings, term: Term) -> Iterator[tuple[Term, float]]:
+    """The relatives of a term, each with its share of the term's weight: one that is rarer counts no more than the term itself."""
+    for number in term.kin:
+        kin = postings.at(number)
+        yield kin, _KIN * _likeness(kin.text, term.text) * min(1.0, term.rarity / kin.rarity)
+
+
+def _instead(postings: Postings, text: str, spelt: str) -> Iterator[tuple[Term, float]]:
+    """What an unknown term may stand for, each with its share of the weight: those that it misspells, its beginnings, longer terms."""
+    if analysis.is_word(spelt):
+        yield from ((other, _LESS) for other in postings.near(spelt))
+    if not analysis.is_word(text):
+        return
+    shorter = (postings.term(text[:length]) for length in range(max(4, math.ceil(_LEAST_KIN * len(text))), len(text)))
+    longer = (term for term in postings.beginning(text, _LONGER) if len(text) >= _LEAST_KIN * len(term.text))
+    for kin in (*shorter, *longer):
+        if kin:
+            yield kin, _KIN * _likeness(kin.text, text)
+
+
+def corrected(postings: Postings, query: str) -> str:
+    """The query with the nearest known word for each unknown one, of the first few; empty where there is none."""
+    unknown = [
+        run
+        for run in analysis.runs(query)
+        for word in analysis.words_of(run)
+        if not postings.term(word.term) and analysis.is_word(word.spelt)
+    ]
+    found = query
+    for run in unknown[:_CORRECTED]:
+        known = {term.spelt for term in postings.beginning(run[:_SAME].casefold(), _COMPARED)}
+        if near := names.nearest(run, known):
+            found = found.replace(run, near[0], 1)
+    return "" if found == query else found
+
+
+def _likeness(one: str, other: str) -> float:
+    return min(len(one), len(other)) / max(len(one), len(other))
+
+
+def rank(postings: Postings, query: str, among: NDArray[np.bool_], typed: Sequence[Typed]) -> Ranked:
+    """Rank the tools among these (a column by number) that a query finds."""
+    terms = wanted(postings, query)
+    scores = np.zeros(len(among), np.float32)
+    for term, weight, _ in terms:
+        postings.add(term, weight * term.rarity, scores)
+    for some in typed:
+        scores[some.numbers] += _FOREMOST
+    numbers = ((scores > 0) & among).nonzero()[0].astype(np.uint32)
+    scores = scores[numbers]
+    best = numbers[_highest(scores, _CLOSELY)]
+    return Ranked(numbers, scores, best, _closely(postings, terms, best) + bonus(postings, query, best, typed))
+
+
+def _highest(scores: Scores, most: int) -> NDArray[np.intp]:
+    """The places of so many of the highest scores, in order of place; of equal ones the first."""
+    if len(scores) <= most:
+        return np.arange(len(scores))
+    least = np.partition(scores, len(scores) - most)[len(scores) - most]
+    above = (scores > least).nonzero()[0]
+    return np.sort(np.concatenate([above, (scores == least).nonzero()[0][: most - len(above)]]))
+
+
+class Look(NamedTuple):
+    """A close look at tools, a column for each: the values of terms (rows), how much of the name and of the toolkit's name is covered,
+    and the score for the whole query and for each of its sentences (rows), from 0 to 1.
+    """
+
+    values: NDArray[np.uint16]
+    name: Column
+    toolkit: Column
+    scores: Column
+
+    @property
+    def sentence(self) -> Column:
+        """What is added for the best sentence, where there are several."""
+        found: Column = _SENTENCE * self.scores[1:].max(0) if len(self.scores) > 1 else np.zeros_like(self.scores[0])
+        return found
+
+
+def look(postings: Postings, terms: Sequence[Wanted], numbers: Numbers) -> Look:
+    """Look closely at tools. There are some, and some terms."""
+    values = np.array([postings.values(term, numbers) for term, _, _ in terms])
+    parts = _parts(terms)  # a row for the whole, and one for each sentence where there are several: which terms stand there
+    rarities = parts * np.array([term.rarity for term, _, _ in terms], np.float32)
+    impacts = rarities * np.array([weight for _, weight, _ in terms], np.float32) @ (values >> 2)
+    name = rarities @ (values & 1) / np.maximum(postings.in_name[numbers], _TINY)
+    toolkit = rarities @ (values >> 1 & 1) / np.maximum(postings.in_toolkit[numbers], _TINY)
+    scores = impacts * (1 + _COVERED * np.minimum(1, name)) * (1 + _COVERED * np.minimum(1, toolkit))
+    scores /= np.maximum(scores.max(1, keepdims=True), _TINY)
+    return Look(values, np.minimum(1, name[0]), np.minimum(1, toolkit[0]), scores)
+
+
+def _closely(postings: Postings, terms: Sequence[Wanted], numbers: Numbers) -> Column:
+    if not terms or not len(numbers):
+        return np.zeros(len(numbers), np.float32)
+    found = look(postings, terms, numbers)
+    score: Column = found.scores[0] + found.sentence
+    return score
+
+
+def _parts(terms: Sequence[Wanted]) -> Column:
+    parts = sorted(frozenset[int]().union(*(one.parts for one in terms)))
+    rows = [[part in one.parts for one in terms] for part in parts] if len(parts) > 1 else []
+    return np.array([[True] * len(terms), *rows], np.float32)
+
+
+def bonus(postings: Postings, query: str, numbers: Numbers, typed: Sequence[Typed]) -> Column:
+    """What lifts the tools that have been typed, by slug, beginning of slug or name, before all others."""
+    bonus: Column = (postings.names[numbers] == analysis.called(query)) * np.float32(_NAME)
+    for some, how in typed:
+        inside = (numbers >= some.start) & (numbers < some.stop)
+        bonus[inside] = np.maximum(bonus[inside], how)
+    return bonus

@@ -1,0 +1,73 @@
+"""The room `analysis`: what a word is, and what it becomes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from naive import SILENT, terms, words
+from toolcatalog import analysis
+
+
+@pytest.mark.parametrize(
+    ("text", "spelt"),
+    [
+        ("", []),
+        (" .,;-_/ \n", []),
+        ("GITHUB_CREATE_ISSUE", ["github", "create", "issue"]),
+        ("GITHUB-CREATE.issue", ["github", "create", "issue"]),
+        ("createIssueV2", ["create", "issue", "v", "2"]),
+        ("HTTPServer2Go", ["http", "server", "2", "go"]),
+        ("what is the weather like for me", ["weather", "like"]),
+        ("it's an e-mail", ["e", "mail"]),
+        ("Zürich ZÜRICH Straße STRASSE café", ["zurich", "zurich", "strasse", "strasse", "cafe"]),
+        ("cafe\u0301 o\u0308ffnen", ["cafe", "offnen"]),
+        ("天気API 日本語", ["天気", "api", "日本", "本語"]),
+        ("搜", ["搜"]),
+        ("\uff27\uff29\uff34\uff28\uff35\uff22 \ufb01le", ["github", "file"]),
+        ("Ελλάδα ΕΛΛΆΔΑΣ", ["ελλαδα", "ελλαδασ"]),
+        ("한국어 שלום", ["한국어", "שלום"]),
+        ("3.14 ٣٤", ["3", "14", "٣٤"]),
+        ("😀 \u202eabc", ["abc"]),
+    ],
+)
+def test_words(text: str, spelt: list[str]) -> None:
+    """Runs of letters or digits, camelCase and snake_case apart, folded; Chinese and Japanese in pairs; silent words left out."""
+    assert [word.spelt for word in analysis.words(text)] == spelt
+
+
+def test_forms_of_a_word_are_one_term() -> None:
+    """English endings do not matter."""
+    assert {word.term for word in analysis.words("translate translates translating Translated")} == {"translat"}
+
+
+@given(st.text() | st.text(st.sampled_from("aAbBßéÉ日本語ひ1٣_- .\u0301ﬁ")))
+def test_as_another_reading_has_it(text: str) -> None:
+    """Whatever the text, words and terms are those of the plain reading of docs/search.md."""
+    found = analysis.words(text)
+    assert [word.spelt for word in found] == words(text)
+    assert [word.term for word in found] == terms(text)
+
+
+def test_silent_words_are_those_of_the_page() -> None:
+    """docs/search.md lists them, and each of them is silent."""
+    assert {*analysis._SILENT} == SILENT
+    assert analysis.words(" ".join(SILENT)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("One. Two!  Three?\nFour", ["One.", "Two!", "Three?", "Four"]), ("v1.2 is out", ["v1.2 is out"]), ("", [])]
+)
+def test_sentences(text: str, said: list[str]) -> None:
+    """A sentence ends with a mark and a blank, or a line."""
+    assert analysis.sentences(text) == said
+
+
+def test_names_are_called_alike_whatever_is_between_their_words() -> None:
+    """Case, blanks and marks do not matter; letters do."""
+    assert analysis.called("Create an Issue") == analysis.called("create_AN-issue ") != analysis.called("create a issue")
+
+
+@pytest.mark.parametrize(("term", "is_word"), [("mail", True), ("map", False), ("2024", False), ("日本語で", False), ("ελλαδ", True)])
+def test_what_can_be_misspelt(term: str, is_word: bool) -> None:
+    """Four letters at least, no number, nothing that is written without blanks."""
+    assert analysis.is_word(term) is is_word

@@ -1,0 +1,152 @@
+"""The rooms `counting` and `indexing`: what terms tell of tools, held against the formulas of docs/search.md worked out one by one."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from naive import related, terms
+from toolcatalog import counting, indexing, scoring, snapshot
+from toolcatalog.analysis import called
+from toolcatalog.counting import Said
+from toolcatalog.postings import Postings
+from toolcatalog.table import Table
+
+WEIGHTS, LENGTHS = (1.5, 2, 0.4, 0.8, 0.7, 0.3), (0.3, 0.75, 0.4, 0.4, 0.75, 0.75)
+
+TOOLS = [
+    counting.said("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, newest=True),
+    counting.said("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, newest=False),
+    counting.said("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, newest=True),
+    counting.said("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, newest=True),
+]  # fmt: skip
+
+
+def opened(*batches: Sequence[Said]) -> Postings:
+    """The index of these batches, opened."""
+    counts = [counting.count(batch) for batch in batches]
+    files = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts).items()}
+    return Postings(Table(files[snapshot.WORDS]), files, sum(map(len, batches)))
+
+
+class Plain(NamedTuple):
+    """What an index must say of a term: its rarity and, of each tool that holds it, the impact and where it stands."""
+
+    rarity: float
+    tools: dict[int, tuple[float, bool, bool]]
+
+
+def plain(tools: Sequence[Said]) -> dict[str, Plain]:
+    """The same worked out one by one."""
+    counts = [[Counter(terms(" ".join(field))) for field in tool.fields] for tool in tools]
+    lengths = [[sum(count.values()) for count in fields] for fields in counts]
+    usual = []
+    for field in range(6):
+        filled = [length[field] for length, tool in zip(lengths, tools, strict=True) if tool.newest and length[field]]
+        usual.append(sum(filled) / len(filled) if filled else 1)
+    newest, found = sum(tool.newest for tool in tools), {}
+    for term in {term for fields in counts for count in fields for term in count}:
+        held = sum(tool.newest and any(term in count for count in fields) for tool, fields in zip(tools, counts, strict=True))
+        impacts = {}
+        for number, fields in enumerate(counts):
+            if any(term in count for count in fields):
+                frequency = sum(
+                    weight * min(255, fields[field][term]) / (1 - share + share * lengths[number][field] / usual[field])
+                    for field, (weight, share) in enumerate(zip(WEIGHTS, LENGTHS, strict=True))
+                )
+                impacts[number] = (frequency * 2.6 / (frequency + 1.6) + 0.7, term in fields[0], term in fields[1])
+        found[term] = Plain(math.log(1 + (newest - held + 0.5) / (held + 0.5)), impacts)
+    return found
+
+
+def matches(index: Postings, tools: Sequence[Said]) -> None:
+    """Hold an index against what it must say."""
+    expected = plain(tools)
+    every = [index.at(number) for number in range(len(index._words))]
+    assert [term.text for term in every] == sorted(expected)
+    numbers = [*range(len(tools))]
+    for term in every:
+        rarity, impacts = expected[term.text]
+        assert term.rarity == pytest.approx(rarity, rel=1e-6)
+        assert term == index.term(term.text)
+        values = index.values(term, array(numbers)).tolist()
+        assert {number for number, value in enumerate(values) if value} == {*impacts}
+        for number, (impact, in_name, in_toolkit) in impacts.items():
+            assert values[number] >> 2 == pytest.approx(impact / scoring.MOST * snapshot.MOST_IMPACT, abs=0.51)
+            assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
+        kin = sorted((abs(len(other) - len(term.text)), other) for other in expected if related(term.text, other))[:12]
+        assert [index.at(number).text for number in term.kin] == [other for _, other in kin]
+    for place, (column, of) in enumerate(((index.in_name, 1), (index.in_toolkit, 2))):
+        for number in numbers:
+            total = sum(told.rarity for told in expected.values() if number in told.tools and told.tools[number][of])
+            assert column[number] == pytest.approx(total, rel=1e-5), place
+    assert index.names.tolist() == [called(tool.name) for tool in tools]
+
+
+def array(numbers: Sequence[int]) -> NDArray[np.uint32]:
+    return np.array(numbers, np.uint32)
+
+
+def test_the_fields_of_a_tool() -> None:
+    """A slug counts as far as it says more than name and toolkit; parameters count at every level, under their names."""
+    fields = [terms(" ".join(field)) for field in TOOLS[3].fields]
+    assert fields == [
+        ["send", "e", "mail"],
+        ["googl", "mail", "gmail"],
+        ["write", "mail"],
+        ["write", "mail"],
+        ["address"],
+        ["mail", "address"],
+    ]
+    nested = counting.said(
+        "X_PULL_IT", "Pull", "", ("x", "X"), {"properties": {"additionalProperties": {"description": "free"}}}, newest=True
+    )
+    assert [terms(" ".join(field)) for field in nested.fields] == [["pull"], ["x"], [], [], ["properti"], ["free"]]
+
+
+def test_impacts_rarities_and_relatives() -> None:
+    """Each number is the one that the formulas give, however the tools are put in batches."""
+    matches(opened(TOOLS), TOOLS)
+    for cut in (1, 2, 3):
+        matches(opened(TOOLS[:cut], TOOLS[cut:]), TOOLS)
+
+
+def test_no_tools() -> None:
+    """An index of nothing has nothing."""
+    index = opened()
+    assert index.term("issue") is None
+    assert index.beginning("i", 5) == index.near("issue") == []
+    matches(opened([]), [])
+
+
+LETTERS = st.text(st.sampled_from("abcde"), min_size=1, max_size=7)
+RUNS = st.lists(LETTERS, max_size=6)
+SAIDS = st.builds(Said, st.tuples(RUNS, RUNS, RUNS, RUNS, RUNS, RUNS), LETTERS, st.booleans())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(SAIDS, max_size=5), max_size=4))
+def test_any_tools(batches: list[list[Said]]) -> None:
+    """Whatever tools say, common and rare terms alike."""
+    matches(opened(*batches), [tool for batch in batches for tool in batch])
+
+
+def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
+    """A term of many tools is kept as a row, one of few as pairs; both add the same."""
+    draw = random.Random(5)  # noqa: S311 - nothing secret
+    tools = [Said(([f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"], [], [], [], [], []), "", True) for _ in range(200)]  # fmt: skip
+    index = opened(tools[:90], tools[90:])
+    every = [index.at(number) for number in range(len(index._words))]
+    assert {term.is_row for term in every} == {True, False}
+    for term in every:
+        scores = np.zeros(200, np.float32)
+        index.add(term, 0.5, scores)
+        values = index.values(term, array([*range(200)]))
+        assert scores.tolist() == pytest.approx((values * 0.5).tolist())
