@@ -1,3 +1,3 @@
-.PHONY: run test lint bench
-run test lint bench:
+.PHONY: run test lint bench search-bench
+run test lint bench search-bench:
 	@scripts/$@

@@ -64,7 +64,7 @@ def _lack(parts: list[str]) -> str:
 def _measure(tools: int, part: str) -> dict[str, Any]:
     if part == "building":
         return building.measure(_catalog(tools, files_only=True), CACHE / "building", say)
-    build, folder = _built(tools)
+    build, folder = built(tools)
     if part == "http":
         return http.measure(build, folder, say)
     http.prepare(build, folder)
@@ -84,7 +84,7 @@ def _catalog(tools: int, files_only: bool) -> Path:
     return catalog
 
 
-def _built(tools: int) -> tuple[Path, Path]:
+def built(tools: int) -> tuple[Path, Path]:
     """The build of this size, and a folder for what is made from it, which another build's takes the place of."""
     build, catalog = CACHE / "builds" / str(tools), _catalog(tools, files_only=False)
     say(f"building {tools:,} tools ...")

@@ -29,38 +29,48 @@ def cores() -> int:
 
 
 class Crew:
-    """So many processes, started when there is work for them. Leave the `with` block to end them."""
+    """So many processes, started when there is work for them, and one more for what goes on beside. Leave the `with` block to end them."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self._executor: Executor | None = None
+        self._other: Executor | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._executor:
-            self._executor.shutdown(wait=error is None, cancel_futures=True)
+        for executor in (self._executor, self._other):
+            if executor:
+                executor.shutdown(wait=error is None, cancel_futures=True)
 
     def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
         if self.jobs < 2 or len(tasks) <= _FEW:
             return map(work, tasks)
-        return self._started().map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
+        self._executor = self._executor or _started(self.jobs)
+        return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
     def beside(self, work: Callable[[Sequence[Task]], Result], tasks: Sequence[Task]) -> Callable[[], Result]:
         """Begin one piece of work on all tasks beside what follows; call what comes back for the result."""
         if self.jobs < 2 or len(tasks) <= _FEW:
             return lambda: work(tasks)
-        return self._started().submit(work, tasks).result
+        self._other = self._other or _started(1)
+        return self._other.submit(work, tasks).result
 
-    def _started(self) -> Executor:
-        if self._executor is None:
-            # A forked process has all modules loaded and starts in a few milliseconds; elsewhere than on Linux forking is not safe.
-            context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-            self._executor = ProcessPoolExecutor(self.jobs, context, _begin, (os.getpid(),))
-            self._executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
-        return self._executor
+    def rest(self) -> None:
+        """End the processes until there is work again: one that waits holds what has changed since it was begun a second time."""
+        if self._executor:
+            self._executor.shutdown()
+            self._executor = None
+
+
+def _started(jobs: int) -> Executor:
+    # A forked process has all modules loaded and starts in a few milliseconds; elsewhere than on Linux forking is not safe.
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    executor = ProcessPoolExecutor(jobs, context, _begin, (os.getpid(),))
+    executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
+    return executor
 
 
 def _begin(parent: int) -> None:

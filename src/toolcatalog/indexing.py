@@ -67,18 +67,21 @@ class _Seen:
     def __init__(self) -> None:
         self.ids: defaultdict[str, int] = defaultdict(count().__next__)  # numbers in the order of coming
         self.spellings: list[str] = []
-        self.held: list[tuple[Ids, Ids, Ids]] = []  # of a batch: its terms, how many versions hold each, how many newest ones
+        self.holders, self.new = np.zeros((2, 1 << 10), np.int64)  # by id: how many tool versions hold a term, how many newest ones
         self.tools = self.newest = 0
         self.lengths, self.filled = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
-    def add(self, counted: Counted) -> Ids:
-        """The ids of a batch's terms."""
+    def add(self, counted: Counted) -> NDArray[np.int32]:
+        """The ids of a batch's terms, in few bytes: there are thousands of batches."""
         terms, spellings = counted.terms
-        ids = np.fromiter(map(self.ids.__getitem__, terms), np.int64, len(terms))
+        ids = np.fromiter(map(self.ids.__getitem__, terms), np.int32, len(terms))
         self.spellings += compress(spellings, ids >= len(self.spellings))  # that of the first batch that has the term
         ends = np.cumsum(counted.holders)
         new = np.concatenate([[0], np.cumsum(counted.newest[counted.numbers])])
-        self.held.append((ids, counted.holders.astype(np.int64), new[ends] - new[ends - counted.holders]))
+        if len(self.ids) > len(self.holders):
+            self.holders, self.new = (np.pad(column, (0, len(self.ids))) for column in (self.holders, self.new))
+        self.holders[ids] += counted.holders
+        self.new[ids] += new[ends] - new[ends - counted.holders]
         self.tools += len(counted.newest)
         self.newest += int(counted.newest.sum())
         lengths = counted.lengths[counted.newest]
@@ -96,14 +99,9 @@ class _Seen:
         ids = np.array([self.ids[term] for term in terms], np.int64)
         order = np.empty_like(ids)
         order[ids] = np.arange(len(ids))
-        holders, newest = np.zeros_like(ids), np.zeros_like(ids)
-        for of_batch, held, new in self.held:
-            holders[order[of_batch]] += held
-            newest[order[of_batch]] += new
-        self.held.clear()
-        rarities = [math.log(1 + (self.newest - held + 0.5) / (held + 0.5)) for held in newest.tolist()]
+        rarities = [math.log(1 + (self.newest - held + 0.5) / (held + 0.5)) for held in self.new[ids].tolist()]
         spellings = [self.spellings[id] for id in ids.tolist()]
-        return Vocabulary(terms=terms, spellings=spellings, holders=holders, rarities=np.array(rarities)), order
+        return Vocabulary(terms=terms, spellings=spellings, holders=self.holders[ids], rarities=np.array(rarities)), order
 
 
 class _Postings:

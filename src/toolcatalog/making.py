@@ -39,6 +39,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
         pages.prepare()
     sound = _checked(places, looked, crew, track)
+    crew.rest()
     noted = replace(before, heads=looked.heads, batches=memory.batches(sound.tasks))
     memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):

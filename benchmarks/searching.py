@@ -1,0 +1,145 @@
+"""`python -m benchmarks.searching`: how good search is, and how fast; makes the tables of docs/search.md.
+
+The sets of queries lie beside this repository, and not in it: each is made a catalog by their own converter, built, served, and scored by
+their own evaluator through the HTTP endpoint. Speed is measured inside the process, with the synthetic catalogs of `make bench`.
+"""
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from benchmarks import machine, servers
+from benchmarks.__main__ import built, say
+from toolcatalog import analysis
+from toolcatalog.opening import open_build
+from toolcatalog.store import Filters, Pins, Store
+
+SETS = servers.ROOT.parent / "shared" / "searchbench"
+PAGE = servers.ROOT / "docs" / "search.md"
+_OWN = ("azuremcp", "livemcp", "metatool", "sealtools", "bfcl", "apibank-kw")
+_ASKED = 400
+_COMMON = 60  # words, the commonest of a catalog
+_PAGE = 20
+
+
+def main() -> int:
+    """Measure; 2 where the sets are not there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.searching", description="Measure search, and fill in docs/search.md.")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[20_000], metavar="TOOLS", help="Catalogs to measure the speed with.")
+    sizes = parser.parse_args().sizes
+    if not (SETS / "evaluate.py").exists():
+        say(f"make search-bench needs the sets of queries in {SETS.relative_to(servers.ROOT.parent)}, beside this repository")
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        own = [_scored(Path(folder), name, "own", [name]) for name in _OWN]
+        merged = _scored(Path(folder), "merged", "merged", _OWN)
+    fill(PAGE, "figures", _figures(own, merged))
+    if sizes:
+        fill(PAGE, "speed", _speeds({tools: speeds(open_build(built(tools)[0])) for tools in sizes}))
+    print(PAGE.read_text().partition("<!-- figures -->")[2].partition("<!-- /figures -->")[0])
+    return 0
+
+
+def _scored(folder: Path, name: str, setting: str, sets: Sequence[str]) -> dict[str, list[str]]:
+    """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them."""
+    say(f"{name}: converting, building, serving, asking ...")
+    catalog, build, keys = folder / name, folder / f"{name}-build", folder / "keys.json"
+    _run(SETS / "to_catalog.py", name, catalog)
+    _run("-m", "toolcatalog", "build", "--catalog", catalog, "--out", build, "--no-site")
+    key = servers.new_key(keys)
+    with servers.running(servers.ours(build, keys), folder / "log") as server:
+        asked = ("--endpoint", server.url, "--api-key", key, "--setting", setting, "--sets", ",".join(sets))
+        table = _run(SETS / "evaluate.py", *asked)
+    rows = (re.sub(r"[\[\],]", " ", line).split() for line in table.splitlines())
+    return {row[0]: row[1:] for row in rows if len(row) > 8}
+
+
+def _run(*command: str | Path) -> str:
+    arguments = [sys.executable, *map(str, command)]
+    return subprocess.run(arguments, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def _figures(own: Sequence[dict[str, list[str]]], merged: dict[str, list[str]]) -> str:
+    """The table of quality. Columns of the evaluator: queries; nDCG@10, its interval; recall and MRR likewise."""
+    rows = []
+    for name, one in zip(_OWN, own, strict=True):
+        rows.append(f"| {name} | {one[name][0]} | {_ndcg(one[name])} | {_ndcg(merged[name])} |")
+    main = [one[name] for name, one in zip(_OWN[:-1], own, strict=False)]
+    average = np.mean([float(row[1]) for row in main])
+    spread = np.sqrt(sum((float(row[3]) - float(row[2])) ** 2 for row in main)) / len(main) / 2
+    whole = next(row for name, row in merged.items() if name.startswith("MACRO"))
+    rows.insert(5, f"| **average of the five** | {whole[0]} | **{average:.1f}** ± {spread:.1f} | {_ndcg(whole)} |")
+    head = "| set | queries | own tools | merged, 6,904 tools |\n|---|---|---|---|"
+    return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
+
+
+def _ndcg(row: Sequence[str]) -> str:
+    return f"{float(row[1]):.1f} ± {_half(row):.1f}"
+
+
+def _half(row: Sequence[str]) -> float:
+    return (float(row[3]) - float(row[2])) / 2
+
+
+def speeds(store: Store) -> dict[str, tuple[float, float]]:
+    """Milliseconds at the median and at the 95th percentile of each kind of query: found, ranked, and a page of 20 picked."""
+    draw = random.Random(1)
+    numbers = [int(number) for number in store.matching(Filters(), Pins()).numbers]
+    tools = [orjson.loads(store.document(draw.choice(numbers))[0]) for _ in range(_ASKED)]
+    words = [word.spelt for tool in tools for word in analysis.words(f"{tool['name']} {tool['description']}")]
+    common = [word for word, _ in Counter(words).most_common(_COMMON)]
+    kinds = {
+        "15 words of tools": (words, 15, Filters()),
+        "15 words, in one toolkit": (words, 15, Filters(toolkits=(tools[0]["toolkit"]["slug"],))),
+        "15 of the commonest words": (common, 15, Filters()),
+        "2 words of tools": (words, 2, Filters()),
+    }
+    found = {}
+    with machine.awake():
+        for kind, (some, many, filters) in kinds.items():
+            times = [_time(store, filters._replace(query=" ".join(draw.sample(some, many)))) for _ in range(_ASKED)]
+            found[kind] = (float(np.percentile(times, 50)), float(np.percentile(times, 95)))
+    return found
+
+
+def _time(store: Store, filters: Filters) -> float:
+    begin = time.perf_counter()
+    store.page(store.matching(filters, Pins()), "relevance", True, 0, _PAGE)
+    return 1000 * (time.perf_counter() - begin)
+
+
+def _speeds(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
+    """The table of speed, for some sizes of catalogs."""
+    head = "".join(f" {tools:,} tools |" for tools in sizes)
+    rows = [
+        f"| {kind} |" + "".join(f" {some[kind][0]:.2f} / {some[kind][1]:.2f} |" for some in sizes.values())
+        for kind in next(iter(sizes.values()))
+    ]
+    about = f'`make search-bench SIZES="{" ".join(map(str, sizes))}"`, {_today()}: milliseconds in the server, median / 95th percentile.'
+    return f"{about}\n\n| query |{head}\n|---|{'---|' * len(sizes)}\n" + "\n".join(rows)
+
+
+def _today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def fill(page: Path, mark: str, text: str) -> None:
+    """Put a text between the two comments that mark its place in a page."""
+    before, after = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    head, _, rest = page.read_text().partition(before)
+    page.write_text(f"{head}{before}\n{text}\n{after}{rest.partition(after)[2]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
