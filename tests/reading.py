@@ -96,25 +96,21 @@ def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
     Each posting, and each row, is some term's.
     """
     data, terms = (snapshot / "query.postings").read_bytes(), table(snapshot / "query.words")
-    pairs, rows, *_ = struct.unpack_from("<QQ6d", data)
-    tools = len(placed(snapshot))
-    values, row = 64 + 4 * pairs, 64 + 6 * pairs
-    assert len(data) == row + 2 * rows * tools
-    found, seen = {}, [0, 0]
+    assert struct.unpack_from("<Q", data, 48) == (zlib.crc32(data[:48]),)
+    tools, found, end = len(placed(snapshot)), {}, 56
     for term, entry in terms.items():
         first, held, check, rarity, is_row, kin = struct.unpack_from("<QIIf?xH", entry)
-        assert first == seen[is_row]
-        seen[is_row] += 1 if is_row else held
+        size = 2 * tools if is_row else 6 * held
+        assert (first, is_row) == (end, 3 * held > tools)
+        end = first + size + size % 4
+        assert check == zlib.crc32(data[first:end])
         if is_row:
-            assert 3 * held > tools
-            parts = [data[row + 2 * tools * first : row + 2 * tools * (first + 1)]]
-            postings = {number: value for number, (value,) in enumerate(struct.iter_unpack("<H", parts[0])) if value}
+            postings = {number: value for number, (value,) in enumerate(struct.iter_unpack("<H", data[first : first + size])) if value}
         else:
-            assert 3 * held <= tools
-            parts = [data[64 + 4 * first : 64 + 4 * (first + held)], data[values + 2 * first : values + 2 * (first + held)]]
-            postings = dict(zip(struct.unpack(f"<{held}I", parts[0]), struct.unpack(f"<{held}H", parts[1]), strict=True))
+            numbers, values = struct.unpack_from(f"<{held}I", data, first), struct.unpack_from(f"<{held}H", data, first + 4 * held)
+            postings = dict(zip(numbers, values, strict=True))
             assert [*postings] == sorted(postings)
-        assert (len(postings), zlib.crc32(b"".join(parts))) == (held, check)
+        assert len(postings) == held
         related = struct.unpack_from(f"<{kin}I", entry, 24)
         found[term] = {
             "rarity": round(rarity, 4),
@@ -122,7 +118,7 @@ def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
             "kin": [[*terms][number] for number in related],
             "tools": {str(number): [value >> 2, *_where(value)] for number, value in postings.items()},
         }
-    assert seen == [pairs, rows]
+    assert end == len(data)
     return found
 
 

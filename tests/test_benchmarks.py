@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import asking, paths, report, results
+from benchmarks import asking, paths, report, results, searching
 from benchmarks.plots import plots
 from benchmarks.table import Table, tables
 from running import ROOT
+from toolcatalog.opening import open_build
 
 RUN = {"rps": 1000.0, "p50": 1.5, "p99": 4.0, "bytes": 3500.0, "cpu": 100.0, "alone": 0.5, "connections": 16, "rounds": [1000.0]}
 CEILING = RUN | {"rps": 2000.0, "p99": 2.0, "cpu": 50.0}
@@ -186,3 +187,29 @@ def test_questions_are_the_same_for_everybody(tmp_path: Path) -> None:
 def test_tools_are_found_in_every_servers_answer(body: str) -> None:
     """A tool, a page, rows, and rows in an object."""
     assert asking.slugs(body.encode()) == ["A"]
+
+
+def test_without_the_sets_of_queries_one_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make search-bench` needs what lies beside the repository, and touches nothing without it."""
+    monkeypatch.setattr(searching, "SETS", ROOT.parent / "shared" / "nowhere")
+    monkeypatch.setattr(searching, "PAGE", tmp_path / "search.md")
+    monkeypatch.setattr(sys, "argv", ["searching"])
+    assert searching.main() == 2
+    assert capsys.readouterr().err == "make search-bench needs the sets of queries in shared/nowhere, beside this repository\n"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_figures_go_between_their_marks(tmp_path: Path) -> None:
+    """All else of the page stays."""
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- x -->\nold\n<!-- /x -->\nb <!-- y -->\n<!-- /y -->\n")
+    searching.fill(page, "x", "new")
+    assert page.read_text() == "a\n<!-- x -->\nnew\n<!-- /x -->\nb <!-- y -->\n<!-- /y -->\n"
+
+
+def test_a_store_is_timed(shipped_build: Path) -> None:
+    """Each kind of query has a median, and a 95th percentile that is no smaller."""
+    found = searching.speeds(open_build(shipped_build))
+    assert all(0 < median <= most for median, most in found.values())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from generating import add_tool, generate
 from reading import newest
 from running import SHIPPED, succeed, toolcatalog
 from toolcatalog import files
@@ -520,3 +521,16 @@ def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
     assert succeed("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site) != digest
     assert state_of(site) == before
     assert isinstance(open_build(out), Store)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> None:
+    """A part whose counts of words alone are damaged is made again, whoever writes the text index."""
+    catalog = generate(tmp_path / "catalog", 700, 5)
+    build(catalog, tmp_path / "build", None, jobs=jobs)
+    for part in (tmp_path / "build" / ".cache" / "parts").glob("*/*.compiled"):
+        part.write_bytes(part.read_bytes()[:-1] + b"\0\0")
+    add_tool(catalog, "kit0", "KIT0_ANOTHER", 1)
+    again = build(catalog, tmp_path / "build", None, jobs=jobs)
+    assert again.changed
+    assert again.digest == build(catalog, tmp_path / "clean", None).digest

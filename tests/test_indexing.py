@@ -150,3 +150,16 @@ def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
         index.add(term, 0.5, scores)
         values = index.values(term, array([*range(200)]))
         assert scores.tolist() == pytest.approx((values * 0.5).tolist())
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 5000])
+def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few are made at a time, the files have the same bytes."""
+    draw = random.Random(6)  # noqa: S311 - nothing secret
+    tools = [Said(([f"w{draw.randrange(1, 2 + number)}" for number in range(9)], ["kit"], [], [], [], []), "", True) for _ in range(90)]
+    counts = [counting.count(tools[:50]), counting.count(tools[50:])]
+    whole = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts).items()}
+    monkeypatch.setattr(indexing, "_AT_ONCE", at_once)
+    pieces = {path: [*pieces] for path, pieces in indexing.merge(lambda: counts).items()}
+    assert {path: b"".join(some) for path, some in pieces.items()} == whole
+    assert len(pieces[snapshot.POSTINGS]) > 2 or at_once > len(whole[snapshot.POSTINGS])

@@ -75,8 +75,12 @@ class Assembly:
 
 
 def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
-    """Write the text index from the counts of all parts, which are gone through twice."""
-    return {path: Stated(*files.pour(folder / path, pieces)) for path, pieces in indexing.merge(counts).items()}
+    """Write the text index from the counts of all parts, which are gone through several times."""
+    found = {}
+    for path, pieces in indexing.merge(counts).items():
+        (folder / path).unlink(missing_ok=True)  # of an attempt that came upon damage
+        found[path] = Stated(*files.pour(folder / path, pieces))
+    return found
 
 
 def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:

@@ -55,8 +55,16 @@ class Crew:
         """Begin one piece of work on all tasks beside what follows; call what comes back for the result."""
         if self.jobs < 2 or len(tasks) <= _FEW:
             return lambda: work(tasks)
+        return self._stood_by().submit(work, tasks).result
+
+    def stand_by(self, tasks: int) -> None:
+        """Start the process for work beside on so many tasks: early, because a forked one keeps what its parent holds by then."""
+        if self.jobs > 1 and tasks > _FEW:
+            self._stood_by()
+
+    def _stood_by(self) -> Executor:
         self._other = self._other or _started(1)
-        return self._other.submit(work, tasks).result
+        return self._other
 
     def rest(self) -> None:
         """End the processes until there is work again: one that waits holds what has changed since it was begun a second time."""

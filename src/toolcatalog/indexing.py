@@ -17,7 +17,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
+from itertools import compress, count, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from toolcatalog.counting import Counted
 from toolcatalog.scoring import FIELDS, NAME, TOOLKIT
 
 _LEAST_KIN = 0.6  # of a term's length: that of the beginning which is a term of its own
+_AT_ONCE = 1 << 28  # bytes of postings that are held
 _MOST_KIN = 12  # of a term
 
 Ids = NDArray[np.int64]
@@ -43,21 +44,22 @@ class Vocabulary:
 
 
 def merge(batches: Callable[[], Iterable[bytes]]) -> dict[str, Iterable[bytes | memoryview]]:
-    """The files of the index as pieces, from the counts of all batches in the order of their tools.
+    """The files of the index as pieces, to be taken in this order, from the counts of all batches in the order of their tools.
 
-    `batches` is called twice, so that they need not be held.
+    `batches` is called twice and more, so that they need not be held.
     """
     seen = _Seen()
     ids = [seen.add(Counted(data)) for data in batches()]
     vocabulary, order = seen.vocabulary()
     postings = _Postings(vocabulary, seen.tools, seen.usual())
-    covers = []
-    for data, of_batch in zip(batches(), ids, strict=True):
-        covers.append(postings.add(Counted(data), order[of_batch]))
+
+    def counted() -> Iterator[tuple[Counted, Ids]]:
+        return ((Counted(data), order[some]) for data, some in zip(batches(), ids, strict=True))
+
     return {
+        snapshot.POSTINGS: postings.pieces(counted),
+        snapshot.COVERS: _covers(vocabulary, counted()),
         snapshot.WORDS: _words(vocabulary, postings),
-        snapshot.POSTINGS: postings.pieces(),
-        snapshot.COVERS: [np.concatenate(columns).tobytes() for columns in zip(*covers, strict=True)],
     }
 
 
@@ -105,57 +107,66 @@ class _Seen:
 
 
 class _Postings:
-    """The postings of all terms, being filled batch by batch."""
+    """The postings of all terms: where those of each lie in their file, and their bytes, made for as many terms at a time as fit."""
 
     def __init__(self, vocabulary: Vocabulary, tools: int, usual: scoring.Floats) -> None:
         self.usual = usual
-        self.rarities = vocabulary.rarities
-        self.is_row = vocabulary.holders * 3 > tools
-        held = np.where(self.is_row, 0, vocabulary.holders)
-        self.first = np.where(self.is_row, np.cumsum(self.is_row) - 1, np.cumsum(held) - held)  # posting, or row
-        self.free = self.first.copy()
-        self.numbers, self.values = np.empty(int(held.sum()), "<u4"), np.empty(int(held.sum()), "<u2")
-        self.rows = np.zeros((int(self.is_row.sum()), tools), "<u2")
-        self.before = 0
+        self.holders = vocabulary.holders
+        self.is_row = self.holders * 3 > tools
+        sizes = np.where(self.is_row, 2 * tools, 6 * self.holders)
+        ends = snapshot.POSTINGS_HEAD.size + np.cumsum(sizes + sizes % 4)  # each begins where a number of four bytes may
+        self.bounds = np.concatenate([[snapshot.POSTINGS_HEAD.size], ends])
+        self.checks: list[int] = []
 
-    def add(self, counted: Counted, ids: Ids) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint32]]:
-        """Add those of a batch. What comes back is of each tool: the rarities of the terms of its name, of its toolkit's, and its name."""
-        tools, holders = len(counted.newest), counted.holders.astype(np.int64)
-        term = np.repeat(ids, holders)
-        in_name, in_toolkit = counted.counts[:, NAME] > 0, counted.counts[:, TOOLKIT] > 0
-        values = _values(counted, self.usual) << 2 | in_name | in_toolkit << 1
-        numbers = counted.numbers + self.before
-        rare = self.is_row[term]
-        self.rows[self.first[term[rare]], numbers[rare]] = values[rare]
-        starts = np.repeat(self.free[ids] - (np.cumsum(holders) - holders), holders)
-        places = (starts + np.arange(len(term)))[~rare]
-        self.numbers[places], self.values[places] = numbers[~rare], values[~rare]
-        self.free[ids] += np.where(self.is_row[ids], 0, holders)
-        self.before += tools
-        cover = [np.bincount(counted.numbers, self.rarities[term] * where, tools).astype("<f4") for where in (in_name, in_toolkit)]
-        return cover[0], cover[1], counted.names
+    def pieces(self, counted: Callable[[], Iterable[tuple[Counted, Ids]]]) -> Iterator[bytes | memoryview]:
+        """The bytes of the file. Afterwards `checks` has the checksum of each term's."""
+        yield snapshot.postings_head(self.usual.tolist())
+        last = 0
+        while (first := last) < len(self.holders):
+            last = max(first + 1, int(np.searchsorted(self.bounds, self.bounds[first] + _AT_ONCE, "right")) - 1)
+            data = self._filled(first, last, counted())
+            bounds = (self.bounds[first : last + 1] - self.bounds[first]).tolist()
+            self.checks += (zlib.crc32(data[start:end]) for start, end in pairwise(bounds))
+            yield data
 
-    def pieces(self) -> list[bytes | memoryview]:
-        """The bytes of all postings."""
-        columns = (self.numbers, self.values, self.rows.reshape(-1))
-        return [
-            snapshot.POSTINGS_HEAD.pack(len(self.numbers), len(self.rows), *self.usual),
-            *(column.view(np.uint8).data for column in columns),
-        ]
+    def _filled(self, first: int, last: int, batches: Iterable[tuple[Counted, Ids]]) -> memoryview:
+        """The bytes of the postings of some terms."""
+        data = np.zeros(int(self.bounds[last] - self.bounds[first]), np.uint8)
+        places = self.bounds[:-1] - self.bounds[first]  # of the first number of each term, or of the first value of its row
+        quads, pairs, before = data.view("<u4"), data.view("<u2"), 0
+        free = np.zeros(len(self.holders), np.int64)  # how many numbers each term has by now
+        for counted, ids in batches:
+            holders = counted.holders.astype(np.int64)
+            term = np.repeat(ids, holders)
+            nth = np.arange(len(term)) + np.repeat(free[ids] - (np.cumsum(holders) - holders), holders)
+            free[ids] += holders
+            values, numbers, row = _values(counted, self.usual), counted.numbers + before, self.is_row[term]
+            before += len(counted.newest)
+            inside = (term >= first) & (term < last)
+            few = inside & ~row
+            quads[places[term[few]] // 4 + nth[few]] = numbers[few]
+            at = places[term] // 2 + np.where(row, numbers, 2 * self.holders[term] + nth)
+            pairs[at[inside]] = values[inside]
+        return data.data
 
-    def check(self, id: int, held: int) -> tuple[int, int]:
-        """Where the postings of a term are, and their checksum."""
-        first = int(self.first[id])
-        if self.is_row[id]:
-            return first, zlib.crc32(self.rows[first].data)
-        values = self.values[first : first + held]
-        return first, zlib.crc32(values.data, zlib.crc32(self.numbers[first : first + held].data))
+
+def _covers(vocabulary: Vocabulary, batches: Iterable[tuple[Counted, Ids]]) -> Iterator[bytes]:
+    """Of each tool the rarities of the terms of its name, and of its toolkit's, added up, and a checksum of the name: column by column."""
+    columns: list[list[bytes]] = [[], [], []]
+    for counted, ids in batches:
+        rarities = vocabulary.rarities[np.repeat(ids, counted.holders)]
+        for column, field in ((0, NAME), (1, TOOLKIT)):
+            told = np.bincount(counted.numbers, rarities * (counted.counts[:, field] > 0), len(counted.newest))
+            columns[column].append(told.astype("<f4").tobytes())
+        columns[2].append(counted.names.tobytes())
+    yield from (b"".join(column) for column in columns)
 
 
 def _values(counted: Counted, usual: scoring.Floats) -> NDArray[np.int64]:
-    """The impact of each posting, as a whole number."""
+    """The value of each posting."""
     frequencies = (counted.counts * scoring.factors(counted.lengths, usual)[counted.numbers]).sum(1)
-    return np.maximum(1, np.rint(scoring.impacts(frequencies) / scoring.MOST * snapshot.MOST_IMPACT).astype(np.int64))
+    impacts = np.maximum(1, np.rint(scoring.impacts(frequencies) / scoring.MOST * snapshot.MOST_IMPACT).astype(np.int64))
+    return impacts << 2 | (counted.counts[:, NAME] > 0) | (counted.counts[:, TOOLKIT] > 0) << 1
 
 
 def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
@@ -164,11 +175,10 @@ def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
     entries = []
     columns = zip(vocabulary.holders.tolist(), vocabulary.rarities.tolist(), vocabulary.spellings, strict=True)
     for id, (held, rarity, spelt) in enumerate(columns):
-        first, check = postings.check(id, held)
         related = kin.get(id, ())
-        head = snapshot.WORD.pack(first, held, check, rarity, bool(postings.is_row[id]), len(related))
+        head = snapshot.WORD.pack(postings.bounds[id], held, postings.checks[id], rarity, bool(postings.is_row[id]), len(related))
         entries.append(head + array("I", related).tobytes() + spelt.encode())
-    return table.pack(vocabulary.terms, [*map(len, entries)], entries)
+    yield from table.pack(vocabulary.terms, [*map(len, entries)], entries)
 
 
 def _kin(terms: Sequence[str]) -> dict[int, list[int]]:

@@ -1,7 +1,7 @@
 """What a build does where something has changed: compile it, check the whole, and make snapshot and site of it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -38,23 +38,30 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     if places.site:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
         pages.prepare()
+    crew.stand_by(len(looked.tasks))
     sound = _checked(places, looked, crew, track)
     crew.rest()
-    noted = replace(before, heads=looked.heads, batches=memory.batches(sound.tasks))
-    memory.save(places.cache, looked.program, noted)  # should this build be killed, the next one need not compile again
+    # Should this build be killed, the next one need not compile again.
+    memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks))
+    if places.site is None:  # only pages are told by their files, which of a million tools are much to hold
+        sound = replace(sound, tasks=[replace(task, known=Known(task.known.key, b"[]")) for task in sound.tasks])
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
         digest = before.digest
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
     else:
         assembly = Assembly(publishing.beside(places.out), sound.contents)
-        words = crew.beside(partial(_words, assembly.folder), [replace(task, known=Known(task.known.key, b"")) for task in sound.tasks])
+        words = crew.beside(partial(_words, places.cache, assembly.folder), [task.known.key for task in sound.tasks])
         _assemble(assembly, sound, track)
         count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
-        assembly.files |= words()
+        try:
+            assembly.files |= words()
+        except parts.Damaged:
+            _mend(sound)
+            assembly.files |= _words(places.cache, assembly.folder, [task.known.key for task in sound.tasks])
         digest = _sealed(assembly, sound)
     changed = publishing.point(places.out, digest)
     stamp = publishing.stamp_of(places.out / "snapshots" / digest)
-    memory.save(places.cache, looked.program, replace(noted, made_from=sound.made_from, digest=digest, stamp=stamp))
+    memory.save_made(places.cache, looked.program, sound.made_from, digest, stamp)
     parts.keep(places.cache, {task.known.key for task in sound.tasks})
     return publishing.built(places.out, digest, changed=changed, pages=count)
 
@@ -127,8 +134,23 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
     return digest
 
 
-def _words(folder: Path, tasks: Sequence[Task]) -> dict[str, Stated]:
-    return assembling.words(folder, lambda: (compiling.part_of(task, "words").words for task in tasks))
+def _words(cache: Path, folder: Path, keys: Sequence[str]) -> dict[str, Stated]:
+    """Write the text index from the parts with these keys. Raises Damaged where one is not whole."""
+
+    def counts() -> Iterator[bytes]:
+        for key in keys:
+            part = parts.load(cache, key, ("words",))
+            if part is None:
+                raise parts.Damaged(key)
+            yield part.words
+
+    return assembling.words(folder, counts)
+
+
+def _mend(sound: Sound) -> None:
+    """Make again what has been damaged in the cache."""
+    for task in sound.tasks:
+        compiling.part_of(task, "words")
 
 
 def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track) -> int:

@@ -19,6 +19,7 @@ from toolcatalog import files
 from toolcatalog.batches import NOTHING, Known, Task
 
 _KEY = 64  # characters
+_SEEN, _MADE = "seen", "made"
 
 State = Mapping[str, int]
 
@@ -63,21 +64,26 @@ class SiteMemory:
 
 def load(cache: Path, program: str) -> Memory:
     """What the last build of this program has left."""
-    data = files.unsealed(cache / "seen")
+    seen, *lines = (files.unsealed(cache / _SEEN) or b"").split(b"\n")
+    made = files.unsealed(cache / _MADE) or b"{}"
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
-        first, *lines = (data or b"").split(b"\n")
-        head: dict[str, Any] = orjson.loads(first)
+        head: dict[str, Any] = orjson.loads(seen)
+        told: dict[str, Any] = orjson.loads(made)
         if head.pop("program") == program:
-            return Memory(**head, batches=dict(map(_batch, lines)))
+            return Memory(**head, **(told if told.pop("program", "") == program else {}), batches=dict(map(_batch, lines)))
     return Memory()
 
 
-def save(cache: Path, program: str, memory: Memory) -> None:
-    """Keep a memory for the next build."""
-    head = {"program": program, "made_from": memory.made_from, "digest": memory.digest, "stamp": memory.stamp, "heads": memory.heads}
-    batches = (piece for first, known in memory.batches.items() for piece in (b"\n", first, b"\t", known.key.encode(), known.noted))
+def save(cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[bytes, Known]) -> None:
+    """Keep what is known of batches for the next build."""
+    lines = (piece for first, known in batches.items() for piece in (b"\n", first, b"\t", known.key.encode(), known.noted))
     cache.mkdir(exist_ok=True)
-    files.seal(cache / "seen", itertools.chain([orjson.dumps(head)], batches))
+    files.seal(cache / _SEEN, itertools.chain([orjson.dumps({"program": program, "heads": heads})], lines))
+
+
+def save_made(cache: Path, program: str, made_from: str, digest: str, stamp: str) -> None:
+    """Keep what a snapshot was made from."""
+    files.seal(cache / _MADE, [orjson.dumps({"program": program, "made_from": made_from, "digest": digest, "stamp": stamp})])
 
 
 def _batch(line: bytes) -> tuple[bytes, Known]:

@@ -29,6 +29,10 @@ _SEAL = _DIGEST + 8  # that of the head, and how long it is
 _SECTIONS = ("facts", "newest", "older", "rows", "words")
 
 
+class Damaged(Exception):
+    """A part that was whole is not so any more: its key."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What is known of the tool versions of a batch, in columns: a record for each would take longer to make than all the rest.

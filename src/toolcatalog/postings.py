@@ -4,7 +4,7 @@ Serves: "opened in milliseconds, no growth with the catalog in private memory".
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -46,8 +46,12 @@ class Postings:
         covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tools)
         self.in_name, self.in_toolkit = covers[0].view("<f4"), covers[1].view("<f4")  # rarities of the terms there, added up
         self.names = covers[2].view("<u4")  # checksums: see `counting.called`
-        head, self._numbers, self._values, self._rows = _divided(np.frombuffer(data[snapshot.POSTINGS], np.uint8), tools)
-        self.usual = np.array(head)  # how long fields are on average
+        self._data = memoryview(data[snapshot.POSTINGS])
+        self._tools = tools
+        head = bytes(self._data[: snapshot.POSTINGS_HEAD.size])
+        self.usual = np.frombuffer(head[:-8], "<f8")  # how long fields are on average
+        if head != snapshot.postings_head(self.usual.tolist()):
+            raise SnapshotError(f"{snapshot.POSTINGS} has other bytes than were written")
         self.term = lru_cache(maxsize=_TERMS)(self._find)
         self.at = lru_cache(maxsize=_TERMS)(self._at)
         self.near = lru_cache(maxsize=_NEAR)(self._near)
@@ -73,45 +77,39 @@ class Postings:
 
     def add(self, term: Term, factor: float, scores: Scores) -> None:
         """Add the impacts of a term, times a factor, to the scores of the tools that hold it."""
-        self._vouch(term)
         if term.is_row:
-            scores += self._rows[term.first] * np.float32(factor)
+            scores += self._row(term) * np.float32(factor)
         else:
-            held = slice(term.first, term.first + term.held)
-            scores[self._numbers[held]] += self._values[held] * np.float32(factor)
+            numbers, values = self._pairs(term)
+            scores[numbers] += values * np.float32(factor)
 
     def values(self, term: Term, numbers: Numbers) -> Values:
         """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not hold it."""
-        self._vouch(term)
         if term.is_row:
-            row: Values = self._rows[term.first][numbers]
-            return row
-        held = slice(term.first, term.first + term.held)
-        known = self._numbers[held]
+            return self._row(term)[numbers]
+        known, values = self._pairs(term)
         places = known.searchsorted(numbers)
         places[places == len(known)] = 0
-        found: Values = self._values[held][places] * (known[places] == numbers)
+        found: Values = values[places] * (known[places] == numbers)
         return found
 
-    def _vouch(self, term: Term) -> None:
-        """Hold the postings of a term against their checksum when they are first read."""
-        if self._sound[term.number]:
-            return
-        held = slice(term.first, term.first + term.held)
-        pieces = [self._rows[term.first].data] if term.is_row else [self._numbers[held].data, self._values[held].data]
-        if zlib.crc32(b"".join(pieces)) != term.check:
-            raise SnapshotError("The postings of a word are not what was written")
-        self._sound[term.number] = 1
+    def _row(self, term: Term) -> Values:
+        """A value for each tool."""
+        return np.frombuffer(self._vouched(term, 2 * self._tools), "<u2")
 
+    def _pairs(self, term: Term) -> tuple[Numbers, Values]:
+        """The numbers of the tools that hold a term, and their values."""
+        data = self._vouched(term, 6 * term.held)
+        return np.frombuffer(data, "<u4", term.held), np.frombuffer(data, "<u2", term.held, 4 * term.held)
 
-def _divided(every: NDArray[np.uint8], tools: int) -> tuple[Sequence[float], Numbers, Values, Values]:
-    """What the head says of fields, the numbers and the values of all postings, and the rows."""
-    size = snapshot.POSTINGS_HEAD.size
-    held, rows, *usual = snapshot.POSTINGS_HEAD.unpack(every[:size].tobytes().ljust(size, b"\0"))
-    if len(every) != size + 6 * held + 2 * rows * tools:
-        raise SnapshotError(f"{snapshot.POSTINGS} has other bytes than were written")
-    numbers, values, every_row = np.split(every[size:], [4 * held, 6 * held])
-    return usual, numbers.view("<u4"), values.view("<u2"), every_row.view("<u2").reshape(rows, tools)
+    def _vouched(self, term: Term, size: int) -> memoryview:
+        """The postings of a term, held against their checksum when they are first read."""
+        data = self._data[term.first : term.first + size + size % 4]
+        if not self._sound[term.number]:
+            if zlib.crc32(data) != term.check:
+                raise SnapshotError("The postings of a word are not what was written")
+            self._sound[term.number] = 1
+        return data[:size]
 
 
 def _term(number: int, text: str, entry: bytes) -> Term:

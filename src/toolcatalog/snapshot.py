@@ -15,7 +15,7 @@ minutes to make, to copy and to remove; it is read through the memory map, so th
     query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
     query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
     query.words                       a table: term to its postings, its relatives by number, and a short spelling
-    query.postings                    the numbers of all postings, their values, and the rows of common terms (see `indexing`)
+    query.postings                    term by term the numbers of tools and then their values, or a row with a value for every tool
     query.covers                      by number: rarities of the terms of the name, of the toolkit's, and a checksum of the name
 
 Serves: "Snapshot" of the design, and the tool's fields of the interface.
@@ -23,7 +23,8 @@ Serves: "Snapshot" of the design, and the tool's fields of the interface.
 
 import hashlib
 import struct
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,9 +44,9 @@ COVERS = "query.covers"
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
 
-# Of a term: its first posting or its row, how many there are, their checksum, its rarity, whether it is a row, how many relatives follow.
+# Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is a row, how many relatives follow.
 WORD = struct.Struct("<QIIf?xH")
-POSTINGS_HEAD = struct.Struct("<QQ6d")  # how many pairs of number and value, how many rows, how long fields are (see `scoring`)
+POSTINGS_HEAD = struct.Struct("<6dQ")  # how long each field is on average (see `scoring`), and the checksum of that
 MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
 
 NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
@@ -156,6 +157,11 @@ def tool_of(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) 
         input_parameters=document["input_parameters"],
         output_parameters=document["output_parameters"],
     )
+
+
+def postings_head(usual: Sequence[float]) -> bytes:
+    """The head of POSTINGS."""
+    return POSTINGS_HEAD.pack(*usual, zlib.crc32(struct.pack("<6d", *usual)))
 
 
 def index_row(tool: Tool, document: bytes) -> dict[str, Any]:
