@@ -27,7 +27,7 @@ from toolcatalog.counting import Counted
 from toolcatalog.scoring import FIELDS, NAME, TOOLKIT
 
 _LEAST_KIN = 0.6  # of a term's length: that of the beginning which is a term of its own
-_AT_ONCE = 1 << 28  # bytes of postings that are held
+_AT_ONCE = 1 << 27  # bytes of postings that are made at a time; twice as many are held for a moment
 _MOST_KIN = 12  # of a term
 
 Ids = NDArray[np.int64]
