@@ -197,9 +197,9 @@ def look(postings: Postings, terms: Sequence[Wanted], numbers: Numbers) -> Look:
     values = np.array([postings.values(term, numbers) for term, _, _ in terms])
     parts = _parts(terms)  # a row for the whole, and one for each sentence where there are several: which terms stand there
     rarities = parts * np.array([term.rarity for term, _, _ in terms], np.float32)
-    impacts = rarities * np.array([weight for _, weight, _ in terms], np.float32) @ (values >> 2)
-    name = rarities @ (values & 1) / np.maximum(postings.in_name[numbers], _TINY)
-    toolkit = rarities @ (values >> 1 & 1) / np.maximum(postings.in_toolkit[numbers], _TINY)
+    impacts = rarities * np.array([weight for _, weight, _ in terms], np.float32) @ (values >> 2).astype(np.float32)
+    name = rarities @ (values & 1).astype(np.float32) / np.maximum(postings.in_name[numbers], _TINY)
+    toolkit = rarities @ (values >> 1 & 1).astype(np.float32) / np.maximum(postings.in_toolkit[numbers], _TINY)
     scores = impacts * (1 + _COVERED * np.minimum(1, name)) * (1 + _COVERED * np.minimum(1, toolkit))
     scores /= np.maximum(scores.max(1, keepdims=True), _TINY)
     return Look(values, np.minimum(1, name[0]), np.minimum(1, toolkit[0]), scores)
