@@ -19,20 +19,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 from operator import or_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import columns, explaining, names, ranking, snapshot
+from toolcatalog import columns, names, ranking, snapshot
 from toolcatalog.errors import SnapshotError
-from toolcatalog.explaining import Explanation
 from toolcatalog.postings import Postings
 from toolcatalog.ranking import Ranked, Typed
 from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
+
+if TYPE_CHECKING:
+    from toolcatalog.explaining import Explanation
 
 _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _WORD = re.compile("[A-Za-z0-9]+")
@@ -223,8 +225,10 @@ class Store:
         ranked = ranking.rank(self._postings, query, self._mask(found), self._typed(query))
         return Found(ranked.numbers, ranked)
 
-    def explain(self, query: str, found: Found, number: int) -> Explanation:
+    def explain(self, query: str, found: Found, number: int) -> "Explanation":
         """Why a tool that a query found, and that was looked at closely, stands where it does."""
+        from toolcatalog import explaining  # noqa: PLC0415 - it takes a while to load, and a server never needs it
+
         assert found.ranked is not None
         return explaining.explain(
             self._postings, query, found.ranked.best, number, orjson.loads(self.document(number)[0]), self._typed(query)
