@@ -13,12 +13,13 @@ Serves: "Lexical ranking, the default, no model needed".
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis, names
+from toolcatalog import analysis, names, spelling
 from toolcatalog.postings import Numbers, Postings, Scores, Term
 
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE)
@@ -134,14 +135,11 @@ def _instead(postings: Postings, text: str, spelt: str) -> Iterator[tuple[Term, 
 
 def corrected(postings: Postings, query: str) -> str:
     """The query with the nearest known word for each unknown one, of the first few; empty where there is none."""
-    unknown = [
-        run
-        for run in analysis.runs(query)
-        for word in analysis.words_of(run)
-        if not postings.term(word.term) and analysis.is_word(word.spelt)
-    ]
+    runs = [run for run in analysis.runs(query) if len(run) <= spelling.LONGEST]
+    words = ((run, word) for run in runs for word in analysis.words_of(run) if analysis.is_word(word.spelt))
+    unknown = (run for run, word in words if not postings.term(word.term))
     found = query
-    for run in unknown[:_CORRECTED]:
+    for run in islice(unknown, _CORRECTED):
         known = {term.spelt for term in postings.beginning(run[:_SAME].casefold(), _COMPARED)}
         if near := names.nearest(run, known):
             found = found.replace(run, near[0], 1)
