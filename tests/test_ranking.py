@@ -43,7 +43,7 @@ def test_one_word_is_enough(store: Store) -> None:
 
 
 def test_a_word_that_is_spelt_right_is_not_corrected(store: Store) -> None:
-    """`page` is one letter from `pages`, `pace` and `cage`; only its own forms are found."""
+    """`change` is a letter from `charge`: it finds its own forms only."""
     assert found(store, "charge") == found(store, "charges")
     assert "STRIPE_CREATE_CHARGE" not in found(store, "change")
 

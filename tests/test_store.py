@@ -20,8 +20,9 @@ from running import new_key, toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.opening import open_build
+from toolcatalog.postings import Numbers
 from toolcatalog.ranking import Ranked
-from toolcatalog.store import Filters, Found, Numbers, Pins, Store
+from toolcatalog.store import Filters, Found, Pins, Store
 
 GOLDEN = Path(__file__).parent / "golden"
 MEND = "run `toolcatalog build`, or name another build with --build."
@@ -197,6 +198,21 @@ def test_no_changed_bit_is_handed_out(good: Path, copy: Path) -> None:
             elif path in ("query.numbers", "query.tools", "query.facts"):
                 assert refused or place in range(28, 32), f"bit {bit} of byte {place} of {path}"
     assert answers(copy) == expected
+
+
+@pytest.mark.parametrize("path", ["query.postings", "query.words"])
+def test_damage_met_by_a_query_says_what_to_do(path: str, copy: Path) -> None:
+    """What is found only when it is read, perhaps at night and in a log, names the way out too."""
+    store, file = open_build(copy), copy / "current" / path
+    flip(file, file.stat().st_size - 1)  # the very pages that the store has mapped
+
+    def ask_for_every_term() -> None:
+        for number in range(len(store._postings._words)):
+            store.matching(Filters(query=store._postings.at(number).text), NEWEST)
+
+    with pytest.raises(SnapshotError) as caught:
+        ask_for_every_term()
+    assert str(caught.value).endswith(MEND)
 
 
 @pytest.mark.parametrize(

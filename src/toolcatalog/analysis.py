@@ -6,6 +6,7 @@ Chinese and Japanese in pairs of characters), words that say nothing are left ou
 Serves: "one text analysis for build and query".
 """
 
+import math
 import re
 import unicodedata
 import zlib
@@ -23,6 +24,8 @@ _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _LETTERS = re.compile(r"[^\W_]+")
 _LONGEST = 64  # characters of a term
+_SHORTEST = 4  # letters of a term that has relatives
+_LEAST_KIN = 0.6  # of a term's length: that of a relative that it begins with
 
 _SILENT = frozenset(
     """
@@ -76,7 +79,12 @@ def called(text: str) -> int:
 
 def is_word(term: str) -> bool:
     """Tell whether a term is one that has relatives and can be misspelt: at least four letters that are written one by one."""
-    return len(term) >= 4 and not term.isdigit() and not _IS_DENSE.match(term)
+    return len(term) >= _SHORTEST and not term.isdigit() and not _IS_DENSE.match(term)
+
+
+def beginnings(term: str) -> list[str]:
+    """The beginnings of a term that are its relatives, if they are terms: they are not much shorter than it is."""
+    return [term[:length] for length in range(max(_SHORTEST, math.ceil(_LEAST_KIN * len(term))), len(term))]
 
 
 def _plain(text: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 Pointer = tuple[str | int, ...]
+MEND = "run `toolcatalog build`, or name another build with --build."  # what to do about a snapshot that cannot be used
 MOST = 1000  # problems told of one file: past it nobody reads them, and finding a hundred thousand takes minutes
 
 

@@ -26,7 +26,6 @@ from toolcatalog import analysis, scoring, snapshot, table
 from toolcatalog.counting import Counted
 from toolcatalog.scoring import FIELDS, NAME, TOOLKIT
 
-_LEAST_KIN = 0.6  # of a term's length: that of the beginning which is a term of its own
 _AT_ONCE = 1 << 27  # bytes of postings that are made at a time; twice as many are held for a moment
 _MOST_KIN = 12  # of a term
 
@@ -186,8 +185,8 @@ def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
     ids = {term: id for id, term in enumerate(terms) if analysis.is_word(term)}
     kin: dict[int, list[int]] = {}
     for term, id in ids.items():
-        for length in range(max(4, math.ceil(_LEAST_KIN * len(term))), len(term)):
-            shorter = ids.get(term[:length])
+        for beginning in analysis.beginnings(term):
+            shorter = ids.get(beginning)
             if shorter is not None:
                 kin.setdefault(shorter, []).append(id)
                 kin.setdefault(id, []).append(shorter)

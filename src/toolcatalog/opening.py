@@ -12,8 +12,8 @@ from pathlib import Path
 import orjson
 
 from toolcatalog import snapshot
-from toolcatalog.errors import SnapshotError
-from toolcatalog.store import MEND, TABLES, Store
+from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.store import TABLES, Store
 from toolcatalog.table import Data, Table
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import analysis, snapshot, spelling
-from toolcatalog.errors import SnapshotError
+from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.table import Data, Table
 
 _TERMS = 1 << 13  # that are remembered: some hundred bytes each
@@ -107,7 +107,7 @@ class Postings:
         data = self._data[term.first : term.first + size + size % 4]
         if not self._sound[term.number]:
             if zlib.crc32(data) != term.check:
-                raise SnapshotError("The postings of a word are not what was written")
+                raise SnapshotError(f"The postings of a word are not what was written: {MEND}")
             self._sound[term.number] = 1
         return data[:size]
 

@@ -10,7 +10,6 @@ an agent sends a sentence. All that are found are scored by the impacts of the t
 Serves: "Lexical ranking, the default, no model needed".
 """
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -42,12 +41,11 @@ _SENTENCE = 0.5  # how much the best sentence counts beside the whole
 SLUG, BEGINNING, _NAME = 4.0, 3.0, 2.0  # what is added where that has been typed
 _TINY = np.float32(1e-9)
 _FOREMOST = 1e9  # more than any sum of impacts
-_CLOSELY = 100  # tools that are looked at closely
+CLOSELY = 100  # tools that are looked at closely
 _TERMS = 100  # of a query
 _UNKNOWN = 5  # terms of a query that are in no tool and for which others are looked up
 _LONGER = 16  # terms that begin with an unknown one
 _CORRECTED, _SAME, _COMPARED = 3, 2, 300  # words that are corrected, letters that must be right, words that are compared
-_LEAST_KIN = 0.6  # of a term's length: that of a relative that it begins with
 
 Column = NDArray[np.float32]
 
@@ -126,8 +124,8 @@ def _instead(postings: Postings, text: str, spelt: str) -> Iterator[tuple[Term, 
         yield from ((other, _LESS) for other in postings.near(spelt))
     if not analysis.is_word(text):
         return
-    shorter = (postings.term(text[:length]) for length in range(max(4, math.ceil(_LEAST_KIN * len(text))), len(text)))
-    longer = (term for term in postings.beginning(text, _LONGER) if len(text) >= _LEAST_KIN * len(term.text))
+    shorter = map(postings.term, analysis.beginnings(text))
+    longer = (term for term in postings.beginning(text, _LONGER) if text in analysis.beginnings(term.text))
     for kin in (*shorter, *longer):
         if kin:
             yield kin, _KIN * _likeness(kin.text, text)
@@ -160,7 +158,7 @@ def rank(postings: Postings, query: str, among: NDArray[np.bool_], typed: Sequen
         scores[some.numbers] += _FOREMOST
     numbers = ((scores > 0) & among).nonzero()[0].astype(np.uint32)
     scores = scores[numbers]
-    best = numbers[_highest(scores, _CLOSELY)]
+    best = numbers[_highest(scores, CLOSELY)]
     return Ranked(numbers, scores, best, _closely(postings, terms, best) + bonus(postings, query, best, typed))
 
 

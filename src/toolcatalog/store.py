@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from toolcatalog import columns, names, ranking, snapshot
-from toolcatalog.errors import SnapshotError
-from toolcatalog.postings import Postings
+from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.postings import Numbers, Postings
 from toolcatalog.ranking import Ranked, Typed
 from toolcatalog.table import Data, Table
 from toolcatalog.versions import newest_at
@@ -42,10 +42,7 @@ _WORDS = 10  # of a query that may be a slug
 _LAST = "\x7f"  # sorts behind whatever a slug may hold
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 
-MEND = "run `toolcatalog build`, or name another build with --build."
 TABLES = (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
-
-Numbers = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +204,7 @@ class Store:
         return np.array(found, np.uint32)
 
     def matching(self, filters: Filters, pins: Pins) -> Found:
-        """The tools that pass all filters, and their scores where there is a query."""
+        """The tools that pass all filters, and their ranking where there is a query."""
         found = self._in_force(pins, filters.toolkits)
         for kind, wanted in (("auth_config", filters.auth_configs), ("tag", filters.tags), ("scope", filters.scopes)):
             if wanted:

@@ -21,7 +21,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from toolcatalog.errors import SnapshotError
+from toolcatalog.errors import MEND, SnapshotError
 
 _MAGIC = b"tctable1"
 _HEAD = struct.Struct("<8sQQII")
@@ -125,6 +125,6 @@ class Table:
         entry: bytes = self._data[self._begin + self._places[number] : self._begin + self._places[number + 1]]
         if not self._sound[number]:
             if zlib.crc32(entry[4:]) != int.from_bytes(entry[:4], "little"):
-                raise SnapshotError("an entry of a table has other bytes than were written")
+                raise SnapshotError(f"An entry of a table has other bytes than were written: {MEND}")
             self._sound[number] = 1
         return entry

@@ -11,9 +11,9 @@ from toolcatalog.cli import options, terminal
 from toolcatalog.errors import UsageError
 from toolcatalog.explaining import Explanation
 from toolcatalog.opening import open_build
+from toolcatalog.ranking import CLOSELY
 from toolcatalog.store import Filters, Found, Pins, Store
 
-_MOST = 100  # that are looked at closely, and so can be explained
 _EPILOG = """\b
 Examples:
   toolcatalog search "create an issue on github"
@@ -27,7 +27,7 @@ Ranks as the API does. Exits with 0 where something is found and with 1 where no
 @click.command("search", epilog=_EPILOG)
 @click.argument("query", nargs=-1, required=True)
 @options.build
-@click.option("--limit", type=click.IntRange(1, _MOST), default=10, show_default=True, help="How many tools are shown.")
+@click.option("--limit", type=click.IntRange(1, CLOSELY), default=10, show_default=True, help="How many tools are shown.")
 @click.option("--toolkit", "toolkits", multiple=True, help="Only tools of this toolkit; may be given several times.")
 @click.option("--explain", is_flag=True, help="Show what each word gave, by field.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How tools are shown.")

@@ -8,9 +8,10 @@ Serves: "Versions" of the decisions, and "A tool of a toolkit that the key's pro
 from collections.abc import Collection, Sequence
 
 from toolcatalog import names
+from toolcatalog.postings import Numbers
 from toolcatalog.server.questions import ListQuestion, ToolQuestion, no_slug
 from toolcatalog.server.refusals import Refusal, invalid
-from toolcatalog.store import Entry, Numbers, Pins, Store
+from toolcatalog.store import Entry, Pins, Store
 
 _NEAR = 500  # known names before and after an unknown one that are compared with it
 _SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
