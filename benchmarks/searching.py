@@ -31,6 +31,7 @@ _OWN = ("azuremcp", "livemcp", "metatool", "sealtools", "bfcl", "apibank-kw")
 _ASKED = 400
 _COMMON = 60  # words, the commonest of a catalog
 _PAGE = 20
+_LONGEST_QUERY = 1000  # characters, as the interface says
 
 
 def main() -> int:
@@ -44,21 +45,31 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         own = [_scored(Path(folder), name, "own", [name]) for name in _OWN]
         merged = _scored(Path(folder), "merged", "merged", _OWN)
-    fill(PAGE, "figures", _figures(own, merged))
+        fill(PAGE, "figures", _figures(own, merged))
+        fill(PAGE, "meaning", _added(Path(folder) / "merged-words", Path(folder) / "merged-meaning"))
     if sizes:
         fill(PAGE, "speed", _speeds({tools: speeds(open_build(built(tools)[0])) for tools in sizes}))
     print(PAGE.read_text().partition("<!-- figures -->")[2].partition("<!-- /figures -->")[0])
     return 0
 
 
-def _scored(folder: Path, name: str, setting: str, sets: Sequence[str]) -> dict[str, list[str]]:
-    """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them."""
-    say(f"{name}: converting, building, serving, asking ...")
-    catalog, build, keys = folder / name, folder / f"{name}-build", folder / "keys.json"
+Rows = dict[str, list[str]]
+
+
+def _scored(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
+    """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them. By words, and by meaning too."""
+    catalog = folder / name
     _run(SETS / "to_catalog.py", name, catalog)
-    _run("-m", "toolcatalog", "build", "--catalog", catalog, "--out", build, "--no-site")
+    words, meaning = (_rows(catalog, folder / f"{name}-{how}", how, setting, sets) for how in ("words", "meaning"))
+    return words, meaning
+
+
+def _rows(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str]) -> Rows:
+    say(f"{catalog.name}, by {how}: building, serving, asking ...")
+    _run("-m", "toolcatalog", "build", "--catalog", catalog, "--out", build, "--no-site", *(["--semantic"] if how == "meaning" else []))
+    keys = build.with_name(f"{build.name}-keys.json")
     key = servers.new_key(keys)
-    with servers.running(servers.ours(build, keys), folder / "log") as server:
+    with servers.running(servers.ours(build, keys), build.with_name(f"{build.name}-log")) as server:
         asked = ("--endpoint", server.url, "--api-key", key, "--setting", setting, "--sets", ",".join(sets))
         table = _run(SETS / "evaluate.py", *asked)
     rows = (re.sub(r"[\[\],]", " ", line).split() for line in table.splitlines())
@@ -70,18 +81,34 @@ def _run(*command: str | Path) -> str:
     return subprocess.run(arguments, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def _figures(own: Sequence[dict[str, list[str]]], merged: dict[str, list[str]]) -> str:
+def _figures(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) -> str:
     """The table of quality. Columns of the evaluator: queries; nDCG@10, its interval; recall and MRR likewise."""
     rows = []
     for name, one in zip(_OWN, own, strict=True):
-        rows.append(f"| {name} | {one[name][0]} | {_ndcg(one[name])} | {_ndcg(merged[name])} |")
-    main = [one[name] for name, one in zip(_OWN[:-1], own, strict=False)]
-    average = np.mean([float(row[1]) for row in main])
-    spread = np.sqrt(sum((float(row[3]) - float(row[2])) ** 2 for row in main)) / len(main) / 2
-    whole = next(row for name, row in merged.items() if name.startswith("MACRO"))
-    rows.insert(5, f"| **average of the five** | {whole[0]} | **{average:.1f}** ± {spread:.1f} | {_ndcg(whole)} |")
-    head = "| set | queries | own tools | merged, 6,904 tools |\n|---|---|---|---|"
+        cells = [*(_ndcg(some[name]) for some in one), *(_ndcg(some[name]) for some in merged)]
+        rows.append(f"| {name} | {one[0][name][0]} | {' | '.join(cells)} |")
+    wholes = [next(row for name, row in some.items() if name.startswith("MACRO")) for some in merged]
+    cells = [*(_average([one[how][name] for name, one in zip(_OWN[:-1], own, strict=False)]) for how in (0, 1)), *map(_ndcg, wholes)]
+    rows.insert(5, f"| **average of the five** | {wholes[0][0]} | {' | '.join(f'**{cell}**' for cell in cells)} |")
+    head = "| set | queries | own tools | with meaning | merged, 6,904 tools | with meaning |\n|---|---|---|---|---|---|"
     return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
+
+
+def _average(rows: Sequence[Sequence[str]]) -> str:
+    spread = np.sqrt(sum((float(row[3]) - float(row[2])) ** 2 for row in rows)) / len(rows) / 2
+    return f"{np.mean([float(row[1]) for row in rows]):.1f} ± {spread:.1f}"
+
+
+def _added(words: Path, meaning: Path) -> str:
+    """What meaning adds to the time of a query that is asked for the first time."""
+    lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
+    queries = [text for line in lines if len(text := line.split("\t")[1]) <= _LONGEST_QUERY]
+    with machine.awake():
+        without, both = ([_time(store, Filters(query=query)) for query in queries] for store in map(open_build, (words, meaning)))
+    rows = [("words", without), ("words and meaning", both), ("what meaning adds", np.subtract(both, without))]
+    head = "| each query for the first time | median | 95th percentile |\n|---|---|---|"
+    cells = "\n".join(f"| {name} | {np.percentile(times, 50):.1f} | {np.percentile(times, 95):.1f} |" for name, times in rows)
+    return f"`make search-bench`, {_today()}: milliseconds in the server, {len(queries):,} queries, 6,904 tools.\n\n{head}\n{cells}"
 
 
 def _ndcg(row: Sequence[str]) -> str:

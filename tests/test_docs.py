@@ -48,7 +48,12 @@ def test_every_parameter_is_told() -> None:
 def test_every_library_has_its_paragraph() -> None:
     """docs/decisions.md says why of every package that the project depends on."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = [project["project"]["dependencies"], *project["dependency-groups"].values(), project["build-system"]["requires"]]
+    groups = [
+        project["project"]["dependencies"],
+        *project["dependency-groups"].values(),
+        *project["project"]["optional-dependencies"].values(),
+        project["build-system"]["requires"],
+    ]
     names = {re.split("[>=;]", package)[0] for group in groups for package in group}
     told = DOCS["decisions.md"].lower()
     assert {name for name in names if name not in told} == set()

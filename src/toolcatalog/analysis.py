@@ -22,6 +22,7 @@ _RUN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_DENSE}])+|[^\W\d_{_LATIN}{_DENS
 _IS_DENSE = re.compile(rf"[{_DENSE}]")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_PART_END = re.compile(r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W_]+")
 _LONGEST = 64  # characters of a term
 _SHORTEST = 4  # letters of a term that has relatives
@@ -34,6 +35,17 @@ _SILENT = frozenset(
     itself just ll m me more most my myself no nor not now of off on once only or other our ours out over own re s same she should so some
     such t than that the their theirs them then there these they this those through to too under until up ve very was we were what when
     where which while who whom why will with would you your yours yourself
+    """.split()  # noqa: SIM905 - easier to read, and to add to
+)
+
+CHAT = frozenset(  # words of people who ask: they say less of what is wanted
+    """
+    able additionally along assist back believe best brief called come considering curious currently ensure every finally find finding
+    first following gather get give go going good great hello help hey hi information interested kind know latest let like located look
+    looking lot love main make many maybe much named need needs new next offer old one past perform performing please popular possible
+    potential prefer preferably provide really recent recently recommend regarding related require required right second see show someone
+    something specifically stay suggest sure take tell thank thanks thing things think three today tomorrow trying two understand upcoming
+    us use using want way well wonder wondering
     """.split()  # noqa: SIM905 - easier to read, and to add to
 )
 
@@ -70,6 +82,11 @@ def words(text: str) -> list[Word]:
 def sentences(text: str) -> list[str]:
     """The sentences of a text."""
     return [sentence for sentence in _SENTENCE_END.split(text) if sentence]
+
+
+def parts(query: str) -> list[str]:
+    """The parts of a query that may each ask for something else."""
+    return _PART_END.split(query)
 
 
 def called(text: str) -> int:

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from pyroaring import BitMap
 
-from toolcatalog import columns, files, indexing, snapshot, table
+from toolcatalog import columns, files, indexing, nearness, snapshot, table
 from toolcatalog.choices import usable
 from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
@@ -76,10 +76,20 @@ class Assembly:
 
 def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
     """Write the text index from the counts of all parts, which are gone through several times."""
+    return _written(folder, indexing.merge(counts))
+
+
+def vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, Stated]:
+    """Write the vectors of all tools, from those of all parts."""
+    return _written(folder, {snapshot.VECTORS: nearness.pack(batches)})
+
+
+def _written(folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]) -> dict[str, Stated]:
+    """Write files in their order."""
     found = {}
-    for path, pieces in indexing.merge(counts).items():
+    for path, some in pieces.items():
         (folder / path).unlink(missing_ok=True)  # of an attempt that came upon damage
-        found[path] = Stated(*files.pour(folder / path, pieces))
+        found[path] = Stated(*files.pour(folder / path, some))
     return found
 
 

@@ -45,7 +45,10 @@ NOTHING = Known("", b"[]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`: from the build before."""
+    """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`: from the build before.
+
+    `vectors` is told by `program` too, and so by the key.
+    """
 
     root: Path
     cache: Path
@@ -54,6 +57,7 @@ class Task:
     heads: Mapping[str, str]
     toolkits: "Mapping[str, model.Toolkit]"
     known: Known = NOTHING
+    vectors: bool = False
 
 
 def batches(folders: Sequence[str]) -> list[tuple[str, ...]]:

@@ -21,18 +21,18 @@ from toolcatalog.progress import Track, quietly
 from toolcatalog.publishing import Built
 
 
-def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, jobs: int = 1) -> Built:
-    """Build a catalog into `out` and, unless it is None, `site`, with so many processes.
+def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, jobs: int = 1, *, semantic: bool = False) -> Built:
+    """Build a catalog into `out` and, unless it is None, `site`, with so many processes; `semantic`: to be searched by meaning too.
 
     Raises InvalidCatalog with all problems, or UsageError where a folder cannot be used; in both cases `out/current` stays as it was.
     """
-    places = Places(catalog=catalog, out=out, site=site)
+    fingerprint = program.fingerprint(_model() if semantic else "")
+    places = Places(catalog=catalog, out=out, site=site, vectors=semantic)
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
     try:
         with _alone(out):
             publishing.tidy(out)
             files.clean(places.cache)
-            fingerprint = program.fingerprint()
             before = memory.load(places.cache, fingerprint)
             with Crew(jobs) as crew:
                 looked = looking.look(places, outline, before, fingerprint, crew, track)
@@ -45,6 +45,12 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
     except OSError as error:
         where = error.filename or out
         raise UsageError(f"Cannot write {where} ({error.strerror}): make room or mend its permissions, or name another folder.") from None
+
+
+def _model() -> str:
+    from toolcatalog import meaning  # noqa: PLC0415 - it loads numpy, which a build of what has not changed does without
+
+    return meaning.identity()
 
 
 @contextmanager

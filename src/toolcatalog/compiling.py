@@ -2,16 +2,19 @@
 
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, groupby
 
-from toolcatalog import batches, checking, counting, inventory, model, parts, resolve, snapshot
+from toolcatalog import batches, checking, counting, inventory, meaning, model, parts, resolve, snapshot
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
 from toolcatalog.counting import Said
 from toolcatalog.errors import Problem, UsageError
+from toolcatalog.meaning import Described
 from toolcatalog.parts import Facts, Part
+
+Encode = Callable[[Sequence[Described]], bytes]  # tools to their vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,8 @@ def compiled(task: Task) -> Compiled:
     if not sound:
         return Compiled(known=None, examined=[_light(one) for one in examined], unreadable=seen.problems)
     key = batches.key(task, [*digests.items()])
-    parts.save(task.cache, key, part([one.record for one in examined if isinstance(one.record, model.ToolVersion)], task.toolkits))
+    tools = [one.record for one in examined if isinstance(one.record, model.ToolVersion)]
+    parts.save(task.cache, key, part(tools, task.toolkits, meaning.encoder().tools if task.vectors else _no_vectors))
     return Compiled(known=batches.known(key, rows))
 
 
@@ -55,8 +59,12 @@ def _light(one: Examined) -> Examined:
     return one
 
 
-def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]) -> Part:
-    """The part of tools without problems. Pure."""
+def _no_vectors(tools: Sequence[Described]) -> bytes:  # noqa: ARG001 - as `Encoder.tools`
+    return b""
+
+
+def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit], encode: Encode = _no_vectors) -> Part:
+    """The part of tools without problems, with what `encode` makes of them. Pure."""
     ordered = sorted(tools, key=lambda tool: (tool.slug, tool.version))
     groups = [[*group] for _, group in groupby(ordered, key=lambda tool: tool.slug)]
     documents, rows = [], []
@@ -95,6 +103,7 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
         older=b",".join(document for document, new in zip(documents, newest, strict=True) if not new),
         rows=b"".join(dumped),
         words=counting.count(map(said, ordered, newest)),
+        vectors=encode([Described(toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]) for one in ordered]),
     )
 
 

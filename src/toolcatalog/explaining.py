@@ -13,8 +13,8 @@ import numpy as np
 
 from toolcatalog import counting, ranking, scoring, snapshot
 from toolcatalog.analysis import terms_of
-from toolcatalog.postings import Numbers, Postings
-from toolcatalog.ranking import Typed
+from toolcatalog.postings import Postings
+from toolcatalog.ranking import Ranked, Typed
 from toolcatalog.scoring import FIELDS
 
 
@@ -30,7 +30,8 @@ class Explanation(NamedTuple):
     """What all terms gave, most first; the parts from 0 to 1 of name and toolkit that are covered; and the score with what it is made of.
 
     `whole` is the sum of points, raised by what is covered, beside the best tool's; `sentence` comes from the best sentence, `typed` where
-    the tool itself has been typed. Their sum is the score.
+    the tool itself has been typed. Their sum is the score, unless meaning counts: then `words`, what the first two come to on a scale from
+    0 to 1, and `meaning` on the same scale count by halves, and `typed` is added.
     """
 
     given: Sequence[Given]
@@ -39,27 +40,42 @@ class Explanation(NamedTuple):
     whole: float
     sentence: float
     typed: float
+    words: float | None = None
+    meaning: float | None = None
 
     @property
     def score(self) -> float:
         """By which tools are ordered."""
-        return self.whole + self.sentence + self.typed
+        if self.words is None or self.meaning is None:
+            return self.whole + self.sentence + self.typed
+        return self.words * (1 - ranking.MEANING) + self.meaning * ranking.MEANING + self.typed
 
 
-def explain(postings: Postings, query: str, best: Numbers, number: int, document: Mapping[str, Any], typed: Sequence[Typed]) -> Explanation:
+def explain(
+    postings: Postings, query: str, ranked: Ranked, number: int, document: Mapping[str, Any], typed: Sequence[Typed]
+) -> Explanation:
     """Why the tool with this number and document stands where it does among the best."""
-    terms, place = ranking.wanted(postings, query), int(np.searchsorted(best, number))
+    terms, best = ranking.wanted(postings, query), ranked.best
+    place = int(np.searchsorted(best, number))
     lift = float(ranking.bonus(postings, query, best, typed)[place])
+    meaning = _meaning(ranked, number)
     if not terms:
-        return Explanation((), 0.0, 0.0, 0.0, 0.0, lift)
+        return Explanation((), 0.0, 0.0, 0.0, 0.0, lift, None if meaning is None else 0.0, meaning)
     look, shares = ranking.look(postings, terms, best), _shares(postings, document)
+    words = None if meaning is None else float(ranking.scaled(look.scores[0] + look.sentence)[place])
     given = []
     for (term, weight, _), value in zip(terms, (look.values[:, place] >> 2).tolist(), strict=True):
         points = value / snapshot.MOST_IMPACT * scoring.MOST * term.rarity * weight
         if points:
             given.append(Given(term.spelt, points, {field: points * share for field, share in shares[term.text].items()}))
     name, toolkit, whole, sentence = (float(column[place]) for column in (look.name, look.toolkit, look.scores[0], look.sentence))
-    return Explanation(sorted(given, key=lambda one: -one.points), name, toolkit, whole, sentence, lift)
+    return Explanation(sorted(given, key=lambda one: -one.points), name, toolkit, whole, sentence, lift, words, meaning)
+
+
+def _meaning(ranked: Ranked, number: int) -> float | None:
+    """How alike a tool and the query are in meaning, from 0 to 1; None where nothing is, or meaning is not asked for."""
+    near = dict(zip(ranked.near.numbers.tolist(), ranked.near.likeness.tolist(), strict=True))
+    return near.get(number, 0.0) if near else None
 
 
 def _shares(postings: Postings, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -17,11 +17,12 @@ from toolcatalog.progress import Track
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where a build reads and writes; `site` None: no pages."""
+    """Where a build reads and writes; `site` None: no pages; `vectors`: tools get them."""
 
     catalog: Path
     out: Path
     site: Path | None
+    vectors: bool = False
 
     @property
     def cache(self) -> Path:
@@ -117,4 +118,13 @@ def _toolkit(path: str) -> str:
 def _task(places: Places, program: str, batch: tuple[str, ...], heads: Mapping[str, str], before: Memory) -> Task:
     its_heads = {toolkit: heads.get(toolkit, "") for toolkit in batches.toolkits_of(batch)}
     known = before.known(batch, its_heads)
-    return Task(root=places.catalog, cache=places.cache, program=program, folders=batch, heads=its_heads, toolkits={}, known=known)
+    return Task(
+        root=places.catalog,
+        cache=places.cache,
+        program=program,
+        vectors=places.vectors,
+        folders=batch,
+        heads=its_heads,
+        toolkits={},
+        known=known,
+    )

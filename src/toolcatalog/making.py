@@ -17,6 +17,7 @@ from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory, SiteMemory
+from toolcatalog.parts import Part
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
 from toolcatalog.snapshot import Contents, Stated
@@ -50,14 +51,15 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
     else:
         assembly = Assembly(publishing.beside(places.out), sound.contents)
-        words = crew.beside(partial(_words, places.cache, assembly.folder), [task.known.key for task in sound.tasks])
+        write = partial(_words, places.cache, assembly.folder, vectors=places.vectors)
+        words = crew.beside(write, [task.known.key for task in sound.tasks])
         _assemble(assembly, sound, track)
         count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
         try:
             assembly.files |= words()
         except parts.Damaged:
             _mend(sound)
-            assembly.files |= _words(places.cache, assembly.folder, [task.known.key for task in sound.tasks])
+            assembly.files |= write([task.known.key for task in sound.tasks])
         digest = _sealed(assembly, sound)
     changed = publishing.point(places.out, digest)
     stamp = publishing.stamp_of(places.out / "snapshots" / digest)
@@ -134,23 +136,24 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
     return digest
 
 
-def _words(cache: Path, folder: Path, keys: Sequence[str]) -> dict[str, Stated]:
-    """Write the text index from the parts with these keys. Raises Damaged where one is not whole."""
+def _words(cache: Path, folder: Path, keys: Sequence[str], *, vectors: bool) -> dict[str, Stated]:
+    """Write the text index, and vectors where they are wanted, from the parts with these keys. Raises Damaged where one is not whole."""
+    found = assembling.words(folder, lambda: (part.words for part in _each(cache, keys, "words")))
+    return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
 
-    def counts() -> Iterator[bytes]:
-        for key in keys:
-            part = parts.load(cache, key, ("words",))
-            if part is None:
-                raise parts.Damaged(key)
-            yield part.words
 
-    return assembling.words(folder, counts)
+def _each(cache: Path, keys: Sequence[str], section: str) -> Iterator[Part]:
+    for key in keys:
+        part = parts.load(cache, key, (section,))
+        if part is None:
+            raise parts.Damaged(key)
+        yield part
 
 
 def _mend(sound: Sound) -> None:
     """Make again what has been damaged in the cache."""
     for task in sound.tasks:
-        compiling.part_of(task, "words")
+        compiling.part_of(task, "words", "vectors")
 
 
 def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track) -> int:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import snapshot
+from toolcatalog import meaning, snapshot
 from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.nearness import Encode
 from toolcatalog.store import TABLES, Store
 from toolcatalog.table import Data, Table
 
@@ -30,10 +31,11 @@ def open_build(build: Path) -> Store:
         if not snapshot.is_sealed(manifest):
             raise SnapshotError(f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that was written): {MEND}")
         data = {path: _mapped(folder / path, path, of["size"]) for path, of in manifest["files"].items()}
-        for path in (snapshot.NUMBERS, snapshot.COVERS):  # they have no checksums within
+        encode = meaning.encoder().query if snapshot.VECTORS in data and meaning.is_installed() else None
+        for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):  # they have no checksums within
             if hashlib.sha256(data[path]).hexdigest() != manifest["files"][path]["sha256"]:
                 raise _Damaged(f"{path} has other bytes than were written")
-        return _store(manifest["digest"], data, {path: _table(data[path], path) for path in TABLES})
+        return _store(manifest["digest"], data, {path: _table(data[path], path) for path in TABLES}, encode)
     except _Damaged as error:
         raise SnapshotError(f"The build in {build} is damaged ({error}): {MEND}") from None
     except FileNotFoundError:
@@ -55,9 +57,9 @@ def _table(data: Data, path: str) -> Table:
         raise _Damaged(f"{path} has other bytes than were written") from None
 
 
-def _store(digest: str, data: Mapping[str, Data], tables: Mapping[str, Table]) -> Store:
+def _store(digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None) -> Store:
     try:
-        return Store(digest, data, tables)
+        return Store(digest, data, tables, encode)
     except SnapshotError as error:
         raise _Damaged(str(error)) from None
 

@@ -1,9 +1,9 @@
 """What compiling a batch of tools gives, as one piece of bytes that a later build takes up again where nothing has changed.
 
 A part holds all that the rest of a build needs to know of its tools: facts for the rules and the query tables, the documents as they
-are served, the rows of the toolkits' indexes and the counts of words. It lies in the cache under the digest of everything that it was
-made from. The cache is never trusted: a part names its key and has a checksum, and one that is missing, cut off, changed or another
-one's is as good as none and made again. Deleting the cache costs time and nothing else.
+are served, the rows of the toolkits' indexes, the counts of words and, where they are wanted, vectors. It lies in the cache under the
+digest of everything that it was made from. The cache is never trusted: a part names its key and has a checksum, and one that is missing,
+cut off, changed or another one's is as good as none and made again. Deleting the cache costs time and nothing else.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DIGEST = 32  # bytes of a SHA-256
 _SEAL = _DIGEST + 8  # that of the head, and how long it is
-_SECTIONS = ("facts", "newest", "older", "rows", "words")
+_SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors")
 
 
 class Damaged(Exception):
@@ -88,6 +88,7 @@ class Part:
     older: bytes = b""
     rows: bytes = b""
     words: bytes = b""
+    vectors: bytes = b""
 
 
 def path_of(cache: Path, key: str) -> Path:

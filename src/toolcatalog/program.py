@@ -8,9 +8,9 @@ from importlib.resources.abc import Traversable
 _MAKERS = ("jinja2", "jsonschema-rs", "numpy", "orjson", "pyroaring", "pystemmer", "pyyaml")  # libraries whose output is kept
 
 
-def fingerprint() -> str:
-    """The digest of this package's files, of the Python that runs it and of the libraries that have a hand in what it makes."""
-    seen = hashlib.sha256(sys.version.encode())
+def fingerprint(more: str = "") -> str:
+    """The digest of this package's files, of the Python that runs it, and of the libraries and what `more` has a hand in what it makes."""
+    seen = hashlib.sha256(f"{sys.version}\n{more}\n".encode())
     for library in _MAKERS:
         seen.update(f"{library} {metadata.version(library)}\n".encode())
     _add(resources.files("toolcatalog"), seen)

@@ -5,6 +5,7 @@ an agent sends a sentence. All that are found are scored by the impacts of the t
 
 - The better a tool's name, and its toolkit's, are covered by the query, the more its impacts count.
 - What a tool scores for the one sentence of the query that it fits best is added: agents ask for several things at once.
+- What a tool means counts as much as its words, where a snapshot has vectors: see `nearness`.
 - A tool whose slug, beginning of slug or name has been typed comes before all others.
 
 Serves: "Lexical ranking, the default, no model needed".
@@ -18,27 +19,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis, names, spelling
+from toolcatalog import analysis, names, picking, spelling
+from toolcatalog.nearness import NOTHING, Near
 from toolcatalog.postings import Numbers, Postings, Scores, Term
 
-_PART_END = re.compile(r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE)
 _QUOTED = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
-_CHAT = frozenset(  # words of people who ask: they say less of what is wanted
-    """
-    able additionally along assist back believe best brief called come considering curious currently ensure every finally find finding
-    first following gather get give go going good great hello help hey hi information interested kind know latest let like located look
-    looking lot love main make many maybe much named need needs new next offer old one past perform performing please popular possible
-    potential prefer preferably provide really recent recently recommend regarding related require required right second see show someone
-    something specifically stay suggest sure take tell thank thanks thing things think three today tomorrow trying two understand upcoming
-    us use using want way well wonder wondering
-    """.split()  # noqa: SIM905 - easier to read, and to add to
-)
 _SAYS_LITTLE = 0.4  # the weight of such words
 _LESS = 0.5  # the weight of numbers, of what is quoted, and of the terms that a misspelt word may stand for
 _KIN = 0.3  # the weight of a relative, times the likeness
 _COVERED = 0.3  # how much more impacts count where a name is covered
 _SENTENCE = 0.5  # how much the best sentence counts beside the whole
 SLUG, BEGINNING, _NAME = 4.0, 3.0, 2.0  # what is added where that has been typed
+MEANING = 0.5  # how much meaning counts beside words
 _TINY = np.float32(1e-9)
 _FOREMOST = 1e9  # more than any sum of impacts
 CLOSELY = 100  # tools that are looked at closely
@@ -74,12 +66,15 @@ class Typed(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """What a query finds: the numbers of tools, smallest first, with their scores; and those looked at closely, with theirs."""
+    """What a query finds: the numbers of tools, smallest first, with their scores; those looked at closely, with theirs; and what
+    is near to the query.
+    """
 
     numbers: Numbers
     scores: Scores
     best: Numbers
     best_scores: Column
+    near: Near = NOTHING
 
 
 def wanted(postings: Postings, query: str) -> list[Wanted]:
@@ -103,9 +98,9 @@ def _asked(query: str) -> dict[str, _Asked]:
     """The terms of a query, in their order."""
     quoted = {word.spelt for match in _QUOTED.finditer(query) for word in analysis.words(match[1])}
     found: dict[str, _Asked] = {}
-    for part, text in enumerate(_PART_END.split(query)):
+    for part, text in enumerate(analysis.parts(query)):
         for spelt, term in analysis.words(text):
-            weight = (_SAYS_LITTLE if spelt in _CHAT else 1) * _LESS ** ((spelt in quoted) + spelt.isdigit())
+            weight = (_SAYS_LITTLE if spelt in analysis.CHAT else 1) * _LESS ** ((spelt in quoted) + spelt.isdigit())
             before = found.get(term, _Asked(spelt, 0.0, frozenset()))
             found[term] = _Asked(before.spelt, max(before.weight, weight), before.parts | {part})
     return found
@@ -148,8 +143,8 @@ def _likeness(one: str, other: str) -> float:
     return min(len(one), len(other)) / max(len(one), len(other))
 
 
-def rank(postings: Postings, query: str, among: NDArray[np.bool_], typed: Sequence[Typed]) -> Ranked:
-    """Rank the tools among these (a column by number) that a query finds."""
+def rank(postings: Postings, query: str, among: NDArray[np.bool_], typed: Sequence[Typed], near: Near = NOTHING) -> Ranked:
+    """Rank the tools among these (a column by number) that a query finds, and those near to it, which are among them too."""
     terms = wanted(postings, query)
     scores = np.zeros(len(among), np.float32)
     for term, weight, _ in terms:
@@ -157,18 +152,27 @@ def rank(postings: Postings, query: str, among: NDArray[np.bool_], typed: Sequen
     for some in typed:
         scores[some.numbers] += _FOREMOST
     numbers = ((scores > 0) & among).nonzero()[0].astype(np.uint32)
-    scores = scores[numbers]
-    best = numbers[_highest(scores, CLOSELY)]
-    return Ranked(numbers, scores, best, _closely(postings, terms, best) + bonus(postings, query, best, typed))
+    best = numbers[picking.highest(scores[numbers], CLOSELY)]
+    if len(near.numbers):
+        numbers, best = np.union1d(numbers, near.numbers), np.union1d(best, near.numbers)
+    judged = mixed(_closely(postings, terms, best), best, near) + bonus(postings, query, best, typed)
+    return Ranked(numbers, scores[numbers], best, judged, near)
 
 
-def _highest(scores: Scores, most: int) -> NDArray[np.intp]:
-    """The places of so many of the highest scores, in order of place; of equal ones the first."""
-    if len(scores) <= most:
-        return np.arange(len(scores))
-    least = np.partition(scores, len(scores) - most)[len(scores) - most]
-    above = (scores > least).nonzero()[0]
-    return np.sort(np.concatenate([above, (scores == least).nonzero()[0][: most - len(above)]]))
+def mixed(words: Column, best: Numbers, near: Near) -> Column:
+    """What tools score by words and, where anything is near, by meaning: as much by the one as by the other."""
+    if not len(near.numbers):
+        return words
+    score: Column = scaled(words) * np.float32(1 - MEANING)
+    score[best.searchsorted(near.numbers)] += near.likeness * np.float32(MEANING)
+    return score
+
+
+def scaled(words: Column) -> Column:
+    """What some tools score by words, from 0 to 1. It begins at the last that words alone would have had looked at closely."""
+    low, high = np.sort(words)[-CLOSELY:][0], words.max()
+    score: Column = np.clip((words - low) / np.maximum(high - low, _TINY), 0, 1)
+    return score
 
 
 class Look(NamedTuple):

@@ -41,6 +41,7 @@ FACTS = "query.facts"
 WORDS = "query.words"
 POSTINGS = "query.postings"
 COVERS = "query.covers"
+VECTORS = "query.vectors"  # only where a build was asked for it
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
 

@@ -26,8 +26,9 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import columns, names, ranking, snapshot
+from toolcatalog import columns, names, picking, ranking, snapshot
 from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.nearness import NOTHING, Encode, Near, Nearness
 from toolcatalog.postings import Numbers, Postings
 from toolcatalog.ranking import Ranked, Typed
 from toolcatalog.table import Data, Table
@@ -40,6 +41,7 @@ _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _WORD = re.compile("[A-Za-z0-9]+")
 _WORDS = 10  # of a query that may be a slug
 _LAST = "\x7f"  # sorts behind whatever a slug may hold
+_QUERIES = 256  # whose vectors are remembered: some kilobytes each
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 
 TABLES = (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
@@ -96,7 +98,7 @@ class Found:
 class Store:
     """The tools of one snapshot. Nothing changes after the opening."""
 
-    def __init__(self, digest: str, data: Mapping[str, Data], tables: Mapping[str, Table]) -> None:
+    def __init__(self, digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None = None) -> None:
         self.digest = digest
         self._data = data[snapshot.DOCUMENTS]
         self._documents = memoryview(self._data)
@@ -105,6 +107,9 @@ class Store:
         self._tags = self._columns["tag"].view(np.uint8).data
         self._tools, self._sets, self._facts, words = (tables[name] for name in TABLES)
         self._postings = Postings(words, data, len(self._place))
+        self._has_vectors = snapshot.VECTORS in data
+        self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
+        self._nearness = encode and Nearness(data[snapshot.VECTORS], len(self._place))
         self._newest = self._columns["number"][: len(self._tools)]  # the newest documents go before the older ones
         self._sound = bytearray(len(self._place))  # which documents, by place, were read before and found as they were written
         self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
@@ -214,22 +219,39 @@ class Store:
         if not filters.deprecated:
             found = found - self._set(snapshot.DEPRECATED)
         if filters.query:
-            return self._matching(filters.query, found)
+            among = self._mask(found)
+            return self._matching(filters.query, among, self._near(filters.query, among))
         return Found(self._newest if found is self._set(snapshot.NEWEST) else found)
 
-    def _matching(self, query: str, found: BitMap) -> Found:
-        """Those of what was found that the query finds too."""
-        ranked = ranking.rank(self._postings, query, self._mask(found), self._typed(query))
+    def _matching(self, query: str, among: NDArray[np.bool_], near: Near = NOTHING) -> Found:
+        """Those of some tools that the query finds, and those near to it."""
+        ranked = ranking.rank(self._postings, query, among, self._typed(query), near)
         return Found(ranked.numbers, ranked)
+
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether queries find by meaning too. Then the first answer to each takes some milliseconds, nearly all of them for `encode`."""
+        return self._encode is not None
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether the tools have vectors that cannot be used, for want of what makes a query's."""
+        return self._has_vectors and not self._encode
+
+    def encode(self, query: str) -> None:
+        """Find out what a query means, and remember it for a while. May be called in any thread."""
+        if self._encode:
+            self._encode(query)
+
+    def _near(self, query: str, among: NDArray[np.bool_]) -> Near:
+        return self._nearness.nearest(self._encode(query), among) if self._encode and self._nearness else NOTHING
 
     def explain(self, query: str, found: Found, number: int) -> "Explanation":
         """Why a tool that a query found, and that was looked at closely, stands where it does."""
         from toolcatalog import explaining  # noqa: PLC0415 - it takes a while to load, and a server never needs it
 
         assert found.ranked is not None
-        return explaining.explain(
-            self._postings, query, found.ranked.best, number, orjson.loads(self.document(number)[0]), self._typed(query)
-        )
+        return explaining.explain(self._postings, query, found.ranked, number, orjson.loads(self.document(number)[0]), self._typed(query))
 
     def corrected(self, query: str) -> str:
         """The query with unknown words replaced by known ones like them; empty where there is none to replace."""
@@ -281,11 +303,11 @@ class Store:
             return _array(numbers[start : start + size])
         every = _array(numbers)
         keys = self._columns[sort_by][every].astype(np.int64)
-        return every[_ordered(-keys if descending else keys, start, start + size)]
+        return every[picking.ordered(-keys if descending else keys, start, start + size)]
 
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
         """A few slugs that share words with this one, most alike first: candidates for "did you mean"."""
-        found = self._matching(slug.replace("-", "_"), self._set(snapshot.NEWEST))
+        found = self._matching(slug.replace("-", "_"), self._is_newest)
         documents = (orjson.loads(self.document(number)[0]) for number in self.page(found, "relevance", True, 0, 200).tolist())
         return [document["slug"] for document in documents if visible is None or document["toolkit"]["slug"] in visible]
 
@@ -354,17 +376,5 @@ def _by_relevance(ranked: Ranked, descending: bool, start: int, stop: int) -> Nu
     rest = np.isin(ranked.numbers, best, assume_unique=True, invert=True)
     before = len(best) if descending else 0  # of the others
     start, stop = max(start - before, 0), min(max(stop - before, 0), others)
-    far = ranked.numbers[rest][_ordered(sign * ranked.scores[rest], start, stop)] if start < stop else best[:0]
+    far = ranked.numbers[rest][picking.ordered(sign * ranked.scores[rest], start, stop)] if start < stop else best[:0]
     return np.concatenate([near, far] if descending else [far, near])
-
-
-def _ordered(keys: NDArray[Any], start: int, stop: int) -> NDArray[np.intp]:
-    """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
-    stop = min(stop, len(keys))
-    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
-    if start:
-        low = np.partition(keys, start)[start]
-        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
-    places = near.nonzero()[0]
-    ordered: NDArray[np.intp] = places[np.argsort(keys[places], kind="stable")]
-    return ordered[start - before : stop - before]

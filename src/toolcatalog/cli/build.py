@@ -12,6 +12,7 @@ _EPILOG = """\b
 Examples:
   toolcatalog build
   toolcatalog build --catalog my-catalog --out /srv/build --no-site
+  toolcatalog build --semantic
 
 Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build stays.
 """
@@ -23,9 +24,10 @@ Exits with 1 where the catalog has problems: all are shown, nothing is built, th
 @options.site
 @click.option("--no-site", is_flag=True, help="Make no HTML pages.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Processes to work with.  [default: the number of cores]")
-def command(catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None) -> None:
+@click.option("--semantic", is_flag=True, help="Make the tools searchable by meaning too; needs the extra `semantic`.")
+def command(catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None, semantic: bool) -> None:
     """Validate the catalog and build its snapshot and site."""
-    built = build(catalog, out, None if no_site else site, terminal.track, jobs or cores())
+    built = build(catalog, out, None if no_site else site, terminal.track, jobs or cores(), semantic=semantic)
     counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
     terminal.say(f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages.")
     click.echo(built.digest)

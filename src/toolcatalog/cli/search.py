@@ -59,6 +59,7 @@ def _rows(store: Store, query: str, found: Found, limit: int) -> Iterator[tuple[
 
 def _told(document: Mapping[str, Any], why: Explanation) -> dict[str, Any]:
     parts = {"whole": why.whole, "sentence": why.sentence, "typed": why.typed, "name_covered": why.name, "toolkit_covered": why.toolkit}
+    parts |= {} if why.words is None or why.meaning is None else {"words": why.words, "meaning": why.meaning}
     words = [{"word": one.spelt, "points": one.points, "fields": one.fields} for one in why.given]
     tool = {"slug": document["slug"], "version": document["version"], "name": document["name"]}
     return {**tool, "score": why.score, "made_of": parts, "words": words}
@@ -70,6 +71,10 @@ def _reasons(why: Explanation) -> Iterator[str]:
         yield f"{one.spelt:16} {one.points:6.2f}  {fields}"
     parts = [f"name {why.name:.0%} covered, toolkit {why.toolkit:.0%}: {why.whole:.2f} of the best"]
     parts += [f"best sentence {why.sentence:.2f}"] if why.sentence else []
+    if why.meaning is not None:
+        yield f"{'words':16} {why.words:6.2f}  {' + '.join(parts)}, on a scale from 0 to 1"
+        yield f"{'meaning':16} {why.meaning:6.2f}  on a scale from 0 to 1"
+        parts = [f"words and meaning by halves {why.score - why.typed:.2f}"]
     parts += [f"typed {why.typed:.0f}"] if why.typed else []
     yield f"{'score':16} {why.score:6.2f}  {' + '.join(parts)}"
 

@@ -22,6 +22,7 @@ from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
 from toolcatalog.server.protocol import Protocol
+from toolcatalog.store import Store
 
 _EPILOG = """\b
 Examples:
@@ -51,7 +52,7 @@ def command(build: Path, site: Path, host: str, port: int, workers: int, keys_fi
     file = _key_file(keys_file)
     listener = _listen(host, port)
     pages = site if (site / "index.html").is_file() else None
-    _greet(store.digest, listener, pages)
+    _greet(store, listener, pages)
     if workers > 1:
         del store  # each worker opens its own
         _run_workers(partial(_application, build, file, pages), workers, listener)
@@ -145,8 +146,10 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"Cannot listen on {host}:{port} ({reason}): choose another with --port or --host.") from None
 
 
-def _greet(digest: str, listener: socket.socket, pages: Path | None) -> None:
+def _greet(store: Store, listener: socket.socket, pages: Path | None) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     what = "API and site" if pages else "API (no site was built)"
-    terminal.say(f"Serving {what} at http://{shown}:{port} from snapshot {digest[:12]}. Stop with Ctrl-C.")
+    terminal.say(f"Serving {what} at http://{shown}:{port} from snapshot {store.digest[:12]}. Stop with Ctrl-C.")
+    if store.lacks_model:
+        terminal.say("Searching by words only: for meaning, which this build has too, pip install 'toolcatalog[semantic]'.")

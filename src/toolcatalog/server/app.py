@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import orjson
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -68,7 +69,10 @@ class Api:
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        return _answer(request, self.operations.tools(self._key(request), request.scope["query_string"]))
+        key, query = self._key(request), request.scope["query_string"]
+        if self.operations.store.knows_meaning:
+            await run_in_threadpool(self.operations.encode, query)  # meanwhile others are answered
+        return _answer(request, self.operations.tools(key, query))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""

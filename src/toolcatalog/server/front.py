@@ -1,7 +1,8 @@
 """The short way for the two plain requests that nearly all traffic consists of: get a tool and list tools.
 
 It does no work of its own: the operations, the answers and the headers are those of the long way, through Edge and Starlette, and so
-are the bytes. What is not plain goes the long way: another path or method, an `Origin`, gzip asked for, and every fault.
+are the bytes. What is not plain goes the long way: another path or method, an `Origin`, gzip asked for, a query whose meaning is to be
+found, and every fault.
 """
 
 import re
@@ -47,7 +48,7 @@ class Front:
         above, _, slug = scope["path"].rpartition("/")
         one = above in _TOOLS and slug != ""
         query = scope["query_string"]
-        if not (one or scope["path"] in _TOOLS) or scope["method"] not in _METHODS or len(query) > _LONGEST:
+        if not (one or scope["path"] in _TOOLS) or scope["method"] not in _METHODS or self._is_long(query):
             return None
         headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
         coding = headers.get(b"accept-encoding")
@@ -84,11 +85,17 @@ class Front:
         if asked is None:
             return None
         slug, query = asked.groups()
+        if self._is_long(query or b""):
+            return None
         found = self._found(key, slug.decode() if slug else None, query or b"")
         if found.suggested:
             return None
         self._remembered.keep((key.toolkits, line), found)
         return found
+
+    def _is_long(self, query: bytes) -> bool:
+        """Tell whether a query string takes long to answer: where there is a text to find the meaning of."""
+        return len(query) > _LONGEST or (self.operations.store.knows_meaning and (b"query=" in query or b"search=" in query))
 
     def _found(self, key: Key, slug: str | None, query: bytes) -> Tagged:
         return self.operations.tools(key, query) if slug is None else self.operations.tool(key, slug, query)

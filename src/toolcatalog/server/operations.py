@@ -61,6 +61,12 @@ class Operations:
         pieces, tag = page_of(*self.store.documents(numbers), question.page, total)
         return Tagged(pieces, tag, "" if total else view.suggestion(question))
 
+    def encode(self, query: bytes) -> None:
+        """Find out what a list's query means, before it is answered. May be called in any thread."""
+        question, refusals = questions.tools(query)
+        if question.filters.query and not refusals:
+            self.store.encode(question.filters.query)
+
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
         """List meta tools for a tool router session."""
         question, refusals = questions.session(id, query, body)

@@ -1,0 +1,29 @@
+"""The few smallest or largest of many numbers, without sorting the others. Pure; of equal ones the first."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Places = NDArray[np.intp]
+
+
+def highest(values: NDArray[Any], most: int) -> Places:
+    """The places of so many of the highest values, in order of place."""
+    if len(values) <= most:
+        return np.arange(len(values))
+    least = np.partition(values, len(values) - most)[len(values) - most]
+    above = (values > least).nonzero()[0]
+    return np.sort(np.concatenate([above, (values == least).nonzero()[0][: most - len(above)]]))
+
+
+def ordered(keys: NDArray[Any], start: int, stop: int) -> Places:
+    """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
+    stop = min(stop, len(keys))
+    near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
+    if start:
+        low = np.partition(keys, start)[start]
+        near, before = near & (keys >= low), int(np.count_nonzero(keys < low))
+    places = near.nonzero()[0]
+    found: Places = places[np.argsort(keys[places], kind="stable")]
+    return found[start - before : stop - before]
