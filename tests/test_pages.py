@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolcatalog import pages, snapshot
+from toolcatalog import described, finding, groups, openapi, pages, snapshot
+from toolcatalog.pages import Listed, MetaTool, OfToolkit
 from toolcatalog.snapshot import Tool, Toolkit
 
 HOSTILE = [
@@ -46,11 +46,11 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-def described(text: str) -> dict[str, Any]:
+def told(text: str) -> dict[str, Any]:
     """A description that has the text in every place that can have one."""
     plain = {"type": text, "description": text, "title": text}
     values = {"default": {text: text}, "enum": [text, [text]], "examples": [text]}
-    limits = dict.fromkeys(pages._LIMITS, text)
+    limits = dict.fromkeys(described._LIMITS, text)
     inner = {"properties": {text: plain}, "items": plain, "additionalProperties": plain, "anyOf": [plain], "oneOf": [plain]}
     return {**plain, **values, **limits, **inner, "required": True}
 
@@ -64,12 +64,21 @@ class Shown:
     tool: Tool
 
     def pages(self) -> dict[str, bytes]:
-        """The three kinds of page."""
+        """Each kind of page."""
         row = snapshot.index_row(self.tool, b"")
+        kit, listed = OfToolkit(self.toolkit, [row]), Listed(self.toolkit, row)
+        change = groups._changes([kit], {self.toolkit.slug: {}})
         return {
-            "home": pages.home_page(self.about, [self.toolkit], {self.toolkit.slug: 1}),
-            "toolkit": pages.toolkit_page(self.about, self.toolkit, [row]),
+            "home": pages.home(self.about, [kit], [listed]),
+            "list": pages.list_page(self.about, 1, 2, 1, [kit]),
+            "toolkit": pages.toolkit_page(self.about, self.toolkit, [row], change),
+            "older toolkit": pages.older_toolkit_page(self.about, self.toolkit, "x", [row], {"MAIL_SEND": "y"}),
             "tool": pages.tool_page(self.about, self.toolkit, self.tool),
+            "history": pages.history_page(self.about, self.toolkit, [self.tool, replace(self.tool, input_parameters={})]),
+            "labels": pages.labels_page(self.about, "tags", {self.tool.tags[0]: 1}),
+            "label": pages.label_page(self.about, "tags", self.tool.tags[0], [listed]),
+            "sessions": pages.sessions_page(self.about, [MetaTool("M", self.tool.name, self.tool.description)]),
+            "lost": pages.lost_page(self.about),
         }
 
 
@@ -81,7 +90,7 @@ def shown(text: str) -> Shown:
     tool = Tool(
         slug="MAIL_SEND", toolkit="mail", version=text, available_versions=(text, text), name=text, description=text, scopes=(text,), tags=(text, "important"),
         no_auth=False, deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text},
-        input_parameters={text: described(text)}, output_parameters={text: described(text)},
+        input_parameters={text: told(text)}, output_parameters={text: told(text)},
     )  # fmt: skip
     about = {"title": text, "description": text, "home": text, "repository": f"https://{text}"}
     return Shown(about, toolkit, tool)
@@ -97,11 +106,11 @@ def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
 
 
 def test_every_part_of_a_description_is_shown() -> None:
-    """Facts in a fixed order, values as JSON, and what a parameter holds within it."""
+    """Facts in a fixed order, values as JSON, and what a parameter holds within it, folded; the required first, each with an anchor."""
     inner = {"type": "string", "description": ""}
     send: dict[str, Any] = {
         "type": "object",
-        "description": "What to send.",
+        "description": "What to *send*.",
         "required": True,
         "nullable": False,
         "examples": [{"a": "<"}, None],
@@ -109,39 +118,92 @@ def test_every_part_of_a_description_is_shown() -> None:
         "minLength": 0,
         "enum": ["x", 1.5],
         "format": "date",
-        "properties": {"a": {**inner, "required": False}},
+        "properties": {"a.b": {**inner, "required": False}},
         "items": {**inner, "properties": {}},
-        "additionalProperties": {**inner, "examples": []},
+        "additionalProperties": {**inner, "description": "Any."},
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    about, toolkit = {"title": "T", "description": "", "repository": ""}, shown("x").toolkit
-    tool = shown("x").tool
-    page = pages.tool_page(about, toolkit, replace(tool, output_parameters={"s": send}))
-    assert page.decode().partition("<h2>Outputs</h2>\n")[2].partition("</main>")[0] == (
-        '<dl class="parameters">\n'
-        '<dt><code>s</code> <span class="type">object</span> <span class="badge key">required</span></dt>\n'
-        '<dd><p>What to send.</p><ul class="limits"><li>format <code>&quot;date&quot;</code></li>\n'
-        "<li>minLength <code>0</code></li>\n"
-        "<li>nullable <code>false</code></li>\n"
-        "<li>default <code>null</code></li>"
-        "<li>one of <code>&quot;x&quot;</code> <code>1.5</code> </li>"
-        "<li>for example <code>{&quot;a&quot;:&quot;&lt;&quot;}</code> <code>null</code> </li></ul>"
-        '<dl class="parameters">\n'
-        '<dt><code>a</code> <span class="type">string</span></dt>\n'
-        "<dd></dd>\n"
-        "</dl>\n"
-        '<p class="of">each item: <code>string</code></p>'
-        '<p class="of">each other value: <code>string</code></p>'
-        '<p class="of">or <code>string</code></p>'
-        '<p class="of">or <code>integer</code></p><p>Or this.</p></dd>\n'
-        "</dl>\n"
+    html = described.table({"first": {**inner, "required": False}, "s": send}, "input-", "What it takes")
+    head = '<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead><tbody>\n'
+    assert html == (
+        f'<table class="parameters"><caption>What it takes</caption>{head}'
+        '<tr id="input-s"><th scope="row"><a class="anchor" href="#input-s"><code>s</code></a> <span class="badge key">required</span></th>'
+        "<td>object</td><td><p>What to <em>send</em>.</p>"
+        '<ul class="limits"><li>format <code>&quot;date&quot;</code></li><li>shortest length <code>0</code></li>'
+        "<li>default <code>null</code></li><li>one of <code>&quot;x&quot;</code> <code>1.5</code></li>"
+        "<li>for example <code>{&quot;a&quot;:&quot;&lt;&quot;}</code> <code>null</code></li></ul>"
+        f'<details><summary>1 field</summary><table class="parameters"><caption>Fields</caption>{head}'
+        '<tr id="input-s.a%2Eb"><th scope="row"><a class="anchor" href="#input-s.a%252Eb"><code>a.b</code></a></th><td>string</td><td></td></tr>\n'
+        "</tbody></table></details>"
+        "<details><summary>Each other value</summary><p>Any.</p></details>"
+        "<details><summary>or: integer</summary><p>Or this.</p></details></td></tr>\n"
+        '<tr id="input-first"><th scope="row"><a class="anchor" href="#input-first"><code>first</code></a></th><td>string</td><td></td></tr>\n'
+        "</tbody></table>"
     )
 
 
-def test_every_link_of_the_site_leads_to_a_file(shipped_build: Path) -> None:
-    """Pages link to one another by relative paths that name a file of the site, also to what replaces a deprecated tool."""
-    site = shipped_build.parent / "site"
-    for path in site.rglob("*.html"):
-        for link in Page(path.read_bytes()).links:
-            assert link.startswith("https://") or (path.parent / (link.partition("#")[0] or path.name)).is_file(), f"{path}: {link}"
+def test_each_label_has_a_file_of_its_own() -> None:
+    """Whatever a tag or scope says: a safe name, short enough, and not another's, also where case does not count."""
+    labels = [
+        "issues",
+        "Issues",
+        "ISSUES",
+        "a/b",
+        "a:b",
+        "../..",
+        ".",
+        "..",
+        "",
+        "Ünï",
+        "ünï",
+        "x" * 300,
+        "y" * 300,
+        "con",
+        "a b",
+        "a\\b",
+        "%2e",
+        "index.html",
+    ]
+    paths = [pages.label_path("tags", label) for label in labels]
+    assert len({path.casefold() for path in paths}) == len(labels)
+    for path in paths:
+        kind, name, file = path.split("/")
+        assert (kind, file) == ("tags", "index.html")
+        assert name.strip(".") == name
+        assert 0 < len(name) < 100
+        assert "%" not in name
+
+
+def test_a_long_list_has_pages() -> None:
+    """No tool is left out or shown twice, in the order of the toolkits."""
+    kit = shown("x").toolkit
+    row = snapshot.index_row(shown("x").tool, b"")
+    kits = [
+        OfToolkit(replace(kit, slug=f"k{number}"), [{**row, "slug": f"K{number}_{tool}"} for tool in range(many)])
+        for number, many in enumerate((700, 0, 900, 600))
+    ]
+    made = pages.pages_of(kits)
+    assert [sum(len(some.tools) for some in page) for page in made] == [1000, 1000, 200]
+    assert [tool["slug"] for page in made for some in page for tool in some.tools] == [tool["slug"] for some in kits for tool in some.tools]
+    assert pages.pages_of([]) == [[]]
+
+
+def test_the_data_of_the_search_is_what_the_script_reads() -> None:
+    """Each file is one call of a function with JSON; a line break in a name does not shift those behind it."""
+    row = {**snapshot.index_row(shown("x").tool, b""), "name": "two\nlines", "no_auth": True, "tags": ["b", "a"], "scopes": []}
+    kits = [OfToolkit(shown("x").toolkit, [row])]
+    data = finding.data(kits)
+    assert data == b'toolcatalogData({"toolkits":[["mail","x",1]],"slugs":"MAIL_SEND","names":"two lines","flags":"5","shard":500});\n'
+    assert finding.facets(kits) == b'toolcatalogFacets({"tags":["a","b"],"tool_tags":[[1,0]],"scopes":[],"tool_scopes":[[]]});\n'
+    assert [*finding.shards(kits)] == [("search/0.js", b'toolcatalogShard(0,["x"]);\n')]
+
+
+def test_the_reference_has_every_operation_and_schema() -> None:
+    """Of the OpenAPI document of the server."""
+    document = openapi.document()
+    html = pages.reference_page(shown("x").about, document).decode()
+    for name in document["components"]["schemas"]:
+        assert f'id="schema-{name}"' in html
+    for path, item in document["paths"].items():
+        assert path.startswith("/api/v3.1") or f'id="{item["get"]["operationId"]}"' in html

@@ -484,12 +484,24 @@ def test_any_origin_may_read_every_answer(client: httpx.Client, path: str, key: 
     assert "access-control-allow-credentials" not in response.headers
 
 
-@pytest.mark.parametrize("path", [LIST, TOOL, "/openapi.json", "/", "/tools/GITHUB_CREATE_ISSUE/", "/nothing"])
-def test_no_answer_runs_anything(client: httpx.Client, path: str) -> None:
-    """No content type is guessed and no script runs; the server does not say what it is."""
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (LIST, "none"),
+        (TOOL, "none"),
+        ("/openapi.json", "none"),
+        ("/", "self"),
+        ("/tools/GITHUB_CREATE_ISSUE/", "self"),
+        ("/nothing", "none"),
+    ],
+)
+def test_no_answer_runs_anything_of_others(client: httpx.Client, path: str, source: str) -> None:
+    """No content type is guessed; no script runs but, in pages, the site's own; the server does not say what it is."""
     headers = client.get(path).headers
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["content-security-policy"].startswith("default-src 'none';")
+    assert headers.get_list("x-content-type-options") == ["nosniff"]
+    (policy,) = headers.get_list("content-security-policy")
+    assert policy.startswith(f"default-src '{source}';")
+    assert "unsafe" not in policy
     assert "server" not in headers
 
 

@@ -8,15 +8,17 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import assembling, checking, compiling, looking, memory, model, pages, parts, publishing, resolve, site, snapshot
+from toolcatalog import assembling, checking, compiling, groups, looking, memory, model, pages, parts, publishing, resolve, site
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
 from toolcatalog.compiling import Compiled
 from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.groups import Group, Index
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory, SiteMemory
+from toolcatalog.pages import MetaTool
 from toolcatalog.parts import Part
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
@@ -30,8 +32,10 @@ class Sound:
     contents: Contents
     tasks: Sequence[Task]
     made_from: str
+    meta_tools: tuple[MetaTool, ...]
     tools: Mapping[str, int]  # tools of each toolkit
     versions: Mapping[str, int]  # tool versions of each toolkit
+    several: Mapping[str, Mapping[str, Sequence[str]]]  # of each toolkit the tools that have several versions, with those
 
 
 def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track) -> Built:
@@ -86,6 +90,8 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
         made_from=looking.made_from(looked.program, looked.others, [task.known for task in tasks]),
         tools=Counter(toolkit for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))),
         versions=Counter(tool.toolkit for tool in checked.catalog.tools),
+        meta_tools=_meta_tools(checked.catalog),
+        several=_several(checked.catalog),
     )
 
 
@@ -161,20 +167,44 @@ def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew
     if places.site is None:
         return 0
     memory.forget_site(places.cache, places.site)
-    groups = _groups(sound, folder, looked.program)
-    kept = SiteMemory(made_from=sound.made_from, groups=site.update(places.site, groups, looked.site.groups, crew, track))
+    wanted = _groups(sound, folder, looked.program)
+    kept = SiteMemory(made_from=sound.made_from, groups=site.update(places.site, wanted, looked.site.groups, crew, track))
     memory.save_site(places.cache, places.site, looked.program, kept)
     return kept.pages
 
 
-def _groups(sound: Sound, folder: Path, program: str) -> list[site.Group]:
-    about, toolkits = sound.contents.about, {toolkit.slug: toolkit for toolkit in sound.contents.toolkits}
-    groups: list[site.Group] = [
-        site.Home(program=program, about=about, toolkits=sound.contents.toolkits, tools={slug: sound.tools[slug] for slug in toolkits})
+def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:
+    about, toolkits = sound.contents.about, sound.contents.toolkits
+    indexes = [Index(toolkit, folder) for toolkit in toolkits]
+    found: list[Group] = [
+        groups.Whole(
+            program=program,
+            made_from=sound.made_from,
+            about=about,
+            indexes=indexes,
+            meta_tools=sound.meta_tools,
+            versions=sound.several,
+        ),
     ]
-    for toolkit in sound.contents.toolkits:
-        path = folder / snapshot.index_path(toolkit.slug, toolkit.versions[-1]) if toolkit.versions else None
-        made_from = snapshot.sha256(path.read_bytes() if path else snapshot.dump(toolkit))
-        groups.append(site.OfToolkit(program=program, about=about, toolkit=toolkit, index=path, made_from=made_from))
-    groups += [site.Tools(task=task, about=about, toolkits={slug: toolkits[slug] for slug in task.heads}) for task in sound.tasks]
-    return groups
+    for index in indexes:
+        slug = index.toolkit.slug
+        tasks = [task for task in sound.tasks if slug in task.heads]
+        found.append(groups.Kit(program=program, about=about, index=index, tasks=tasks, versions={slug: sound.several[slug]}))
+    by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
+    found += [groups.Tools(task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.heads}) for task in sound.tasks]
+    return found
+
+
+def _several(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
+    found: dict[str, dict[str, Sequence[str]]] = {toolkit: {} for toolkit in catalog.toolkits}
+    for (toolkit, slug), some in groupby(catalog.tools, attrgetter("toolkit", "slug")):
+        versions = [tool.version for tool in some]
+        if len(versions) > 1:
+            found[toolkit][slug] = versions
+    return found
+
+
+def _meta_tools(catalog: model.Catalog) -> tuple[MetaTool, ...]:
+    """The meta tools in their newest versions, as their files describe them."""
+    newest = {tool.slug: tool.template for tool in catalog.meta_tools}
+    return tuple(MetaTool(slug, str(said["name"]), str(said["description"])) for slug, said in newest.items())

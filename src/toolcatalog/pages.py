@@ -1,74 +1,201 @@
-"""Snapshot contents to HTML: a tree of path and bytes. Pure; the only room that knows Jinja.
+"""What a snapshot holds as HTML pages. Pure; the only room that knows Jinja.
 
-Every page links to the others by relative paths that name a file, so the site works from any sub-path of any host and from disk.
-Whatever the catalog says is escaped; nothing of it becomes a script, and a page loads nothing but its own style sheet.
+Every page links to the others by relative paths that name a file, so the site works from any sub-path of any host and from disk. All can be
+read without a script; the one there is makes things quick. Whatever the catalog says is escaped, or Markdown without markup of its own
+(see `markdown`), and a page loads nothing but the site's own style and script, and logos.
 
-    index.html                      what this is, and the toolkits
-    toolkits/<slug>/index.html      a toolkit and its tools
-    tools/<SLUG>/index.html         the newest version of a tool
-
-The descriptions of parameters, most of a tool's page, are plain functions: as recursive macros they took most of a build's time.
+`root` leads from a page to the root of the site.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
-from markupsafe import Markup
-
-from toolcatalog.snapshot import Tool, Toolkit, dump
+from toolcatalog import analysis, described, diffing, exports, markdown
+from toolcatalog.snapshot import Tool, Toolkit
 
 if TYPE_CHECKING:
     import jinja2
 
-STYLE = "style.css"
 About = Mapping[str, str]
-_LIMITS = (
-    "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-    "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "nullable",
-)  # fmt: skip
+Row = Mapping[str, Any]  # a tool in the index of its toolkit
+ASSETS = ("style.css", "site.js", "icon.svg")
+LISTED = 1000  # tools on a page
+_SUMMARY = 200  # characters
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
+_TEMPLATES = ("home", "tools", "toolkit", "tool", "history", "labels", "label", "sessions", "reference", "contribute", "404")
 
 
-def tool_path(slug: str) -> str:
-    """Where the page of a tool lies in the site."""
-    return f"tools/{slug}/index.html"
+class OfToolkit(NamedTuple):
+    """A toolkit with the rows of its tools in their newest versions."""
+
+    toolkit: Toolkit
+    tools: Sequence[Row]
 
 
-def toolkit_path(slug: str) -> str:
-    """Where the page of a toolkit lies in the site."""
-    return f"toolkits/{slug}/index.html"
+class Listed(NamedTuple):
+    """A tool in a list beside tools of other toolkits."""
+
+    toolkit: Toolkit
+    tool: Row
 
 
-def style() -> bytes:
-    """The one style sheet."""
-    return _asset(STYLE)
+@dataclass(frozen=True, slots=True)
+class MetaTool:
+    """A tool that is offered in sessions, as it is described before a session fills it in."""
+
+    slug: str
+    name: str
+    description: str
 
 
-def home_page(about: About, toolkits: Sequence[Toolkit], tools: Mapping[str, int]) -> bytes:
-    """The first page; `tools` counts those of each toolkit."""
-    return _page("index.html", "", about=about, toolkits=toolkits, tools=tools)
+def tool_path(slug: str, file: str = "index.html") -> str:
+    """Where what is about a tool lies in the site."""
+    return f"tools/{slug}/{file}"
 
 
-def toolkit_page(about: About, toolkit: Toolkit, tools: Sequence[Mapping[str, Any]]) -> bytes:
-    """The page of a toolkit; `tools` are the rows of its newest index."""
-    return _page("toolkit.html", "../../", about=about, toolkit=toolkit, tools=tools)
+def toolkit_path(slug: str, file: str = "index.html") -> str:
+    """Where what is about a toolkit lies in the site."""
+    return f"toolkits/{slug}/{file}"
+
+
+def label_path(kind: str, label: str) -> str:
+    """Where the page of a tag or a scope (`kind`: tags, scopes) lies in the site: any text becomes a safe file name, and its own."""
+    if _PLAIN.fullmatch(label):
+        return f"{kind}/{label}/index.html"
+    plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:60].strip("-")
+    return f"{kind}/{plain}-{zlib.crc32(label.encode()):08x}/index.html"
+
+
+def list_path(number: int) -> str:
+    """Where a page of the list of all tools lies in the site, from 1."""
+    return "tools/index.html" if number == 1 else f"tools/page-{number}.html"
+
+
+def asset(name: str) -> bytes:
+    """A file of the site that is the same in every site."""
+    from importlib import resources  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
+
+    return (resources.files("toolcatalog") / "templates" / name).read_bytes()
+
+
+def home(about: About, toolkits: Sequence[OfToolkit], recent: Sequence[Listed]) -> bytes:
+    """The first page; `recent` are the tools that changed last, newest first."""
+    return _page("home", "", about=about, toolkits=toolkits, recent=recent)
+
+
+def list_page(about: About, number: int, pages: int, total: int, tools: Sequence[OfToolkit]) -> bytes:
+    """A page of the list of all tools: the toolkits with those of their tools that are on it."""
+    paths = [list_path(page).rpartition("/")[2] for page in range(1, pages + 1)]
+    return _page("tools", "../", about=about, number=number, paths=paths, total=total, tools=tools)
+
+
+def toolkit_page(about: About, toolkit: Toolkit, tools: Sequence[Row], changes: Sequence[Any]) -> bytes:
+    """The page of a toolkit, with the last `changes` to its tools (see `feeds`)."""
+    return _toolkit_page(about, toolkit, toolkit.versions[-1] if toolkit.versions else "", tools, changes, {})
+
+
+def older_toolkit_page(about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], newest: Mapping[str, str]) -> bytes:
+    """The page of a toolkit as it was at an older version; `newest`: the newest version of each of its tools."""
+    return _toolkit_page(about, toolkit, version, tools, [], newest)
+
+
+def _toolkit_page(
+    about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], changes: Sequence[Any], newest: Mapping[str, str]
+) -> bytes:
+    shown = {
+        "tools": [tool for tool in tools if tool["deprecation"] is None],
+        "deprecated": [tool for tool in tools if tool["deprecation"] is not None],
+        "scopes": sorted({scope for tool in tools for scope in tool["scopes"]}),
+        "old": version not in ("", toolkit.versions[-1] if toolkit.versions else ""),
+    }
+    return _page("toolkit", "../../", about=about, toolkit=toolkit, version=version, changes=changes, newest=newest, **shown)
 
 
 def tool_page(about: About, toolkit: Toolkit, tool: Tool) -> bytes:
     """The page of one version of a tool. What it is replaced by has a page too: the rules see to that."""
-    more = {"inputs": _parameters(tool.input_parameters), "outputs": _parameters(tool.output_parameters)}
-    return _page("tool.html", "../../", about=about, toolkit=toolkit, tool=tool, **more)
+    return _page(
+        "tool",
+        "../../",
+        about=about,
+        toolkit=toolkit,
+        tool=tool,
+        newest=tool.available_versions[-1],
+        inputs=described.table(tool.input_parameters, "input-", "What it takes"),
+        outputs=described.table(tool.output_parameters, "output-", "What it returns"),
+        snippets=exports.snippets(tool),
+        tokens=exports.tokens(tool),
+    )
+
+
+def history_page(about: About, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
+    """What has changed between any two of several versions of a tool, given oldest first. Of very many only neighbours are compared."""
+    last = len(versions) - 1
+    pairs = [
+        (older.version, newer.version, diffing.changes(older, newer))
+        for place, newer in reversed([*enumerate(versions)])
+        for before, older in reversed([*enumerate(versions[:place])])
+        if len(versions) <= 8 or before == place - 1 or place == last
+    ]
+    return _page(
+        "history", "../../", about=about, toolkit=toolkit, tool=versions[-1], versions=[one.version for one in versions], pairs=pairs
+    )
+
+
+def labels_page(about: About, kind: str, counts: Mapping[str, int]) -> bytes:
+    """All tags, or scopes, with how many tools have each."""
+    return _page("labels", "../", about=about, kind=kind, counts=counts)
+
+
+def label_page(about: About, kind: str, label: str, tools: Sequence[Listed]) -> bytes:
+    """A tag, or a scope, and the tools that have it."""
+    return _page("label", "../../", about=about, kind=kind, label=label, tools=tools[:LISTED], total=len(tools))
+
+
+def sessions_page(about: About, tools: Sequence[MetaTool]) -> bytes:
+    """What sessions are, and the tools that are offered in them."""
+    return _page("sessions", "../", about=about, tools=tools)
+
+
+def reference_page(about: About, document: Mapping[str, Any]) -> bytes:
+    """The reference of the API, from its OpenAPI document."""
+    return _page("reference", "../", about=about, document=document)
+
+
+def contribute_page(about: About) -> bytes:
+    """How to add a tool."""
+    return _page("contribute", "../", about=about)
+
+
+def lost_page(about: About) -> bytes:
+    """What a server answers where there is no page, at any path: so links begin at the home of a catalog that names one, else at `/`."""
+    return _page("404", urlsplit(about["home"]).path.rstrip("/") + "/", about=about)
 
 
 def prepare() -> None:
     """Load what makes pages, once for all the processes that are begun from this one."""
-    for template in ("index.html", "toolkit.html", "tool.html"):
-        _environment().get_template(template)
+    for template in _TEMPLATES:
+        _environment().get_template(f"{template}.html")
+    markdown.prepare()
+
+
+def summary(text: str) -> str:
+    """What a description says first, for a list."""
+    first = next(iter(analysis.sentences(text)), "").rstrip(";")
+    return first if len(first) <= _SUMMARY else f"{first[:_SUMMARY].rsplit(None, 1)[0]} …"
+
+
+def day(version: str) -> str:
+    """The day that a version names, as people write it: 2025-10-27."""
+    return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
 
 
 def _page(template: str, root: str, **values: Any) -> bytes:
-    html: str = _environment().get_template(template).render(root=root, **values)
+    html: str = _environment().get_template(f"{template}.html").render(root=root, **values)
     return html.encode()
 
 
@@ -76,47 +203,34 @@ def _page(template: str, root: str, **values: Any) -> bytes:
 def _environment() -> "jinja2.Environment":
     import jinja2  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
 
-    loader = jinja2.FunctionLoader(lambda name: _asset(name).decode())
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    loader = jinja2.FunctionLoader(lambda name: asset(name).decode())
+    strict = jinja2.StrictUndefined
+    made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, finalize=_visible)
+    made.filters |= {"day": day, "summary": summary, "inline": markdown.inline, "block": markdown.block}
+    made.globals |= {"label_path": label_path, "letter": _letter}
+    return made
 
 
-def _asset(name: str) -> bytes:
-    from importlib import resources  # noqa: PLC0415 - likewise
-
-    return (resources.files("toolcatalog") / "templates" / name).read_bytes()
-
-
-def _parameters(described: Mapping[str, Any]) -> Markup:
-    """A map of parameters in their served form; empty where there are none. What is not markup of this file is escaped."""
-    if not described:
-        return Markup()
-    terms = [f"{_term(name, it)}<dd>{_described(it)}</dd>\n" for name, it in described.items()]
-    return Markup(f'<dl class="parameters">\n{"".join(terms)}</dl>\n')  # noqa: S704 - of escaped parts
+def _visible(value: Any) -> Any:
+    """A text without characters that hide or reorder others; they are named instead."""
+    return markdown.visible(value) if type(value) is str and not value.isascii() else value
 
 
-def _term(name: str, it: Mapping[str, Any]) -> str:
-    required = ' <span class="badge key">required</span>' if it.get("required") else ""
-    return f'<dt><code>{escape(name)}</code> <span class="type">{escape(it["type"])}</span>{required}</dt>\n'
+def _letter(name: str) -> str:
+    """What stands for a toolkit that has no logo, or whose logo does not load."""
+    return next((char for char in name.upper() if char.isalnum()), "·")
 
 
-def _described(it: Mapping[str, Any]) -> str:
-    parts = [f"<p>{escape(it['description'])}</p>" if it["description"] else "", _facts(it), _parameters(it.get("properties", {}))]
-    inner = [("each item:", it["items"])] if "items" in it else []
-    if isinstance(it.get("additionalProperties"), dict):
-        inner.append(("each other value:", it["additionalProperties"]))
-    inner += [("or", branch) for key in ("anyOf", "oneOf") for branch in it.get(key, ())]
-    parts += [f'<p class="of">{what} <code>{escape(one["type"])}</code></p>{_described(one)}' for what, one in inner]
-    return "".join(parts)
-
-
-def _facts(it: Mapping[str, Any]) -> str:
-    facts = [f"<li>{key} {_literal(it[key])}</li>\n" for key in _LIMITS if key in it]
-    facts += [f"<li>default {_literal(it['default'])}</li>"] if "default" in it else []
-    for what, key in (("one of", "enum"), ("for example", "examples")):
-        if it.get(key):
-            facts.append(f"<li>{what} {''.join(f'{_literal(one)} ' for one in it[key])}</li>")
-    return f'<ul class="limits">{"".join(facts).strip()}</ul>' if facts else ""
-
-
-def _literal(value: Any) -> str:
-    return f"<code>{escape(dump(value).decode())}</code>"
+def pages_of(toolkits: Iterable[OfToolkit]) -> list[list[OfToolkit]]:
+    """The list of all tools, in pages: each toolkit with those of its tools that are on the page."""
+    pages: list[list[OfToolkit]] = [[]]
+    room = LISTED
+    for toolkit, tools in toolkits:
+        left = tools
+        while left:
+            if not room:
+                pages.append([])
+                room = LISTED
+            pages[-1].append(OfToolkit(toolkit, left[:room]))
+            left, room = left[room:], room - len(left[:room])
+    return pages

@@ -5,7 +5,8 @@ import sys
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 
-_MAKERS = ("jinja2", "jsonschema-rs", "numpy", "orjson", "pyroaring", "pystemmer", "pyyaml")  # libraries whose output is kept
+# Libraries whose output is kept.
+_MAKERS = ("jinja2", "jsonschema-rs", "markdown-it-py", "nh3", "numpy", "orjson", "pyroaring", "pystemmer", "pyyaml")
 
 
 def fingerprint(more: str = "") -> str:

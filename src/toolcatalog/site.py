@@ -6,121 +6,20 @@ every page is made and compared. Pages are written one after another, each in on
 that pages of removed tools go and nobody else's files do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import orjson
 
-from toolcatalog import compiling, files, pages, signatures, snapshot
-from toolcatalog.batches import Task
+from toolcatalog import files, signatures
 from toolcatalog.crew import Crew
 from toolcatalog.errors import UsageError
+from toolcatalog.groups import Group
 from toolcatalog.memory import State
 from toolcatalog.progress import Track
-from toolcatalog.snapshot import Toolkit
 
 _GENERATED = ".generated"
-
-
-class Group(Protocol):
-    """Pages that are made together."""
-
-    @property
-    def digest(self) -> str:
-        """The digest of all that the pages are made from."""
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """The paths of the pages."""
-
-    def render(self) -> Iterable[tuple[str, bytes]]:
-        """Path and bytes of each page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """The pages of a batch of tools, from its part."""
-
-    task: Task
-    about: Mapping[str, str]
-    toolkits: Mapping[str, Toolkit]
-
-    @property
-    def digest(self) -> str:
-        """As in Group."""
-        return _digest("tools", self.task.known.key, self.about)
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """As in Group."""
-        return [pages.tool_path(folder.rpartition("/")[2]) for folder, _, _ in self.task.known.rows]
-
-    def render(self) -> Iterator[tuple[str, bytes]]:
-        """As in Group."""
-        part, end = compiling.part_of(self.task, "facts", "newest"), 0
-        columns = zip(part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True)
-        for size, deprecation in ((size, deprecation) for newest, size, deprecation in columns if newest):
-            start, end = end, end + size + 1
-            tool = snapshot.tool_of(orjson.loads(part.newest[start : start + size]), deprecation)
-            yield pages.tool_path(tool.slug), pages.tool_page(self.about, self.toolkits[tool.toolkit], tool)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfToolkit:
-    """The page of a toolkit, from its newest index; `index` None: it has no tools."""
-
-    program: str
-    about: Mapping[str, str]
-    toolkit: Toolkit
-    index: Path | None
-    made_from: str
-
-    @property
-    def digest(self) -> str:
-        """As in Group."""
-        return _digest("toolkit", self.program, self.about, self.made_from, self.toolkit.slug)
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """As in Group."""
-        return [pages.toolkit_path(self.toolkit.slug)]
-
-    def render(self) -> Iterator[tuple[str, bytes]]:
-        """As in Group."""
-        tools = orjson.loads(self.index.read_bytes())["tools"] if self.index else []
-        yield self.paths[0], pages.toolkit_page(self.about, self.toolkit, tools)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """The first page, and the style sheet of all."""
-
-    program: str
-    about: Mapping[str, str]
-    toolkits: Sequence[Toolkit]
-    tools: Mapping[str, int]
-
-    @property
-    def digest(self) -> str:
-        """As in Group."""
-        return _digest("home", self.program, self.about, self.toolkits, self.tools)
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """As in Group."""
-        return ["index.html", pages.STYLE]
-
-    def render(self) -> Iterator[tuple[str, bytes]]:
-        """As in Group."""
-        yield "index.html", pages.home_page(self.about, self.toolkits, self.tools)
-        yield pages.STYLE, pages.style()
-
-
-def _digest(*made_from: object) -> str:
-    return snapshot.sha256(snapshot.dump(made_from))
 
 
 def update(site: Path, groups: Sequence[Group], left: Mapping[str, State], crew: Crew, track: Track) -> dict[str, State]:

@@ -16,6 +16,7 @@ from toolcatalog.errors import InvalidCatalog, ToolcatalogError
 _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
+    "dev": ("dev", "Serve the site while the catalog is edited.", "Catalog"),
     "search": ("search", "Find the tools that a sentence asks for, best first.", "Catalog"),
     "import": ("importing", "Turn tool definitions of another form into catalog files.", "Catalog"),
     "serve": ("serve", "Answer the read API, and the site, from a build.", "Service"),

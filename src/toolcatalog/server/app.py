@@ -4,6 +4,7 @@ Serves: "Endpoints" of the interface.
 """
 
 import string
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from toolcatalog import openapi
 from toolcatalog.keys import Key, KeyRing
-from toolcatalog.server import openapi
 from toolcatalog.server.answers import Header, answer, refuse
 from toolcatalog.server.edge import Edge, fault, request_id, response
 from toolcatalog.server.front import Front
@@ -122,16 +123,38 @@ async def _body(request: Request) -> bytes:
     return data
 
 
+class _Files(StaticFiles):
+    """Starlette's, but what is not there is refused as everywhere: `404.html` is for static hosts."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        found = await super().get_response(path, scope)
+        if found.status_code == 404:
+            raise HTTPException(404)
+        return found
+
+
 class _Site:
     """The generated pages, for every path that is not the API's."""
 
     def __init__(self, folder: Path) -> None:
-        self.files = StaticFiles(directory=folder, html=True)
+        self.files = _Files(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith("/api/") or "/." in scope["path"]:  # files of our own, and of others, that are no pages
             raise HTTPException(404)
-        await self.files(scope, receive, send)
+        await self.files(scope, receive, partial(_with_policy, send))
+
+
+_POLICY = (
+    b"default-src 'self'; img-src 'self' https: data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"  # logos lie elsewhere
+)
+
+
+async def _with_policy(send: Send, message: Message) -> None:
+    """Pages may run the site's own script, and nothing else."""
+    if message["type"] == "http.response.start":
+        message["headers"] = [*message["headers"], (b"content-security-policy", _POLICY)]
+    await send(message)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

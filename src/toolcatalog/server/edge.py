@@ -66,7 +66,8 @@ class Edge:
 def _complete(headers: Sequence[Header], request_id: bytes) -> list[Header]:
     """What is in every answer, added where it is not there yet: pages, and what CORS answers."""
     found = [*map(_vary_once, headers)]
-    return found if any(name == b"x-request-id" for name, _ in found) else [*found, (b"x-request-id", request_id), *NOTHING_RUNS]
+    there = {name for name, _ in found}
+    return [*found, *(header for header in ((b"x-request-id", request_id), *NOTHING_RUNS) if header[0] not in there)]
 
 
 def _vary_once(header: Header) -> Header:

@@ -10,10 +10,10 @@ import re
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key
+from toolcatalog.openapi import PREFIXES
 from toolcatalog.server.answers import Answer, Piece, answer, refuse, written
 from toolcatalog.server.edge import accepts_gzip, identify
 from toolcatalog.server.heads import Head
-from toolcatalog.server.openapi import PREFIXES
 from toolcatalog.server.operations import Operations, Tagged, stranger
 from toolcatalog.server.refusals import Refused
 from toolcatalog.server.remembered import Remembered

@@ -1,0 +1,138 @@
+"""A site that follows its catalog while that is being edited: it is built again after each change, and browsers load it again.
+
+Where the catalog has problems, the last good pages stay and show what is wrong, where, and what to do. Pages get one more script; the
+site on disk is the one that any build makes.
+
+Serves: "`toolcatalog dev`: watches, rebuilds what changed, reloads the browser, and shows problems as an overlay".
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from watchfiles import awatch
+
+from toolcatalog.errors import InvalidCatalog, Problem, ToolcatalogError
+from toolcatalog.pages import asset
+
+_SHOWN = 20  # problems
+_SCRIPT = b'<script src="/_dev/live.js"></script></head>'
+_SETTLED = 100  # milliseconds without a change: an editor writes a file in several steps
+Build = Callable[[], str]  # builds the site; the digest of the snapshot
+Told = Callable[[str], None]
+
+
+class Live:
+    """What browsers are told: how often the site has changed, and what is wrong now."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.problems: Sequence[dict[str, object]] = ()
+        self._news = asyncio.Event()
+
+    def tell(self, problems: Sequence[dict[str, object]], *, changed: bool) -> None:
+        """Tell all who listen."""
+        self.changes += changed
+        self.problems = problems
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """What there is, and whatever comes, as server-sent events."""
+        while True:
+            news = self._news
+            yield b"data: %b\n\n" % orjson.dumps({"changes": self.changes, "problems": self.problems})
+            await news.wait()
+
+
+def rebuilt(build: Build) -> tuple[str, list[dict[str, object]]]:
+    """Build: the digest, empty where that failed, and what is wrong."""
+    try:
+        return build(), []
+    except InvalidCatalog as invalid:
+        return "", [_row(problem) for problem in invalid.problems[:_SHOWN]]
+    except ToolcatalogError as error:
+        return "", [{"path": "", "message": str(error)}]
+
+
+def _row(problem: Problem) -> dict[str, object]:
+    return asdict(problem)
+
+
+def application(catalog: Path, site: Path, build: Build, digest: str, told: Told) -> ASGIApp:
+    """The application that serves the site, and builds it again when a file of the catalog changes; `digest`: what is built by now."""
+    live = Live()
+
+    @asynccontextmanager
+    async def watching(app: Starlette) -> AsyncIterator[None]:  # noqa: ARG001 - what Starlette gives
+        task = asyncio.create_task(_watch(catalog, build, digest, live, told))
+        yield
+        task.cancel()
+
+    async def events(request: Request) -> Response:  # noqa: ARG001 - likewise
+        return StreamingResponse(live.events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    async def script(request: Request) -> Response:  # noqa: ARG001 - likewise
+        return Response(asset("live.js"), media_type="text/javascript")
+
+    app = Starlette(routes=[Route("/_dev/events", events), Route("/_dev/live.js", script)], lifespan=watching)
+    app.router.default = _Pages(StaticFiles(directory=site, html=True))
+    return app
+
+
+async def _watch(catalog: Path, build: Build, digest: str, live: Live, told: Told) -> None:
+    async for _ in awatch(catalog, step=_SETTLED):
+        now, problems = await run_in_threadpool(rebuilt, build)
+        changed = now not in ("", digest)
+        digest = now or digest
+        told(_sentence(problems, changed=changed))
+        live.tell(problems, changed=changed)
+
+
+def _sentence(problems: Sequence[dict[str, object]], *, changed: bool) -> str:
+    if not problems:
+        return "Built again." if changed else "Nothing that is shown has changed."
+    first = problems[0]
+    where = f"{first['path']}:{first['line']}:{first['column']}: " if first["path"] else ""
+    return f"{where}{first['message']}" + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
+
+
+class _Pages:
+    """Serves files; a page gets the script that loads it again."""
+
+    def __init__(self, files: ASGIApp) -> None:
+        self.files = files
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start: Message = {}
+        body = b""
+
+        async def send_on(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start":
+                start = message
+            if not dict(start["headers"]).get(b"content-type", b"").startswith(b"text/html"):
+                await send(message)
+            elif message is not start:
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    await _whole(start, body.replace(b"</head>", _SCRIPT, 1), send)
+
+        fresh = [header for header in scope["headers"] if header[0] not in (b"if-none-match", b"if-modified-since")]
+        await self.files({**scope, "headers": fresh}, receive, send_on)
+
+
+async def _whole(start: Message, body: bytes, send: Send) -> None:
+    others = [header for header in start["headers"] if header[0] not in (b"content-length", b"etag", b"last-modified")]
+    await send({**start, "headers": [*others, (b"content-length", b"%d" % len(body)), (b"cache-control", b"no-store")]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,58 @@
+"""What the search in the page looks in, as scripts that call a function of the site's own: so it works from disk too. Pure.
+
+Of each tool the script needs slug and name at once, what it does only when it is shown, tags and scopes only on the page of all tools.
+
+Serves: "from a data file loaded by `<script src>` so that `file://` works; descriptions in lazy shards".
+"""
+
+from collections.abc import Iterator, Sequence
+
+from toolcatalog.pages import OfToolkit, Row, summary
+from toolcatalog.snapshot import dump
+
+SHARD = 500  # tools whose summaries lie in one file
+
+
+def data(toolkits: Sequence[OfToolkit]) -> bytes:
+    """`search-data.js`."""
+    tools = [tool for _, some in toolkits for tool in some]
+    found = {
+        "toolkits": [[toolkit.slug, toolkit.name, len(some)] for toolkit, some in toolkits],
+        "slugs": "\n".join(tool["slug"] for tool in tools),
+        "names": "\n".join(" ".join(tool["name"].split()) for tool in tools),
+        "flags": "".join(f"{_flags(tool):x}" for tool in tools),
+        "shard": SHARD,
+    }
+    return _call("toolcatalogData", dump(found))
+
+
+def _flags(tool: Row) -> int:
+    return (tool["deprecation"] is not None) + 2 * ("important" in tool["tags"]) + 4 * bool(tool["no_auth"])
+
+
+def shards(toolkits: Sequence[OfToolkit]) -> Iterator[tuple[str, bytes]]:
+    """`search/<n>.js`: what tools do."""
+    summaries = [summary(tool["description"]) for _, some in toolkits for tool in some]
+    for number, first in enumerate(range(0, len(summaries), SHARD)):
+        yield shard_path(number), _call("toolcatalogShard", b"%d,%b" % (number, dump(summaries[first : first + SHARD])))
+
+
+def shard_path(number: int) -> str:
+    """Where a shard lies in the site."""
+    return f"search/{number}.js"
+
+
+def facets(toolkits: Sequence[OfToolkit]) -> bytes:
+    """`facets.js`: the tags and scopes of tools, by number."""
+    tools = [tool for _, some in toolkits for tool in some]
+    found = {}
+    for kind in ("tags", "scopes"):
+        labels = sorted({label for tool in tools for label in tool[kind]})
+        places = {label: place for place, label in enumerate(labels)}
+        found[kind] = labels
+        found[f"tool_{kind}"] = [[places[label] for label in tool[kind]] for tool in tools]
+    return _call("toolcatalogFacets", dump(found))
+
+
+def _call(function: str, arguments: bytes) -> bytes:
+    return b"%b(%b);\n" % (function.encode(), arguments)

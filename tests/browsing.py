@@ -1,0 +1,105 @@
+"""What the tests of the site in a browser share: which browser, one page of each kind, and what a page may not do."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Dialog, Page, Request, Response, expect
+
+from running import ROOT
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MODULES = ROOT / "tests" / "browser" / "node_modules"
+# Nothing of Chromium's own talks to anybody, and CI's machine has neither a sandbox for it nor a graphics card.
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+OUTSIDE = re.compile(r"^(?!file:|data:|blob:|http://127\.0\.0\.1:)")
+TIMEOUT = 5000
+
+# One page of each kind, of the shipped catalog.
+KINDS = {
+    "home": "index.html",
+    "all-tools": "tools/index.html",
+    "tool": "tools/GITHUB_CREATE_ISSUE/index.html",
+    "older-version": "tools/GITHUB_CREATE_ISSUE/20250301_00.html",
+    "history": "tools/GITHUB_CREATE_ISSUE/history.html",
+    "deprecated-tool": "tools/STRIPE_CREATE_CHARGE/index.html",
+    "toolkit": "toolkits/github/index.html",
+    "older-toolkit": "toolkits/github/20250715_00.html",
+    "tags": "tags/index.html",
+    "tag": "tags/issues/index.html",
+    "scopes": "scopes/index.html",
+    "scope": "scopes/repo/index.html",
+    "sessions": "sessions/index.html",
+    "reference": "reference/index.html",
+    "contribute": "contribute/index.html",
+    "not-found": "404.html",
+}
+
+Open = Callable[..., Page]
+expect.set_options(timeout=TIMEOUT)
+
+
+def need(there: bool, sentence: str) -> None:
+    """Skip the test where a program that it needs is not there; under CI that is a failure, or nobody would see that nothing was tested."""
+    if not there:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
+
+
+def axe_source() -> str:
+    """The accessibility checker axe, as a script for a page."""
+    file = MODULES / "axe-core" / "axe.min.js"
+    need(file.is_file(), "there is no axe-core: install node and npm, and run scripts/test")
+    return file.read_text()
+
+
+class Watch:
+    """Notes what no page of ours may do: errors, dialogs, answers that are refusals, requests that leave the site (logos may, and fail)."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.trouble: list[str] = []
+
+    def over(self, page: Page) -> None:
+        """Begin to watch this page, whose context is its own, and let nothing out of the machine."""
+        context = page.context
+        context.route(OUTSIDE, lambda route: route.abort())
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self.trouble.append(f"error: {error.error}"))
+        context.on("dialog", self._dialog)
+        context.on("request", self._request)
+        context.on("response", self._response)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        where = message.location["url"]
+        failed_logo = where.startswith("https://") and "Failed to load resource" in message.text
+        if message.type == "error" and not failed_logo:
+            self.trouble.append(f"console: {message.text} ({where})")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Request) -> None:
+        logo = request.resource_type == "image" and request.url.startswith(("https://", "data:"))
+        if not request.url.startswith(self.base) and not logo:
+            self.trouble.append(f"left the site: {request.resource_type} {request.url}")
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.trouble.append(f"{response.status}: {response.url}")
+
+
+def on_disk(folder: Path) -> str:
+    """The address of a site that is read from disk."""
+    return f"{folder.as_uri()}/"
+
+
+def path_of(page: Page, base: str) -> str:
+    """Which page of the site this is, with its query and its hash."""
+    return unquote(page.url).removeprefix(unquote(base))

@@ -1,0 +1,122 @@
+"""What holds for every kind of page in a real browser: no barrier that axe finds, sound HTML, room on a small screen, print, no script."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import KINDS, MODULES, Open, axe_source, need
+from running import Server
+
+pytest_plugins = ["chromium"]
+pytestmark = pytest.mark.xdist_group("browser-kinds")
+
+# What axe is asked in each theme. In the dark one only what depends on colours: nothing else differs.
+RULES: dict[Literal["light", "dark"], list[str]] = {
+    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "dark": ["color-contrast", "link-in-text-block"],
+}
+ISSUE = "tools/GITHUB_CREATE_ISSUE"
+of_each_kind = pytest.mark.parametrize("path", KINDS.values(), ids=KINDS.keys())
+
+
+def check_barriers(page: Page) -> None:
+    """axe finds nothing on the page as it is now, in the light and in the dark theme."""
+    found = []
+    for theme, rules in RULES.items():
+        page.emulate_media(color_scheme=theme)
+        result: Any = page.evaluate("rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules)
+        found += [f"{theme}: {at['id']}: {at['help']}: {at['nodes'][0]['html'][:200]}" for at in result["violations"]]
+    assert not found, "\n".join(found)
+
+
+@of_each_kind
+def test_no_barriers(path: str, shipped: Server, open_page: Open) -> None:
+    """axe finds nothing against WCAG 2.2 AA and its own good practice."""
+    check_barriers(open_page(f"{shipped.url}/", path, axe_source()))
+
+
+def test_no_barriers_in_what_the_script_makes(shipped: Server, open_page: Open) -> None:
+    """Nor in the search with its hits, and in a list that was narrowed."""
+    page = open_page(f"{shipped.url}/", "tools/index.html?toolkit=github", axe_source())
+    expect(page.locator("ol.tools:visible > li").first).to_be_visible()
+    check_barriers(page)
+    page.locator("button.search-open").click()
+    page.keyboard.type("issue")
+    expect(page.locator("dialog").get_by_role("option").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    check_barriers(page)
+
+
+def test_sound_html(shipped_build: Path, tmp_path: Path) -> None:
+    """html-validate has nothing to say; tests/browser/html-validate.mjs tells what it is asked."""
+    program, told = MODULES / "html-validate" / "bin" / "html-validate.mjs", tmp_path / "told.json"
+    need(program.is_file(), "there is no html-validate: install node and npm, and run scripts/test")
+    files = [str(shipped_build.parent / "site" / path) for path in KINDS.values()]
+    command = ["node", str(program), "--config", str(MODULES.parent / "html-validate.mjs"), "--formatter", f"json={told}", *files]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert told.is_file(), done.stderr
+    found = [
+        (of["filePath"], *(wrong[key] for key in ("line", "ruleId", "message")))
+        for of in json.loads(told.read_bytes())
+        for wrong in of["messages"]
+    ]
+    assert not found, "\n".join(map(str, found))
+    assert done.returncode == 0, done.stderr
+
+
+@of_each_kind
+def test_room_on_a_small_screen_and_on_paper(path: str, shipped: Server, open_page: Open) -> None:
+    """320 pixels are enough: nothing has to be scrolled sideways. Printed, a page is its text, without what one clicks."""
+    page = open_page(f"{shipped.url}/", path, viewport={"width": 320, "height": 640})
+    wide = "[...document.querySelectorAll('main *')].filter(at => at.getBoundingClientRect().right > innerWidth).map(at => at.outerHTML.slice(0, 99))"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320, page.evaluate(wide)[:3]
+    page.emulate_media(media="print")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    for interface in ("header nav", "button", "input", "select"):
+        expect(page.locator(interface).filter(visible=True)).to_have_count(0)
+
+
+def test_the_search_has_room_on_a_small_screen(file_site: str, open_page: Open) -> None:
+    """So has the search."""
+    page = open_page(file_site, viewport={"width": 320, "height": 640})
+    page.locator("button.search-open").click()
+    page.keyboard.type("google calendar")
+    expect(page.get_by_role("option").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert page.locator("dialog").evaluate("at => at.scrollWidth <= at.clientWidth")
+
+
+# What may be hidden where no script runs: that which does nothing without one.
+INTERFACE = "button, form.compare, form.facets, input.filter, output, [role=status]"
+
+
+@of_each_kind
+def test_all_is_there_without_a_script(path: str, shipped: Server, open_page: Open) -> None:
+    """Nothing is hidden but what needs a script, and nothing is offered that needs one."""
+    page = open_page(f"{shipped.url}/", path, java_script_enabled=False)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert (
+        page.evaluate(
+            f"[...document.querySelectorAll('[hidden]')].filter(at => !at.matches('{INTERFACE}')).map(at => at.outerHTML.slice(0, 99))"
+        )
+        == []
+    )
+    for interface in ("button:not(form.search-first button)", "select", "dialog", "input:not(form.search-first input)"):
+        expect(page.locator(interface).filter(visible=True)).to_have_count(0)
+
+
+def test_a_tool_is_read_without_a_script(file_site: str, open_page: Open) -> None:
+    """Every input, every snippet, and the history between any two versions."""
+    page = open_page(file_site, f"{ISSUE}/index.html", java_script_enabled=False)
+    for name in ("owner", "repo", "title", "assignees", "type"):
+        expect(page.locator("main code", has_text=name).first).to_be_visible()
+    snippets = page.locator(".tabs > section")
+    assert snippets.count() > 1
+    expect(snippets.filter(visible=True)).to_have_count(snippets.count())
+    expect(snippets.locator("h3").filter(visible=True)).to_have_count(snippets.count())
+    page.goto(f"{file_site}{ISSUE}/history.html")
+    expect(page.locator("section.pair").filter(visible=True)).to_have_count(3)

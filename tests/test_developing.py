@@ -1,0 +1,83 @@
+"""`toolcatalog dev`: the site follows the catalog, and tells what is wrong with it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from generating import generate
+from running import toolcatalog
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A catalog that is being edited, and where its site is."""
+    catalog = generate(tmp_path / "catalog", 6)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "toolcatalog", "dev", "--catalog", str(catalog), "--out", str(tmp_path / "build")]
+    command += ["--site", str(tmp_path / "site"), "--port", str(port)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"})
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                httpx.get(url)
+                break
+            except httpx.TransportError:
+                assert process.poll() is None
+                time.sleep(0.1)
+        yield catalog, url
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    assert "Traceback" not in told
+    assert f"follows {catalog}" in told
+
+
+def events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    return (json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: "))
+
+
+def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
+    """A page has the script; a change, a mistake and its mending are each told to whoever listens."""
+    catalog, url = dev
+    file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
+    page = f"{url}/tools/{file.parent.name}/index.html"
+    assert '<script src="/_dev/live.js"></script></head>' in httpx.get(page).text
+    assert "EventSource" in httpx.get(f"{url}/_dev/live.js").text
+    assert httpx.get(f"{url}/style.css").headers["content-type"].startswith("text/css")
+    before = file.read_text()
+    with httpx.stream("GET", f"{url}/_dev/events", timeout=30) as stream:
+        news = events(stream.iter_lines())
+        assert next(news) == {"changes": 0, "problems": []}
+        file.write_text(before.replace("description: ", "description: Changed. ", 1))
+        assert next(news) == {"changes": 1, "problems": []}
+        assert "Changed." in httpx.get(page).text
+        file.write_text(before.replace("type: string", "type: strng", 1))
+        told = next(news)
+        assert told["changes"] == 1
+        (problem,) = told["problems"]
+        assert problem["path"].endswith(file.name)
+        assert problem["line"] == 6
+        assert "strng" in problem["excerpt"]
+        assert "Changed." in httpx.get(page).text
+        file.write_text(before)
+        assert next(news) == {"changes": 2, "problems": []}
+    assert "Changed." not in httpx.get(page).text
+
+
+def test_a_catalog_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    done = toolcatalog("dev", "--catalog", tmp_path / "none", "--out", tmp_path / "build", "--site", tmp_path / "site")
+    assert done.returncode == 2
+    assert "none" in done.stderr
