@@ -5,6 +5,7 @@ took most of a build's time. Each parameter has an anchor, `input-filter.state`;
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -45,6 +46,7 @@ def _table(parameters: Mapping[str, Described], anchor: str, caption: str) -> st
     return f'<table class="parameters"><caption>{escape(caption)}</caption>{head}<tbody>\n{body}</tbody></table>'
 
 
+@lru_cache(maxsize=1 << 14)
 def _part(name: str) -> str:
     """A name as part of an anchor: no other name, and no path of names, has the same."""
     return quote(name, safe="").replace(".", "%2E")
@@ -52,7 +54,8 @@ def _part(name: str) -> str:
 
 def _row(name: str, it: Described, anchor: str) -> str:
     required = ' <span class="badge key">required</span>' if it.get("required") else ""
-    link = f'<a class="anchor" href="#{quote(anchor)}"><code>{_text(name)}</code></a>'
+    target = anchor.replace("%", "%25")
+    link = f'<a class="anchor" href="#{target}"><code>{_text(name)}</code></a>'
     return f'<tr id="{anchor}"><th scope="row">{link}{required}</th><td>{escape(_type(it))}</td><td>{_described(it, anchor)}</td></tr>\n'
 
 

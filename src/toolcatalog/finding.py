@@ -5,9 +5,11 @@ Of each tool the script needs slug and name at once, what it does only when it i
 Serves: "from a data file loaded by `<script src>` so that `file://` works; descriptions in lazy shards".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain, islice
 
-from toolcatalog.pages import OfToolkit, Row, summary
+from toolcatalog.entries import Row, summary
+from toolcatalog.pages import OfToolkit
 from toolcatalog.snapshot import dump
 
 SHARD = 500  # tools whose summaries lie in one file
@@ -30,11 +32,11 @@ def _flags(tool: Row) -> int:
     return (tool["deprecation"] is not None) + 2 * ("important" in tool["tags"]) + 4 * bool(tool["no_auth"])
 
 
-def shards(toolkits: Sequence[OfToolkit]) -> Iterator[tuple[str, bytes]]:
+def shard(toolkits: Sequence[OfToolkit], number: int) -> bytes:
     """`search/<n>.js`: what tools do."""
-    summaries = [summary(tool["description"]) for _, some in toolkits for tool in some]
-    for number, first in enumerate(range(0, len(summaries), SHARD)):
-        yield shard_path(number), _call("toolcatalogShard", b"%d,%b" % (number, dump(summaries[first : first + SHARD])))
+    tools = islice(chain.from_iterable(some for _, some in toolkits), number * SHARD, (number + 1) * SHARD)
+    said = [summary(tool["description"]) for tool in tools]
+    return _call("toolcatalogShard", b"%d,%b" % (number, dump(said)))
 
 
 def shard_path(number: int) -> str:

@@ -4,6 +4,7 @@ A batch of tools, a toolkit, and all that is about the whole catalog. Pages are 
 the indexes of toolkits in the snapshot.
 """
 
+import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,8 +15,9 @@ import orjson
 
 from toolcatalog import compiling, feeds, finding, openapi, pages, snapshot, twins
 from toolcatalog.batches import Task
+from toolcatalog.entries import Row, summary
 from toolcatalog.feeds import Changed
-from toolcatalog.pages import Listed, MetaTool, OfToolkit, Row
+from toolcatalog.pages import Listed, MetaTool, OfToolkit
 from toolcatalog.snapshot import Tool, Toolkit
 
 _RECENT = 10
@@ -146,8 +148,8 @@ class Kit:
         toolkit, tools = self.index.read()
         changes = _changes([OfToolkit(toolkit, tools)], self.versions)
         page, feed, text, *older = self.paths
-        yield page, pages.toolkit_page(self.about, toolkit, tools, changes[:_FEED])
-        yield feed, feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes[:_FEED])
+        yield page, pages.toolkit_page(self.about, toolkit, tools, changes)
+        yield feed, feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes)
         newest = (versions[-1][0] for task in self.tasks for versions in _tools(task))
         yield text, b"".join(twins.llms_full(toolkit, (tool for tool in newest if tool.toolkit == toolkit.slug)))
         versions = {tool["slug"]: tool["version"] for tool in tools}
@@ -186,7 +188,7 @@ class Whole:
 
     def _files(self, toolkits: Sequence[OfToolkit]) -> Iterator[tuple[str, Any]]:
         """The path of each file, and what makes it."""
-        about, changes = self.about, _changes(toolkits, self.versions)[:_FEED]
+        about = self.about
         yield "index.html", lambda: pages.home(about, toolkits, _recent(toolkits))
         listed = pages.pages_of(toolkits)
         total = sum(len(some.tools) for some in toolkits)
@@ -200,9 +202,12 @@ class Whole:
         yield "404.html", lambda: pages.lost_page(about)
         yield "search-data.js", lambda: finding.data(toolkits)
         yield "facets.js", lambda: finding.facets(toolkits)
-        for path, data in finding.shards(toolkits):
-            yield path, lambda data=data: data
-        yield "feed.xml", lambda: feeds.atom(f"{about['title']}: changes", "feed.xml", about.get("home", ""), changes)
+        for number in range(-(-total // finding.SHARD)):
+            yield finding.shard_path(number), lambda number=number: finding.shard(toolkits, number)
+        yield (
+            "feed.xml",
+            lambda: feeds.atom(f"{about['title']}: changes", "feed.xml", about.get("home", ""), _changes(toolkits, self.versions)),
+        )
         counts = {some.toolkit.slug: len(some.tools) for some in toolkits}
         yield "llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], counts)
         for name in pages.ASSETS:
@@ -238,21 +243,21 @@ def _canonical(toolkits: Sequence[OfToolkit]) -> list[str]:
 
 
 def _changes(toolkits: Sequence[OfToolkit], versions: Several) -> list[Changed]:
-    """What has happened to tools, newest first."""
+    """What has happened to tools last, newest first."""
     every = chain.from_iterable(
         _of_tool(toolkit, tool, versions[toolkit.slug].get(tool["slug"], ())) for toolkit, tools in toolkits for tool in tools
     )
-    return sorted(every, key=lambda one: (one.version, one.slug), reverse=True)
+    newest = heapq.nlargest(_FEED, every, key=lambda one: (one.version, one.slug))
+    return [one._replace(summary=summary(one.summary)) for one in newest]
 
 
 def _of_tool(toolkit: Toolkit, tool: Row, versions: Sequence[str]) -> Iterator[Changed]:
     """What has happened to a tool that has these versions, or only the one it is in."""
     about = tool["slug"], tool["name"], (toolkit.slug, toolkit.name)
-    said = pages.summary(tool["description"])
     for place, version in enumerate(versions or [tool["version"]]):
-        yield Changed(*about, version, "new version" if place else "new tool", said)
+        yield Changed(*about, version, "new version" if place else "new tool", tool["description"])
     if tool["deprecation"] is not None:
-        yield Changed(*about, tool["version"], "deprecated", said)
+        yield Changed(*about, tool["version"], "deprecated", tool["description"])
 
 
 def _digest(*made_from: object) -> str:

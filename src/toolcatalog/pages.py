@@ -12,20 +12,21 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from toolcatalog import analysis, described, diffing, exports, markdown
+from toolcatalog import described, diffing, entries, exports, markdown
+from toolcatalog.entries import Row, summary
 from toolcatalog.snapshot import Tool, Toolkit
 
 if TYPE_CHECKING:
     import jinja2
 
 About = Mapping[str, str]
-Row = Mapping[str, Any]  # a tool in the index of its toolkit
 ASSETS = ("style.css", "site.js", "icon.svg")
 LISTED = 1000  # tools on a page
-_SUMMARY = 200  # characters
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 _TEMPLATES = ("home", "tools", "toolkit", "tool", "history", "labels", "label", "sessions", "reference", "contribute", "404")
 
@@ -152,8 +153,9 @@ def labels_page(about: About, kind: str, counts: Mapping[str, int]) -> bytes:
 
 
 def label_page(about: About, kind: str, label: str, tools: Sequence[Listed]) -> bytes:
-    """A tag, or a scope, and the tools that have it."""
-    return _page("label", "../../", about=about, kind=kind, label=label, tools=tools[:LISTED], total=len(tools))
+    """A tag, or a scope, and the tools that have it, in the order of their toolkits."""
+    by_toolkit = [(toolkit, [one.tool for one in some]) for toolkit, some in groupby(tools[:LISTED], key=attrgetter("toolkit"))]
+    return _page("label", "../../", about=about, kind=kind, label=label, shown=min(len(tools), LISTED), tools=by_toolkit, total=len(tools))
 
 
 def sessions_page(about: About, tools: Sequence[MetaTool]) -> bytes:
@@ -183,17 +185,6 @@ def prepare() -> None:
     markdown.prepare()
 
 
-def summary(text: str) -> str:
-    """What a description says first, for a list."""
-    first = next(iter(analysis.sentences(text)), "").rstrip(";")
-    return first if len(first) <= _SUMMARY else f"{first[:_SUMMARY].rsplit(None, 1)[0]} …"
-
-
-def day(version: str) -> str:
-    """The day that a version names, as people write it: 2025-10-27."""
-    return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
-
-
 def _page(template: str, root: str, **values: Any) -> bytes:
     html: str = _environment().get_template(f"{template}.html").render(root=root, **values)
     return html.encode()
@@ -205,15 +196,12 @@ def _environment() -> "jinja2.Environment":
 
     loader = jinja2.FunctionLoader(lambda name: asset(name).decode())
     strict = jinja2.StrictUndefined
-    made = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, finalize=_visible)
-    made.filters |= {"day": day, "summary": summary, "inline": markdown.inline, "block": markdown.block}
-    made.globals |= {"label_path": label_path, "letter": _letter}
+    made = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, finalize=entries.visible
+    )
+    made.filters |= {"day": entries.day, "summary": summary, "inline": markdown.inline, "block": markdown.block}
+    made.globals |= {"label_path": label_path, "letter": _letter, "items": entries.items, "rows": entries.rows, "badges": entries.badges}
     return made
-
-
-def _visible(value: Any) -> Any:
-    """A text without characters that hide or reorder others; they are named instead."""
-    return markdown.visible(value) if type(value) is str and not value.isascii() else value
 
 
 def _letter(name: str) -> str:

@@ -1,0 +1,78 @@
+"""Tools in lists, as HTML: of the whole site these are most, and so they are made by plain functions. Pure."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from html import escape
+from typing import Any
+
+from markupsafe import Markup
+
+from toolcatalog import analysis, markdown
+
+Row = Mapping[str, Any]  # a tool in the index of its toolkit
+_LONGEST = 200  # characters of a summary
+_HINTS = {  # tags that are shown as badges
+    "important": '<span class="badge key">important</span>',
+    "readOnlyHint": '<span class="badge">read-only</span>',
+    "destructiveHint": '<span class="badge warn">destructive</span>',
+}
+
+
+def summary(text: str) -> str:
+    """What a description says first, for a list."""
+    first = next(iter(analysis.sentences(text)), "").rstrip(";")
+    return first if len(first) <= _LONGEST else f"{first[:_LONGEST].rsplit(None, 1)[0]} …"
+
+
+def day(version: str) -> str:
+    """The day that a version names, as people write it: 2025-10-27."""
+    return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
+
+
+def visible(value: Any) -> Any:
+    """A text without characters that hide or reorder others; they are named instead."""
+    return markdown.visible(value) if type(value) is str and not value.isascii() else value
+
+
+def badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Markup:
+    """What one should know of a tool at once."""
+    found = ['<span class="badge warn">deprecated</span>'] if deprecated else []
+    found += [_HINTS[tag] for tag in _HINTS if tag in tags]
+    found += ['<span class="badge">no auth</span>'] if no_auth else []
+    return Markup(" ".join(found))  # noqa: S704 - of fixed texts
+
+
+def items(tools: Iterable[Row], root: str) -> Markup:
+    """A list of tools."""
+    return Markup("".join(_item(tool, root) for tool in tools))  # noqa: S704 - of escaped parts
+
+
+def _item(tool: Row, root: str) -> str:
+    link = f'<a href="{root}tools/{tool["slug"]}/index.html">{_text(tool["name"])}</a>'
+    return f'<li>{link} <code class="slug">{tool["slug"]}</code> {_badges(tool)}<p>{_said(tool["description"])}</p></li>\n'
+
+
+def rows(tools: Iterable[Row], root: str, newest: Mapping[str, str]) -> Markup:
+    """Rows of a table of tools; `newest`: their newest versions, where they are those of an older version of their toolkit."""
+    return Markup("".join(_row(tool, root, newest) for tool in tools))  # noqa: S704 - of escaped parts
+
+
+def _row(tool: Row, root: str, newest: Mapping[str, str]) -> str:
+    slug, version = tool["slug"], tool["version"]
+    file = "index" if newest.get(slug, version) == version else version
+    link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_text(tool["name"])}</a><br><code class="slug">{slug}</code>'
+    said = f"{_said(tool['description'])} {_badges(tool)}"
+    return f'<tr><td>{link}</td><td>{said}</td><td class="version">{_text(day(version))}</td></tr>\n'
+
+
+def _badges(tool: Row) -> str:
+    return badges(tool["deprecation"] is not None, tool["tags"], tool["no_auth"])
+
+
+@lru_cache(maxsize=1 << 15)
+def _said(description: str) -> str:
+    return str(markdown.inline(summary(description)))
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
