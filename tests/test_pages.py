@@ -130,9 +130,9 @@ def test_every_part_of_a_description_is_shown() -> None:
         f'<table class="parameters"><caption>What it takes</caption>{head}'
         '<tr id="input-s"><th scope="row"><a class="anchor" href="#input-s"><code>s</code></a> <span class="badge key">required</span></th>'
         "<td>object</td><td><p>What to <em>send</em>.</p>"
-        '<ul class="limits"><li>format <code>&quot;date&quot;</code></li><li>shortest length <code>0</code></li>'
-        "<li>default <code>null</code></li><li>one of <code>&quot;x&quot;</code> <code>1.5</code></li>"
-        "<li>for example <code>{&quot;a&quot;:&quot;&lt;&quot;}</code> <code>null</code></li></ul>"
+        '<ul class="limits"><li>format <code>"date"</code></li><li>shortest length <code>0</code></li>'
+        '<li>default <code>null</code></li><li>one of <code>"x"</code> <code>1.5</code></li>'
+        '<li>for example <code>{"a":"&lt;"}</code> <code>null</code></li></ul>'
         f'<details><summary>1 field</summary><table class="parameters"><caption>Fields</caption>{head}'
         '<tr id="input-s.a%2Eb"><th scope="row"><a class="anchor" href="#input-s.a%252Eb"><code>a.b</code></a></th><td>string</td><td></td></tr>\n'
         "</tbody></table></details>"

@@ -98,7 +98,7 @@ def _facts(it: Described) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text if text.isascii() else markdown.visible(text))
+    return escape(text if text.isascii() else markdown.visible(text), quote=False)  # never in an attribute
 
 
 def _told(limit: Any) -> str:

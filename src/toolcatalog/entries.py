@@ -34,6 +34,11 @@ def visible(value: Any) -> Any:
     return markdown.visible(value) if type(value) is str and not value.isascii() else value
 
 
+def code(text: str) -> Markup:
+    """A text between tags. Quotes stay as they are: a snippet is full of them, and half as large so."""
+    return Markup(escape(visible(text), quote=False))  # noqa: S704 - escaped
+
+
 def badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Markup:
     """What one should know of a tool at once."""
     found = ['<span class="badge warn">deprecated</span>'] if deprecated else []

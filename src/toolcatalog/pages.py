@@ -199,7 +199,7 @@ def _environment() -> "jinja2.Environment":
     made = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, finalize=entries.visible
     )
-    made.filters |= {"day": entries.day, "summary": summary, "inline": markdown.inline, "block": markdown.block}
+    made.filters |= {"day": entries.day, "summary": summary, "inline": markdown.inline, "block": markdown.block, "code": entries.code}
     made.globals |= {"label_path": label_path, "letter": _letter, "items": entries.items, "rows": entries.rows, "badges": entries.badges}
     return made
 
