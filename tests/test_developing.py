@@ -77,7 +77,19 @@ def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
     assert "Changed." not in httpx.get(page).text
 
 
+def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        catalog = generate(tmp_path / "catalog", 1)
+        done = toolcatalog("dev", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site", "--port", port)
+    assert done.returncode == 2
+    assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in done.stderr
+    assert not (tmp_path / "build").exists()
+
+
 def test_a_catalog_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
-    done = toolcatalog("dev", "--catalog", tmp_path / "none", "--out", tmp_path / "build", "--site", tmp_path / "site")
+    done = toolcatalog("dev", "--catalog", tmp_path / "none", "--out", tmp_path / "build", "--site", tmp_path / "site", "--port", 0)
     assert done.returncode == 2
     assert "none" in done.stderr

@@ -7,7 +7,7 @@ import uvicorn
 
 from toolcatalog import developing
 from toolcatalog.build import build
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import listening, options, terminal
 from toolcatalog.crew import cores
 
 _EPILOG = """\b
@@ -24,14 +24,17 @@ page, with file and line. Stops with Ctrl-C.
 @options.catalog
 @options.out
 @options.site
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="The port.")
-def command(catalog: Path, out: Path, site: Path, port: int) -> None:
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 takes a free one.")
+def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     """Serve the site while the catalog is edited."""
+    listener = listening.listen(host, port)  # before the long work
     digest = build(catalog, out, site, terminal.track, cores()).digest
 
     def again() -> str:
         return build(catalog, out, site).digest  # by one process: others cannot be forked beside a running server
 
     app = developing.application(catalog, site, again, digest, terminal.say)
-    terminal.say(f"The site is at http://127.0.0.1:{port}/ and follows {catalog}. Stop with Ctrl-C.")
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    terminal.say(f"The site is at {listening.url(listener)}/ and follows {catalog}. Stop with Ctrl-C.")
+    config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,6 +1,5 @@
 """`toolcatalog serve`"""
 
-import errno
 import logging
 import os
 import signal
@@ -17,8 +16,8 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from toolcatalog import keys
-from toolcatalog.cli import options, terminal
-from toolcatalog.errors import ToolcatalogError, UsageError
+from toolcatalog.cli import listening, options, terminal
+from toolcatalog.errors import ToolcatalogError
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
 from toolcatalog.server.protocol import Protocol
@@ -33,7 +32,6 @@ Examples:
 Stops with SIGTERM or Ctrl-C after the requests under way are answered.
 """
 _DRAIN = 10  # seconds
-_BACKLOG = 2048  # connections that may wait to be taken
 _SILENCE = 10  # seconds after which a worker that does not answer its supervisor is replaced
 _PAUSE = 1.0  # second before a worker that cannot start is tried again
 _log = logging.getLogger("toolcatalog.serve")
@@ -50,7 +48,7 @@ def command(build: Path, site: Path, host: str, port: int, workers: int, keys_fi
     """Answer the read API, and the site, from a build."""
     store = open_build(build)
     file = _key_file(keys_file)
-    listener = _listen(host, port)
+    listener = listening.listen(host, port)
     pages = site if (site / "index.html").is_file() else None
     _greet(store, listener, pages)
     if workers > 1:
@@ -134,22 +132,8 @@ def _key_file(keys_file: Path | None) -> Path:
     return file
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except OSError as error:
-        known = error.errno is not None and error.errno > 0  # errors of name look-up have numbers of their own
-        reason = os.strerror(error.errno or 0) if known else error.strerror
-        if error.errno == errno.EADDRINUSE:
-            reason = "the port is in use"
-        raise UsageError(f"Cannot listen on {host}:{port} ({reason}): choose another with --port or --host.") from None
-
-
 def _greet(store: Store, listener: socket.socket, pages: Path | None) -> None:
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
     what = "API and site" if pages else "API (no site was built)"
-    terminal.say(f"Serving {what} at http://{shown}:{port} from snapshot {store.digest[:12]}. Stop with Ctrl-C.")
+    terminal.say(f"Serving {what} at {listening.url(listener)} from snapshot {store.digest[:12]}. Stop with Ctrl-C.")
     if store.lacks_model:
         terminal.say("Searching by words only: for meaning, which this build has too, pip install 'toolcatalog[semantic]'.")
