@@ -83,7 +83,7 @@ def matches(index: Postings, tools: Sequence[Said]) -> None:
             assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
         kin = sorted((abs(len(other) - len(term.text)), other) for other in expected if related(term.text, other))[:12]
         assert [index.at(number).text for number in term.kin] == [other for _, other in kin]
-    for place, (column, of) in enumerate(((index.in_name, 1), (index.in_toolkit, 2))):
+    for place, (column, of) in enumerate(zip(index.names_hold, (1, 2), strict=True)):
         for number in numbers:
             total = sum(told.rarity for told in expected.values() if number in told.tools and told.tools[number][of])
             assert column[number] == pytest.approx(total, rel=1e-5), place

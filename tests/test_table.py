@@ -34,6 +34,14 @@ def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) ->
     assert opened.names(0, len(names)) == names
 
 
+def test_places_in_a_long_table() -> None:
+    """A name has its place also where only some of the names are looked at first."""
+    names = [f"{number:05}" for number in range(0, 4000, 2)]
+    opened = Table(packed(dict.fromkeys(names, b"")))
+    for asked in ("", *(f"{number:05}" for number in range(4001)), "x"):
+        assert opened.place(asked) == bisect_left(names, asked)
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0, 5), (-3, 2), (1, 3), (4, 99), (7, 9), (3, 3), (4, 1)])
 def test_names_from_place_to_place(start: int, stop: int) -> None:
     """As far as there are names; nothing counts from the end."""

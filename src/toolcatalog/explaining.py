@@ -68,7 +68,7 @@ def explain(
         points = value / snapshot.MOST_IMPACT * scoring.MOST * term.rarity * weight
         if points:
             given.append(Given(term.spelt, points, {field: points * share for field, share in shares[term.text].items()}))
-    name, toolkit, whole, sentence = (float(column[place]) for column in (look.name, look.toolkit, look.scores[0], look.sentence))
+    name, toolkit, whole, sentence = (float(column[place]) for column in (*look.covered, look.scores[0], look.sentence))
     return Explanation(sorted(given, key=lambda one: -one.points), name, toolkit, whole, sentence, lift, words, meaning)
 
 

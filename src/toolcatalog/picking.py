@@ -13,8 +13,9 @@ def highest(values: NDArray[Any], most: int) -> Places:
     if len(values) <= most:
         return np.arange(len(values))
     least = np.partition(values, len(values) - most)[len(values) - most]
-    above = (values > least).nonzero()[0]
-    return np.sort(np.concatenate([above, (values == least).nonzero()[0][: most - len(above)]]))
+    places: Places = (values >= least).nonzero()[0]
+    ties = len(places) - most  # that are too many
+    return places if not ties else np.delete(places, (values[places] == least).nonzero()[0][-ties:])
 
 
 def ordered(keys: NDArray[Any], start: int, stop: int) -> Places:

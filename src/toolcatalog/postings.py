@@ -44,7 +44,7 @@ class Postings:
         self._words = words
         self._sound = bytearray(len(words))  # of which terms the postings were read before and found as they were written
         covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tools)
-        self.in_name, self.in_toolkit = covers[0].view("<f4"), covers[1].view("<f4")  # rarities of the terms there, added up
+        self.names_hold = covers[:2].view("<f4")  # by name and by toolkit: rarities of the terms there, added up
         self.names = covers[2].view("<u4")  # checksums: see `counting.called`
         self._data = memoryview(data[snapshot.POSTINGS])
         self._tools = tools
@@ -81,16 +81,15 @@ class Postings:
             scores += self._row(term) * np.float32(factor)
         else:
             numbers, values = self._pairs(term)
-            scores[numbers] += values * np.float32(factor)
+            np.add.at(scores, numbers, values * np.float32(factor))
 
     def values(self, term: Term, numbers: Numbers) -> Values:
         """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not hold it."""
         if term.is_row:
-            return self._row(term)[numbers]
+            return self._row(term).take(numbers)
         known, values = self._pairs(term)
         places = known.searchsorted(numbers)
-        places[places == len(known)] = 0
-        found: Values = values[places] * (known[places] == numbers)
+        found: Values = values.take(places, mode="clip") * (known.take(places, mode="clip") == numbers)
         return found
 
     def _row(self, term: Term) -> Values:

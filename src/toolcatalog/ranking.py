@@ -32,6 +32,7 @@ _SENTENCE = 0.5  # how much the best sentence counts beside the whole
 SLUG, BEGINNING, _NAME = 4.0, 3.0, 2.0  # what is added where that has been typed
 MEANING = 0.5  # how much meaning counts beside words
 _TINY = np.float32(1e-9)
+_STANDS = np.array([[[1]], [[2]]], np.uint16)  # the bits of a value that say whether a term stands in the name, and in the toolkit's
 _FOREMOST = 1e9  # more than any sum of impacts
 CLOSELY = 100  # tools that are looked at closely
 _TERMS = 100  # of a query
@@ -152,11 +153,13 @@ def rank(postings: Postings, query: str, among: NDArray[np.bool_], typed: Sequen
     for some in typed:
         scores[some.numbers] += _FOREMOST
     numbers = ((scores > 0) & among).nonzero()[0].astype(np.uint32)
-    best = numbers[picking.highest(scores[numbers], CLOSELY)]
+    found = scores.take(numbers)
+    best = numbers[picking.highest(found, CLOSELY)]
     if len(near.numbers):
         numbers, best = np.union1d(numbers, near.numbers), np.union1d(best, near.numbers)
+        found = scores.take(numbers)
     judged = mixed(_closely(postings, terms, best), best, near) + bonus(postings, query, best, typed)
-    return Ranked(numbers, scores[numbers], best, judged, near)
+    return Ranked(numbers, found, best, judged, near)
 
 
 def mixed(words: Column, best: Numbers, near: Near) -> Column:
@@ -176,33 +179,33 @@ def scaled(words: Column) -> Column:
 
 
 class Look(NamedTuple):
-    """A close look at tools, a column for each: the values of terms (rows), how much of the name and of the toolkit's name is covered,
-    and the score for the whole query and for each of its sentences (rows), from 0 to 1.
+    """A close look at tools, a column for each: the values of terms (rows), how much of the name and of the toolkit's name the query
+    covers, and the score for the whole query and, where there are several, for each of its sentences (rows), from 0 to 1.
     """
 
     values: NDArray[np.uint16]
-    name: Column
-    toolkit: Column
+    covered: Column
     scores: Column
 
     @property
     def sentence(self) -> Column:
         """What is added for the best sentence, where there are several."""
-        found: Column = _SENTENCE * self.scores[1:].max(0) if len(self.scores) > 1 else np.zeros_like(self.scores[0])
+        found: Column = _SENTENCE * self.scores[1:].max(0, initial=0)
         return found
 
 
 def look(postings: Postings, terms: Sequence[Wanted], numbers: Numbers) -> Look:
     """Look closely at tools. There are some, and some terms."""
     values = np.array([postings.values(term, numbers) for term, _, _ in terms])
-    parts = _parts(terms)  # a row for the whole, and one for each sentence where there are several: which terms stand there
-    rarities = parts * np.array([term.rarity for term, _, _ in terms], np.float32)
-    impacts = rarities * np.array([weight for _, weight, _ in terms], np.float32) @ (values >> 2).astype(np.float32)
-    name = rarities @ (values & 1).astype(np.float32) / np.maximum(postings.in_name[numbers], _TINY)
-    toolkit = rarities @ (values >> 1 & 1).astype(np.float32) / np.maximum(postings.in_toolkit[numbers], _TINY)
-    scores = impacts * (1 + _COVERED * np.minimum(1, name)) * (1 + _COVERED * np.minimum(1, toolkit))
+    rarities, weights = np.array([(term.rarity, weight) for term, weight, _ in terms], np.float32).T
+    asked = _parts(terms) * rarities
+    impacts = asked * weights @ (values >> 2).astype(np.float32)
+    stands = (values & _STANDS != 0).astype(np.float32)  # by name and toolkit, by term, by tool
+    covered = np.minimum(1, asked @ stands / np.maximum(postings.names_hold.take(numbers, 1), _TINY)[:, None])
+    raised = 1 + _COVERED * covered
+    scores = impacts * raised[0] * raised[1]
     scores /= np.maximum(scores.max(1, keepdims=True), _TINY)
-    return Look(values, np.minimum(1, name[0]), np.minimum(1, toolkit[0]), scores)
+    return Look(values, covered[:, 0], scores)
 
 
 def _closely(postings: Postings, terms: Sequence[Wanted], numbers: Numbers) -> Column:
@@ -214,14 +217,15 @@ def _closely(postings: Postings, terms: Sequence[Wanted], numbers: Numbers) -> C
 
 
 def _parts(terms: Sequence[Wanted]) -> Column:
-    parts = sorted(frozenset[int]().union(*(one.parts for one in terms)))
+    """A row for the whole query, and one for each sentence where there are several: which terms stand there."""
+    parts = sorted(terms[0].parts.union(*[one.parts for one in terms]))
     rows = [[part in one.parts for one in terms] for part in parts] if len(parts) > 1 else []
     return np.array([[True] * len(terms), *rows], np.float32)
 
 
 def bonus(postings: Postings, query: str, numbers: Numbers, typed: Sequence[Typed]) -> Column:
     """What lifts the tools that have been typed, by slug, beginning of slug or name, before all others."""
-    bonus: Column = (postings.names[numbers] == analysis.called(query)) * np.float32(_NAME)
+    bonus: Column = (postings.names.take(numbers) == analysis.called(query)) * np.float32(_NAME)
     for some, how in typed:
         inside = (numbers >= some.start) & (numbers < some.stop)
         bonus[inside] = np.maximum(bonus[inside], how)

@@ -17,6 +17,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -27,6 +28,7 @@ _MAGIC = b"tctable1"
 _HEAD = struct.Struct("<8sQQII")
 _BEFORE = 8  # bytes of an entry before its name
 _BLOCK = 1 << 20  # bytes
+_MILESTONES = 256
 
 _NOTHING = (b"", 0, 0, 0, 0)
 
@@ -115,7 +117,16 @@ class Table:
 
     def place(self, name: str) -> int:
         """How many names sort before this one."""
-        return bisect_left(range(len(self)), name.encode("utf-8", "surrogateescape"), key=self._name)
+        key = name.encode("utf-8", "surrogateescape")
+        step, milestones = self._milestones
+        passed = bisect_left(milestones, key)
+        return bisect_left(range(len(self)), key, max(0, passed - 1) * step, min(passed * step, len(self)), key=self._name)
+
+    @cached_property
+    def _milestones(self) -> tuple[int, list[bytes]]:
+        """A fixed number of names, in order, and how far they stand apart: half of the way to any other, without touching an entry."""
+        step = max(1, len(self) // _MILESTONES)
+        return step, [self._name(number) for number in range(0, len(self), step)]
 
     def _name(self, number: int) -> bytes:
         entry = self._entry(number)
