@@ -4,10 +4,12 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from toolcatalog.errors import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "catalog"
@@ -25,6 +27,11 @@ def succeed(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path 
     done = toolcatalog(*arguments, env=env, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def errors(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems that make a catalog unusable, without advice."""
+    return [problem for problem in problems if problem.severity == "error"]
 
 
 @dataclass(frozen=True)

@@ -316,7 +316,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     toolkit = {"name": SCRIPT, "logo": "https://evil.example/x.svg", "description": HOSTILE, "categories": [SCRIPT], "owners": [SCRIPT]}
     files = {
-        "catalog.yaml": {"title": HOSTILE, "description": HOSTILE},
+        "catalog.yaml": {"title": HOSTILE, "description": HOSTILE, "rules": dict.fromkeys(("hidden-character", "link-script"), "off")},
         "toolkits/constructor/toolkit.yaml": toolkit,
         "toolkits/__proto__/toolkit.yaml": {**toolkit, "homepage": "https://evil.example/#javascript:alert(8)"},
     }

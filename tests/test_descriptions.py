@@ -63,6 +63,7 @@ def described(schema: Any, root: Mapping[str, Any] | None = None, of: str = "inp
         ({"type": "string", "allOf": [{"minLength": 1}, {"minLength": 2}]}, {"type": "string", "minLength": 1, "anyOf": [{"type": "string", "minLength": 2}]}),
         ({"type": "number", "minimum": 3, "exclusiveMinimum": True}, {"type": "number", "exclusiveMinimum": 3}),
         ({"type": "number", "maximum": 3, "exclusiveMaximum": False}, {"type": "number", "maximum": 3}),
+        ({"type": "string", "x-nullable": True}, {"type": "string", "nullable": True}),
         ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
         ({"type": "integer", "example": 1, "examples": [True, 1, 2]}, {"type": "integer", "examples": [1, True, 2]}),
         ({"type": "array", "items": {}}, {"type": "array"}),
@@ -146,11 +147,22 @@ def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
     assert losses == []
 
 
-@pytest.mark.parametrize("ref", ["#/$defs/None", "https://example.com/schema.json", "#anchor", "", "#/$defs/P/title"])
-def test_a_reference_to_nowhere_is_told(ref: str) -> None:
+@pytest.mark.parametrize(
+    ("ref", "where"),
+    [
+        ("#/$defs/None", "nothing in its definition"),
+        ("#/$defs/P/title", "nothing in its definition"),
+        ("#/$defs/P/required/1", "nothing in its definition"),
+        ("#anchor", "nothing in its definition"),
+        ("", "nothing in its definition"),
+        ("https://example.com/schema.json", "another document, which is not fetched"),
+        ("common.yaml#/P", "another document, which is not fetched"),
+    ],
+)
+def test_a_reference_to_nowhere_is_told(ref: str, where: str) -> None:
     """A `$ref` that leads out of its definition, or to no schema, is never fetched: what stands beside it stays."""
     found, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
-    assert (found, losses) == ({"type": "string"}, [("$ref", "a `$ref` that leads to nothing in its definition")])
+    assert (found, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
 
 
 def test_references_that_multiply_end() -> None:
@@ -163,6 +175,28 @@ def test_references_that_multiply_end() -> None:
     chained = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(30)}
     _, losses = described({"allOf": [{"$ref": "#/$defs/d0"}]}, {"$defs": chained})
     assert "what follows the first 20,000 schemas of a definition" in {what for _, what in losses}
+
+
+def test_a_reference_may_lead_into_a_list() -> None:
+    """Steps of a reference may be numbers of a list's items."""
+    found, losses = described({"$ref": "#/$defs/A/anyOf/1"}, {"$defs": {"A": {"anyOf": [{"type": "string"}, PERSON]}}})
+    assert (found, losses) == (DESCRIBED_PERSON, [])
+
+
+def test_references_in_a_long_row_end() -> None:
+    """A reference to a reference to a reference is followed, but not a hundred times."""
+    row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(100)} | {"d100": PERSON}
+    assert described({"$ref": "#/$defs/d60"}, {"$defs": row}) == (DESCRIBED_PERSON, [])
+    assert described({"$ref": "#/$defs/d0"}, {"$defs": row})[1] == [("$ref", "what is more than 50 references away")]
+
+
+def test_values_count_as_schemas_do() -> None:
+    """A list of a hundred thousand choices is held once, and not in each of a thousand places: no file could be so large."""
+    choices = {"type": "string", "enum": [f"choice {number}" for number in range(50_000)]}
+    properties = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(1000)}
+    found, losses = describe({"properties": properties, "$defs": {"A": choices}}, "input_parameters")
+    assert [name for name in found if "enum" in found[name]] == ["p0"]
+    assert {loss.what for loss in losses} == {"what follows the first 20,000 schemas of a definition"}
 
 
 def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:

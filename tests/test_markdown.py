@@ -195,8 +195,3 @@ def test_no_text_takes_long(text: str) -> None:
         html = make(text)
         assert time.process_time() - before < 0.5
         seen_to_be_safe(html, elements)
-
-
-def test_what_cannot_be_seen_may_be_named_in_other_words() -> None:
-    assert markdown.visible("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
-    assert markdown.visible("plain") == "plain"

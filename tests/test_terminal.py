@@ -148,4 +148,4 @@ def test_in_a_pipe(broken: Path) -> None:
     assert done.stdout == ""
     assert "\x1b" not in done.stderr
     assert " 1 | titel: xxx" in done.stderr
-    assert done.stderr.endswith("2 problems in 1 file, of 1 file read. Nothing was built.\n")
+    assert done.stderr.endswith("2 errors in 1 file, of 1 file read.\n")

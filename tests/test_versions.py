@@ -1,10 +1,12 @@
 """Versions: their form, their order, and which is in force."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.versions import is_version, newest_at
+from toolcatalog.versions import following, is_version, newest_at
 
 versions = st.tuples(st.integers(0, 99999999), st.integers(0, 99)).map(lambda parts: f"{parts[0]:08}_{parts[1]:02}")
 
@@ -59,3 +61,28 @@ def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str)
 
     before = [version for version in known if parts(version) <= parts(at)]
     assert newest_at(known, at) == (max(before, key=parts) if before else None)
+
+
+@pytest.mark.parametrize(
+    ("newest", "version"),
+    [
+        (None, "20251027_00"),
+        ("20250101_07", "20251027_00"),
+        ("20251027_00", "20251027_01"),
+        ("20251027_99", "20251028_00"),
+        ("20251231_99", "20251232_00"),
+        ("20990101_05", "20990101_06"),
+        ("99999999_98", "99999999_99"),
+        ("99999999_99", None),
+    ],
+)
+def test_the_version_of_what_is_made_today(newest: str | None, version: str | None) -> None:
+    """Today's first one, or the one behind the newest."""
+    assert following(newest, "20251027") == version
+
+
+@given(versions, st.dates())
+def test_what_follows_is_a_newer_version(newest: str, day: date) -> None:
+    """Always a version, always newer, where there can be one."""
+    found = following(newest, f"{day:%Y%m%d}".rjust(8, "0"))
+    assert (found is None and newest == "99999999_99") or (found is not None and is_version(found) and found > newest)

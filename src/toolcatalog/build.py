@@ -11,14 +11,20 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolcatalog import files, looking, memory, program, publishing
 from toolcatalog.crew import Crew
 from toolcatalog.errors import UsageError
-from toolcatalog.looking import Looked, Places
+from toolcatalog.looking import Looked, Outline, Places
 from toolcatalog.memory import Memory
 from toolcatalog.progress import Track, quietly
 from toolcatalog.publishing import Built
+
+if TYPE_CHECKING:
+    from toolcatalog.checking import Checked
+
+_PATIENCE = 60.0  # seconds that a check waits for a build
 
 
 def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, jobs: int = 1, *, semantic: bool = False) -> Built:
@@ -26,25 +32,70 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
 
     Raises InvalidCatalog with all problems, or UsageError where a folder cannot be used; in both cases `out/current` stays as it was.
     """
-    fingerprint = program.fingerprint(_model() if semantic else "")
+    fingerprint = program.fingerprint(_schemas(catalog), _model() if semantic else "")
     places = Places(catalog=catalog, out=out, site=site, vectors=semantic)
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
+    with _guarded(out, "the last good build is untouched. Build"):
+        publishing.tidy(out)
+        looked, before = _looked(places, outline, fingerprint, jobs, track)
+        built = _unchanged(places, looked, before)
+        before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
+        return built or _changed(places, looked, before, jobs, track)
+
+
+def check(catalog: Path, out: Path, track: Track = quietly, jobs: int = 1) -> "Checked":
+    """Check a catalog, with so many processes, and all advice there is; what has not changed since the last time is taken from the cache.
+
+    Writes nothing but that, below `out`. Raises UsageError.
+    """
+    fingerprint = program.fingerprint(_schemas(catalog))
+    places = Places(catalog=catalog, out=out, site=None)
+    outline = looking.outline(catalog)
+    with _guarded(out, "nothing is lost. Check", wait=_PATIENCE):
+        looked, before = _looked(places, outline, fingerprint, jobs, track)
+        return _inspected(places, looked, before, jobs, track)
+
+
+@contextmanager
+def _guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
+    """Alone with a folder, and with words for what may go wrong there; `still`: how things are then, and what to do again.
+
+    Waits so many seconds for another build.
+    """
     try:
-        with _alone(out):
-            publishing.tidy(out)
-            files.clean(places.cache)
-            before = memory.load(places.cache, fingerprint)
-            with Crew(jobs) as crew:
-                looked = looking.look(places, outline, before, fingerprint, crew, track)
-            built = _unchanged(places, looked, before)
-            before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
-            return built or _changed(places, looked, before, jobs, track)
+        with _alone(out, wait):
+            yield
     except BrokenExecutor:
         wrong = "A worker process was killed, perhaps for want of memory"
-        raise UsageError(f"{wrong}: the last good build is untouched. Build again, with --jobs 1 if it happens again.") from None
+        raise UsageError(f"{wrong}: {still} again, with --jobs 1 if it happens again.") from None
     except OSError as error:
         where = error.filename or out
         raise UsageError(f"Cannot write {where} ({error.strerror}): make room or mend its permissions, or name another folder.") from None
+
+
+def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track: Track) -> tuple[Looked, Memory]:
+    """A catalog as it is found, and what is known of it from the build or the check before."""
+    files.clean(places.cache)
+    before = memory.load(places.cache, fingerprint)
+    with Crew(jobs) as crew:
+        return looking.look(places, outline, before, fingerprint, crew, track), before
+
+
+def _inspected(places: Places, looked: Looked, before: Memory, jobs: int, track: Track) -> "Checked":
+    from toolcatalog import advice, inspecting, parts  # noqa: PLC0415 - it takes a while to load
+
+    with Crew(jobs) as crew:
+        inspected = inspecting.inspect(places, looked, crew, track, advice.SEVERITIES)
+    now = memory.batches(inspected.tasks)
+    if now != before.batches or looked.heads != before.heads:
+        memory.save(places.cache, looked.program, looked.heads, now)
+        parts.tidy(places.cache, {task.known.key for task in inspected.tasks})
+    return inspected.checked
+
+
+def _schemas(catalog: Path) -> str:
+    """The names of the schemas beside a catalog: whether a comment leads to one is all that depends on anything but the catalog's files."""
+    return " ".join(sorted(str(path.relative_to(catalog)) for path in (catalog / ".schemas").rglob("*.json")))
 
 
 def _model() -> str:
@@ -54,9 +105,9 @@ def _model() -> str:
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def _alone(out: Path, wait: float) -> Iterator[None]:
     out.mkdir(parents=True, exist_ok=True)
-    with files.alone(out / ".lock") as got_it:
+    with files.alone(out / ".lock", wait) as got_it:
         if not got_it:
             raise UsageError(f"Another build is writing to {out}: try again when it is done.")
         yield

@@ -10,20 +10,27 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import rules, schema, source, tree
+from toolcatalog import advice, hearing, rules, schema, source, tree
 from toolcatalog.errors import MOST, Finding, Problem
 from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, Listed, MetaTool, Session, Toolkit, ToolVersion
 from toolcatalog.progress import Track, quietly
 from toolcatalog.source import Document
 
+_NAMED = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
+_key = attrgetter("path", "line", "column", "rule", "message", "expected", "help", "severity")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The catalog (with stubs where there are problems), all problems sorted by place, and how many files were read."""
+    """The catalog (with stubs where there are problems), all problems sorted by place, and how many files were read.
+
+    `advice` is what else there is to say, without places yet; it may be much, and finding a place means to read a file once more.
+    """
 
     catalog: Catalog
     problems: tuple[Problem, ...]
     files: int
+    advice: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,17 +41,20 @@ class Examined:
     record: schema.Record | None
     problems: Sequence[Problem]
     digest: str
+    advice: Sequence[Finding] = ()
 
 
 def check(root: Path, track: Track = quietly) -> Checked:
-    """Read and check every file of a catalog. Raises UsageError where `root` is not a folder."""
+    """Read and check every file of a catalog, here and without a cache. Raises UsageError where `root` is not a folder."""
     paths, problems = tree.scan(root)
     examined = []
     with track("Reading", len(paths)) as advance:
         for path in paths:
             examined.append(examine(root, path))
             advance(1)
-    return conclude(root, examined, [], problems)
+    checked = conclude(root, examined, [], problems)
+    told = [problem for path, some in hearing.by_path(checked.advice).items() for problem in hearing.heard(root, path, some)]
+    return replace(checked, problems=weighed(checked.catalog.about, [*checked.problems, *told]))
 
 
 def examine(root: Path, path: str) -> Examined:
@@ -53,19 +63,51 @@ def examine(root: Path, path: str) -> Examined:
     if document is None:
         return Examined(path=path, record=None, problems=faults, digest="")
     record, findings = schema.record(document) if document.readable else (None, [])
-    problems = [*faults, *source.locate(root, findings)]
-    return Examined(path=path, record=record or _stub(document), problems=problems, digest=document.digest)
+    problems = [*faults, *source.locate(root, findings), *hearing.misheard(root, document)]
+    said = [*advice.of_record(path, record), *hearing.of_comments(root, document)]
+    return Examined(path=path, record=record or _stub(document), problems=problems, digest=document.digest, advice=said)
 
 
-def conclude(root: Path, examined: Collection[Examined], tools: Sequence[Listed], unreadable: Iterable[Problem]) -> Checked:
-    """Put the examined files together with tools that were found sound before, and hold them all against each other."""
+def advised(examined: Collection[Examined]) -> list[Finding]:
+    """The advice for these files, which hold all versions of their tools. What is published stays as it is, so of a tool's older
+    versions only that is told which is still to be mended.
+    """
+    newest: dict[str, str] = {}
+    for one in examined:
+        folder = one.path.rpartition("/")[0]
+        newest[folder] = max(newest.get(folder, ""), one.path)
+    current = {*newest.values()}
+    return [finding for one in examined for finding in one.advice if one.path in current or advice.holds_for_older(finding.rule)]
+
+
+def weighed(about: About, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems with the severity that they have in this catalog, those worth telling, sorted by place; none that is off."""
+    levels = ((problem, advice.severity(problem.rule, about.rules)) for problem in problems)
+    return _worth_telling(replace(problem, severity=level) for problem, level in levels if level in advice.SEVERITIES)
+
+
+def conclude(
+    root: Path,
+    examined: Collection[Examined],
+    tools: Sequence[Listed],
+    unreadable: Iterable[Problem],
+    severities: Collection[str] = advice.SEVERITIES,
+) -> Checked:
+    """Put the examined files together with tools that were found sound before, and hold them all against each other.
+
+    Advice is given as far as it weighs as much as one of the `severities`; that for the tools found sound before is not among it.
+    """
     catalog = _assemble([(one.path, one.record) for one in examined if one.record], tools)
-    findings = rules.check(catalog, {one.path for one in examined if one.problems})
+    broken = {one.path for one in examined if one.problems}
+    findings = [*rules.check(catalog, broken), *advice.misnamed(catalog.about)]
+    heeded = advice.heeded(catalog.about, severities)
+    said = [finding for finding in advised(examined) if finding.rule in heeded]
+    said += [finding for finding in advice.of_catalog(catalog, heeded) if finding.path not in broken]
     if not any(isinstance(one.record, About) for one in examined):
         help = "write one with at least `title`"
         findings.append(Finding(path="catalog.yaml", rule="catalog-missing", message="there is no catalog.yaml", help=help))
     problems = [*unreadable, *(problem for one in examined for problem in one.problems), *source.locate(root, findings)]
-    return Checked(catalog=catalog, problems=_worth_telling(problems), files=len(examined) + len(tools))
+    return Checked(catalog=catalog, problems=_worth_telling(problems), files=len(examined) + len(tools), advice=said)
 
 
 def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -74,11 +116,13 @@ def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     A misnamed folder is told of at the first of its files only; of a value that could not be read only that is told; and of a file
     with very many problems only the first.
     """
-    found = sorted({*problems})
+    by_key = {_key(problem): problem for problem in problems}  # several times quicker than to sort the records themselves
+    found = [by_key[key] for key in sorted(by_key)]
     valueless = {_place(problem) for problem in found if problem.rule in ("yaml-alias", "yaml-number")}
     found = [problem for problem in found if problem.rule.startswith("yaml-") or _place(problem) not in valueless]
-    first = {(one.rule, one.message) if one.rule in ("name-toolkit", "name-tool") else one: one for one in reversed(found)}
-    by_path = groupby(sorted(first.values()), key=attrgetter("path"))
+    named = {(one.rule, one.message): one for one in reversed(found) if one.rule in _NAMED}
+    found = [one for one in found if one.rule not in _NAMED or named[one.rule, one.message] is one]
+    by_path = groupby(found, key=attrgetter("path"))
     return tuple(problem for _, some in by_path for problem in _at_most([*some]))
 
 

@@ -3,14 +3,16 @@
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import compress, groupby
+
+import orjson
 
 from toolcatalog import batches, checking, counting, inventory, meaning, model, parts, resolve, snapshot
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
 from toolcatalog.counting import Said
-from toolcatalog.errors import Problem, UsageError
+from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.meaning import Described
 from toolcatalog.parts import Facts, Part
 
@@ -37,7 +39,8 @@ def compiled(task: Task) -> Compiled:
         return Compiled(known=None, examined=[_light(one) for one in examined], unreadable=seen.problems)
     key = batches.key(task, [*digests.items()])
     tools = [one.record for one in examined if isinstance(one.record, model.ToolVersion)]
-    parts.save(task.cache, key, part(tools, task.toolkits, meaning.encoder().tools if task.vectors else _no_vectors))
+    made = part(tools, task.toolkits, meaning.encoder().tools if task.vectors else _no_vectors)
+    parts.save(task.cache, key, _advised(made, checking.advised(examined)))
     return Compiled(known=batches.known(key, rows))
 
 
@@ -50,6 +53,17 @@ def part_of(task: Task, *sections: str) -> Part:
     if found is None:
         raise UsageError(f"Files below {task.root} changed while they were read: build again.")
     return found
+
+
+def _advised(part: Part, advice: Sequence[Finding]) -> Part:
+    rules = sorted({finding.rule for finding in advice})
+    return replace(part, facts=replace(part.facts, rules=rules), advice=snapshot.dump([astuple(finding) for finding in advice]))
+
+
+def said(advice: bytes) -> list[Finding]:
+    """The advice that a part holds."""
+    rows = (dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(advice))
+    return [Finding(**{**row, "pointer": tuple(row["pointer"])}) for row in rows]
 
 
 def _light(one: Examined) -> Examined:

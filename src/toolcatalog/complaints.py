@@ -5,6 +5,7 @@ nearest right name.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ _KINDS = {
     float: "the number",
     type(None): "null",
 }
+_WORDS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+QUOTED = '"{}"'  # a number or a boolean as a string, in the way that problems are mended
 _EMPTY: dict[type[Any], str] = {dict: "an empty mapping", list: "an empty list", str: "an empty string"}
 _FIELDS = {key: inner.get("description", "") for schema in SCHEMAS.values() for key, inner in schema["properties"].items()}
 _FIELDS["type"] = "one of " + ", ".join(parameters.TYPES)
@@ -43,12 +46,20 @@ class _Error:
     message: str
 
     def finding(
-        self, rule: str, message: str, help: str = "", step: Pointer = (), at_key: bool = False, expected: str | None = None
+        self,
+        rule: str,
+        message: str,
+        help: str = "",
+        step: Pointer = (),
+        at_key: bool = False,
+        expected: str | None = None,
+        fix: str | None = None,
     ) -> Finding:
         """A finding at this place, or at a step below it; expected is what the schema's description says, unless said otherwise."""
         said = self.schema.get("description", "") if expected is None else expected
         pointer = (*self.pointer, *step)
-        return Finding(path=self.path, pointer=pointer, at_key=at_key or self.of_key, rule=rule, message=message, expected=said, help=help)
+        at_key = at_key or self.of_key
+        return Finding(path=self.path, pointer=pointer, at_key=at_key, rule=rule, message=message, expected=said, help=help, fix=fix)
 
 
 def told(path: str, error: "ValidationError") -> Iterator[Finding]:
@@ -123,7 +134,19 @@ def _tell_type(error: _Error) -> Iterator[Finding]:
     elif error.wanted == "string" and error.instance is None:
         help = "write the text here, in quotes if it is the word `null`"
     expected = error.schema.get("description") or f"a value of type {error.wanted}"
-    yield error.finding("wrong-type", f"{seen(error.instance)} stands here", help, expected=expected)
+    fix = None if error.of_key else _retyped(error.wanted, error.instance)
+    yield error.finding("wrong-type", f"{seen(error.instance)} stands here", help, expected=expected, fix=fix)
+
+
+def _retyped(wanted: Any, value: Any) -> str | None:
+    """How to write a value of the type that is wanted, where that is beyond doubt."""
+    if wanted == "string" and isinstance(value, bool | int | float):
+        return QUOTED
+    if wanted == "boolean" and isinstance(value, str):
+        return _WORDS.get(value.casefold())
+    if wanted in ("number", "integer") and isinstance(value, str):
+        return value if re.fullmatch(r"-?(0|[1-9]\d{0,14})" + (r"(\.\d+)?" if wanted == "number" else ""), value) else None
+    return None
 
 
 def _tell_enum(error: _Error) -> Iterator[Finding]:

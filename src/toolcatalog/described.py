@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from toolcatalog import markdown
+from toolcatalog import markdown, unseen
 from toolcatalog.snapshot import dump
 
 _LIMITS = {
@@ -98,7 +98,7 @@ def _facts(it: Described) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text if text.isascii() else markdown.visible(text), quote=False)  # never in an attribute
+    return escape(text if text.isascii() else unseen.visible(text), quote=False)  # never in an attribute
 
 
 def _told(limit: Any) -> str:

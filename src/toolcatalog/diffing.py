@@ -99,6 +99,11 @@ def changes(before: Tool, after: Tool) -> list[Change]:
     return sorted(found, key=lambda change: (KINDS.index(change.kind), change.place, change.what))
 
 
+def turned(before: Any, after: Any) -> str:
+    """That one plain value became another, as a change says it."""
+    return f"{_value(before)} became {_value(after)}"
+
+
 def _or_unknown(place: str, found: Iterable[Change]) -> list[Change]:
     """What a rule found of two values that differ: never nothing."""
     return [*found] or [Change("breaking", place, _UNKNOWN)]

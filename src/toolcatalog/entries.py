@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from toolcatalog import analysis, markdown
+from toolcatalog import analysis, markdown, unseen
 
 Row = Mapping[str, Any]  # a tool in the index of its toolkit
 _LONGEST = 200  # characters of a summary
@@ -31,7 +31,7 @@ def day(version: str) -> str:
 
 def visible(value: Any) -> Any:
     """A text without characters that hide or reorder others; they are named instead."""
-    return markdown.visible(value) if type(value) is str and not value.isascii() else value
+    return unseen.visible(value) if type(value) is str and not value.isascii() else value
 
 
 def code(text: str) -> Markup:

@@ -24,7 +24,9 @@ class Finding:
     """Something wrong at one value of one file.
 
     `path` is relative to the catalog folder; `pointer` leads from the file's root to the value by keys and indexes; with `at_key`
-    the key of that value is meant and not the value itself. `expected` and `help` may be empty.
+    the key of that value is meant and not the value itself. What is wrong with a comment, which is no value, names its `line` instead.
+    `expected` and `help` may be empty. `fix` is what to write at that place instead, with `{}` for what stands there, where no other
+    answer is right.
     """
 
     path: str
@@ -34,6 +36,8 @@ class Finding:
     message: str
     expected: str = ""
     help: str = ""
+    fix: str | None = None
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -50,6 +54,7 @@ class Problem:
     severity: str = "error"
     excerpt: str = field(default="", compare=False)
     length: int = field(default=1, compare=False)
+    fix: str | None = field(default=None, compare=False)
 
 
 class ToolcatalogError(Exception):

@@ -2,6 +2,7 @@
 
 The catalog's own form of a parameter differs from JSON Schema (2020-12) in two things: `required` is a boolean on the parameter, and
 `nullable` stands for a second type. Here both are told the standard way; descriptions, examples, defaults and all constraints stay.
+A list of whatever says so (`items: {}`): to JSON Schema that is nothing new, and OpenAI refuses a list without it.
 """
 
 import json
@@ -20,6 +21,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")  # tags that MCP knows as annotations
 KEY = "TOOLCATALOG_KEY"  # the environment variable that snippets take the API key from
 LOCAL = "http://127.0.0.1:8000"
+FORMS = ("openai", "anthropic", "mcp", "json-schema")
 
 Schema = dict[str, Any]
 Description = Mapping[str, Any]
@@ -40,6 +42,8 @@ _FORMATS = {
     "uri": "https://example.com",
     "uuid": "123e4567-e89b-12d3-a456-426614174000",
 }
+_LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")
+_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 
 
 class Snippet(NamedTuple):
@@ -79,6 +83,8 @@ def _schema(described: Description) -> Schema:
             schema[key] = _within(key, value)
     if _has_derived_type(described):
         del schema["type"]
+    if schema.get("type") == "array":
+        schema.setdefault("items", {})
     return _or_null(schema) if described.get("nullable") else schema
 
 
@@ -128,6 +134,13 @@ def mcp(tool: Tool) -> dict[str, Any]:
 def json_schema(tool: Tool) -> Schema:
     """The tool's arguments as a JSON Schema that stands by itself."""
     return _json_schema(tool, input_schema(tool.input_parameters))
+
+
+def forms(tool: Tool) -> dict[str, dict[str, Any]]:
+    """All four, by the names of `FORMS`. They share parts: the schema is made once, for that is most of the work."""
+    inputs = input_schema(tool.input_parameters)
+    made = (_openai(tool, inputs), _anthropic(tool, inputs), _mcp(tool, inputs), _json_schema(tool, inputs))
+    return dict(zip(FORMS, made, strict=True))
 
 
 def _openai(tool: Tool, inputs: Schema) -> dict[str, Any]:
@@ -186,7 +199,7 @@ def _example(described: Description, room: int) -> Any:
 
 def _made_up(described: Description, room: int) -> Any:
     branches = described.get("anyOf") or described.get("oneOf")
-    first = _example(branches[0], room) if branches else None
+    first = _example(_bounded(branches[0], described), room) if branches else None
     kind = described["type"]
     if kind == "object":
         return _sample(described.get("properties", {}), room) | (first if isinstance(first, dict) else {})
@@ -195,6 +208,13 @@ def _made_up(described: Description, room: int) -> Any:
     if kind == "array":
         return _items(described, room)
     return True if kind == "boolean" else _text(described) if kind == "string" else _number(described)
+
+
+def _bounded(branch: Description, described: Description) -> Description:
+    """A branch with the bounds of what it is a branch of: of two the narrower one."""
+    lower = {key: max(described[key], branch.get(key, described[key])) for key in _LOWER if key in described}
+    upper = {key: min(described[key], branch.get(key, described[key])) for key in _UPPER if key in described}
+    return {**branch, **lower, **upper}
 
 
 def _text(described: Description) -> str:
@@ -262,14 +282,14 @@ def requests(tool: Tool, base: str = LOCAL) -> list[Snippet]:
 
 def definitions(tool: Tool) -> list[Snippet]:
     """What a model, an MCP client or a validator is given for a tool, as JSON that is laid out to be read."""
-    inputs = input_schema(tool.input_parameters)  # once: it is most of the work
+    form = forms(tool)
     call = {"name": tool.slug, "arguments": sample(tool.input_parameters)}
     made = (
-        ("openai", "OpenAI function", _openai(tool, inputs)),
-        ("anthropic", "Anthropic tool", _anthropic(tool, inputs)),
-        ("mcp", "MCP tool", _mcp(tool, inputs)),
+        ("openai", "OpenAI function", form["openai"]),
+        ("anthropic", "Anthropic tool", form["anthropic"]),
+        ("mcp", "MCP tool", form["mcp"]),
         ("mcp-call", "MCP call", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
-        ("json-schema", "JSON Schema", _json_schema(tool, inputs)),
+        ("json-schema", "JSON Schema", form["json-schema"]),
     )
     return [Snippet(name, title, "json", orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()) for name, title, value in made]
 

@@ -15,7 +15,7 @@ from itertools import count
 from typing import NamedTuple
 from urllib.parse import quote
 
-from toolcatalog.markdown import visible
+from toolcatalog.unseen import visible
 
 MOST_ENTRIES = 100
 MOST_URLS = 50_000  # of a sitemap, as the protocol has it

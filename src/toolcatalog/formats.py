@@ -36,58 +36,84 @@ def _full(pattern: str) -> str:
 _LINE = {"pattern": r"\S"}
 _WORD = _text("a name without commas, line breaks or white space at its ends", pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$")
 _URL = _text("an https URL", pattern=r"^https://[^\s\"'<>]+$")
-_DATE = _text("a date as YYYY-MM-DD", pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$")
+_DATE = _text("a date as YYYY-MM-DD", pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$", examples=["2025-10-27"])
 _VERSION = _text("a version: eight digits, `_`, two digits", pattern=_full(versions.PATTERN))
 _TOOLKIT = _text("a toolkit slug: lower-case letters, digits, `_` and `-`", pattern=_full(names.TOOLKIT_SLUG), maxLength=names.LONGEST)
 _TOOL = _text("a tool slug: capital letters, digits, `_` and `-`", pattern=_full(names.TOOL_SLUG), maxLength=names.LONGEST)
 _AUTH_CONFIG = _text("an auth config id: `ac_` and then letters, digits, `_` and `-`", pattern=_full(names.AUTH_CONFIG_ID))
-_COUNT = {"type": "integer", "minimum": 0, "description": "a whole number, 0 or more"}
-_BOUND = {"type": "number", "description": "a number"}
+
+
+def _bound(what: str) -> Schema:
+    return {"type": "number", "description": f"a number: {what}"}
+
+
+def _count(what: str) -> Schema:
+    return {"type": "integer", "minimum": 0, "description": f"a whole number, 0 or more: {what}"}
 
 
 def _description(nested: str, unnamed: str, required: bool) -> Schema:
     fields: Schema = {
         "type": {"enum": list(TYPES), "description": "one of " + ", ".join(TYPES)},
         "description": _text("what the value means and what a good one is"),
-        "examples": {"type": "array", "description": "a list of sample values"},
-        "enum": {"type": "array", "minItems": 1, "uniqueItems": True, "description": "a list of all allowed values"},
+        "examples": {"type": "array", "items": {"description": "a sample value"}, "description": "a list of sample values"},
+        "enum": {
+            "type": "array",
+            "items": {"description": "an allowed value"},
+            "minItems": 1,
+            "uniqueItems": True,
+            "description": "a list of all allowed values",
+        },
         "title": _text("a display name"),
         "default": {"description": "the value taken where none is given"},
-        "format": _text("a format name such as date-time, email or uri"),
+        "format": _text("a format name such as date-time, email or uri", examples=["date-time", "date", "email", "uri", "uuid"]),
         "pattern": _text("a regular expression, of at most 1,000 characters, that the text must match", maxLength=LONGEST_PATTERN),
-        "minimum": _BOUND,
-        "maximum": _BOUND,
-        "exclusiveMinimum": _BOUND,
-        "exclusiveMaximum": _BOUND,
-        "minLength": _COUNT,
-        "maxLength": _COUNT,
-        "minItems": _COUNT,
-        "maxItems": _COUNT,
-        "uniqueItems": {"type": "boolean", "description": "true or false"},
-        "nullable": {"type": "boolean", "description": "true or false: whether null is allowed too"},
-        "properties": {"$ref": f"#/$defs/{nested}s"},
-        "items": {"$ref": f"#/$defs/{unnamed}"},
+        "minimum": _bound("the least that is allowed"),
+        "maximum": _bound("the most that is allowed"),
+        "exclusiveMinimum": _bound("what the value must be more than"),
+        "exclusiveMaximum": _bound("what the value must be less than"),
+        "minLength": _count("the fewest characters"),
+        "maxLength": _count("the most characters"),
+        "minItems": _count("the fewest items"),
+        "maxItems": _count("the most items"),
+        "uniqueItems": {"type": "boolean", "description": "true or false: whether no item may stand twice", "default": False},
+        "nullable": {"type": "boolean", "description": "true or false: whether null is allowed too", "default": False},
+        "properties": {"$ref": f"#/$defs/{nested}s", "description": "the fields of an object: a mapping of names to descriptions"},
+        "items": {"$ref": f"#/$defs/{unnamed}", "description": "what each item of an array is: a description"},
         "additionalProperties": {
             "type": ["boolean", "object"],
             "description": "true, false or a description of the values",
             "if": {"type": "object"},
             "then": {"$ref": f"#/$defs/{unnamed}"},
         },
-        "anyOf": {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{unnamed}"}, "description": "a list of descriptions"},
-        "oneOf": {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{unnamed}"}, "description": "a list of descriptions"},
+        "anyOf": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"$ref": f"#/$defs/{unnamed}"},
+            "description": "a list of descriptions, of which the value fits at least one",
+        },
+        "oneOf": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"$ref": f"#/$defs/{unnamed}"},
+            "description": "a list of descriptions, of which the value fits exactly one",
+        },
     }
     if required:
-        fields["required"] = {"type": "boolean", "description": "true or false: whether the caller must supply it"}
+        fields["required"] = {"type": "boolean", "description": "true or false: whether the caller must supply it", "default": False}
     typed = {"if": {"not": {"anyOf": [{"required": ["anyOf"]}, {"required": ["oneOf"]}]}}, "then": {"required": ["type"]}}
     return {**_object(fields), **typed, "description": "a description: a mapping with at least a `type`"}
 
 
 def _named(description: str) -> Schema:
+    begun = {"type": "${2:string}", "description": "${3:What it means and what a good one is.}"}
+    if description == "input":
+        begun |= {"required": "${4:true}"}
     return {
         "type": "object",
         "propertyNames": {"minLength": 1, "maxLength": names.LONGEST, "description": "a name of 1 to 200 characters"},
         "additionalProperties": {"$ref": f"#/$defs/{description}"},
         "description": "a mapping of parameter names to descriptions",
+        "defaultSnippets": [{"label": f"a new {description}", "body": {"${1:name}": begun}}],  # editors offer it, validators ignore it
     }
 
 
@@ -108,15 +134,16 @@ _TOOL_FIELDS: Schema = {
     "deprecation": _object(
         {
             "reason": _text("why the tool is deprecated"),
-            "since": _DATE,
-            "sunset": _DATE,
-            "replaced_by": _TOOL,
+            "since": {**_DATE, "description": "a date as YYYY-MM-DD: deprecated since then"},
+            "sunset": {**_DATE, "description": "a date as YYYY-MM-DD: the tool may be gone from then on"},
+            "replaced_by": {**_TOOL, "description": "a tool slug: capital letters, digits, `_` and `-`; the tool to use instead"},
         },
         description="a mapping with any of reason, since, sunset, replaced_by; `{}` if there is nothing to say",
     ),
-    "input_parameters": {"$ref": "#/$defs/inputs"},
-    "output_parameters": {"$ref": "#/$defs/outputs"},
+    "input_parameters": {"$ref": "#/$defs/inputs", "description": "what the tool takes: a mapping of parameter names to descriptions"},
+    "output_parameters": {"$ref": "#/$defs/outputs", "description": "what the tool gives: a mapping of parameter names to descriptions"},
 }
+_SEVERITY = {"enum": ["error", "warning", "note", "off"], "description": "error, warning, note or off"}
 _WHEN = {"enum": ["manage_connections"], "description": "`manage_connections`: only in sessions that enable it"}
 
 
@@ -135,8 +162,9 @@ SCHEMAS: dict[str, Schema] = {
         {
             "title": _text("the catalog's name", **_LINE),
             "description": _text("what this catalog is"),
-            "home": _URL,
-            "repository": _URL,
+            "home": {**_URL, "description": "the https URL at which the site is published"},
+            "repository": {**_URL, "description": "the https URL of the repository that this catalog is edited in"},
+            "rules": _map(_SEVERITY, "a mapping of rules of advice to error, warning, note or off"),
         },
         "title",
     ),
@@ -146,8 +174,8 @@ SCHEMAS: dict[str, Schema] = {
             "logo": {**_URL, "description": "the https URL of an image"},
             "description": _text("what the toolkit reaches"),
             "categories": _list(_WORD, "a list of categories"),
-            "no_auth": {"type": "boolean", "description": "true or false: whether its tools need no authentication"},
-            "homepage": _URL,
+            "no_auth": {"type": "boolean", "description": "true or false: whether its tools need no authentication", "default": False},
+            "homepage": {**_URL, "description": "the https URL of the product's own site"},
             "owners": _list(_WORD, "a list of the people or teams who answer for it"),
         },
         "name",

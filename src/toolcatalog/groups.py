@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import compiling, feeds, finding, openapi, pages, snapshot, twins
+from toolcatalog import compiling, editors, exports, feeds, finding, openapi, pages, providers, snapshot, twins
 from toolcatalog.batches import Task
 from toolcatalog.entries import Row, summary
 from toolcatalog.feeds import Changed
@@ -140,21 +140,40 @@ class Kit:
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        files = ("index.html", "feed.xml", "llms-full.txt", *(f"{version}.html" for version in self.index.toolkit.versions[:-1]))
+        definitions = (f"{form}.json" for form in exports.FORMS)
+        older = (f"{version}.html" for version in self.index.toolkit.versions[:-1])
+        files = ("index.html", "feed.xml", "llms-full.txt", *definitions, *older)
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
 
     def render(self) -> Rendered:
         """As in Group."""
         toolkit, tools = self.index.read()
         changes = _changes([OfToolkit(toolkit, tools)], self.versions)
-        page, feed, text, *older = self.paths
+        page, feed, text, *more = self.paths
         yield page, pages.toolkit_page(self.about, toolkit, tools, changes)
         yield feed, feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes)
         newest = (versions[-1][0] for task in self.tasks for versions in _tools(task))
-        yield text, b"".join(twins.llms_full(toolkit, (tool for tool in newest if tool.toolkit == toolkit.slug)))
+        yield from zip((text, *more), _for_machines(toolkit, (tool for tool in newest if tool.toolkit == toolkit.slug)), strict=False)
         versions = {tool["slug"]: tool["version"] for tool in tools}
-        for version, path in zip(toolkit.versions, older, strict=False):
+        for version, path in zip(toolkit.versions, more[len(exports.FORMS) :], strict=False):
             yield path, pages.older_toolkit_page(self.about, toolkit, version, self.index.read(version).tools, versions)
+
+
+def _for_machines(toolkit: Toolkit, tools: Iterable[Tool]) -> list[bytes]:
+    """`llms-full.txt` of a toolkit, and its tools in each form of `exports.FORMS`, but those that a provider cannot take.
+
+    The tools are gone through once and never held together: a toolkit may have very many.
+    """
+    lines: dict[str, list[bytes]] = {form: [] for form in exports.FORMS}
+
+    def noted() -> Iterator[Tool]:
+        for tool in tools:
+            for form, made in providers.fitted(tool).items():
+                lines[form] += [snapshot.dump(made.definition)] if made.definition else []
+            yield tool
+
+    text = b"".join(twins.llms_full(toolkit, noted()))
+    return [text, *(providers.listed(some) for some in lines.values())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +231,8 @@ class Whole:
         yield "llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], counts)
         for name in pages.ASSETS:
             yield name, lambda name=name: pages.asset(name)
+        for kind, path in editors.paths():
+            yield path, lambda kind=kind: editors.schema_file(kind)
         if about.get("home"):
             yield "opensearch.xml", lambda: feeds.opensearch(about)
             for path, data in feeds.sitemap(about["home"], _canonical(toolkits)).items():

@@ -8,13 +8,11 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import assembling, checking, compiling, groups, looking, memory, model, pages, parts, publishing, resolve, site
+from toolcatalog import assembling, compiling, groups, inspecting, looking, memory, model, pages, parts, publishing, resolve, site
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Known, Task
-from toolcatalog.checking import Examined
-from toolcatalog.compiling import Compiled
 from toolcatalog.crew import Crew
-from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import Group, Index
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory, SiteMemory
@@ -74,14 +72,8 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
 
 def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
     """Compile what is not in the cache, and hold the whole catalog against the rules."""
-    others = [checking.examine(places.catalog, path) for path in looked.others]
-    if any(one.digest != looked.others[one.path] for one in others if not one.problems):
-        raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
-    tasks, broken = _compile(looked, others, crew, track)
-    tools = [listed for task in tasks for listed in compiling.part_of(task, "facts").facts.listed]
-    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
-    unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
-    checked = checking.conclude(places.catalog, examined, tools, unreadable)
+    inspected = inspecting.inspect(places, looked, crew, track, ("error",))
+    checked, tasks = inspected.checked, inspected.tasks
     if checked.problems:
         raise InvalidCatalog(checked.problems, checked.files)
     return Sound(
@@ -93,32 +85,6 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
         meta_tools=_meta_tools(checked.catalog),
         several=_several(checked.catalog),
     )
-
-
-def _compile(looked: Looked, others: Sequence[Examined], crew: Crew, track: Track) -> tuple[list[Task], list[Compiled]]:
-    """The tasks whose parts are in the cache now, and what came of the others: problems."""
-    described = {one.path: one.record for one in others if not one.problems}
-    toolkits = {record.slug: record for path, record in described.items() if _is_toolkit(path) and isinstance(record, model.Toolkit)}
-    tasks = [replace(task, toolkits={slug: toolkits[slug] for slug in task.heads if slug in toolkits}) for task in looked.tasks]
-    missing = [task for task, known in zip(tasks, looked.known, strict=True) if known is None]
-    results = crew.each(compiling.compiled, missing)
-    done: dict[Sequence[str], Compiled] = {}
-    with track("Reading tools", sum(len(task.folders) for task in missing)) as advance:
-        for task, result in zip(missing, results, strict=True):
-            done[task.folders] = result
-            advance(len(task.folders))
-    sound, broken = [], []
-    for task, known in zip(tasks, looked.known, strict=True):
-        result = done[task.folders] if known is None else Compiled(known=known)
-        if result.known:
-            sound.append(replace(task, known=result.known))
-        else:
-            broken.append(result)
-    return sound, broken
-
-
-def _is_toolkit(path: str) -> bool:
-    return path.startswith("toolkits/")
 
 
 def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:

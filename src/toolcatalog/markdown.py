@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from toolcatalog.unseen import NEVER, visible
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_core import StateCore
@@ -34,19 +36,8 @@ _MOST_STEPS = 2_000_000  # brackets by characters
 _DEEPEST = 20  # containers within one another; what is deeper the parser leaves out
 _LONGEST_KEPT = 500  # characters of a text that is remembered: what comes again is short
 
-# Unicode's Default_Ignorable_Code_Point, controls but tab and line ends, separators of lines, annotations, halves of pairs. Written out,
-# because Python's own table changes with its version. Some scripts and emoji need two of them, and those are fine where they belong:
-# a joiner between characters that join, and one variation selector after a character that varies.
-_JOINING = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
-_VARYING = "0-9#*\xa9\xae\u2000-\ufdff\U0001f000-\U0003ffff"
-_NEVER = (
-    "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_HIDDEN = re.compile(f"[{_NEVER}]|(?<![{_JOINING}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINING}])|(?<![{_VARYING}])[\ufe00-\ufe0f]")
-
 # A run of characters that mean nothing to Markdown; `_` inside a word; `&` that begins no entity.
-_RUN = rf"(?:[^\\`*_\[<&\n\r{_NEVER}\u200c\u200d\ufe00-\ufe0f]++|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])|&(?= ))"
+_RUN = rf"(?:[^\\`*_\[<&\n\r{NEVER}\u200c\u200d\ufe00-\ufe0f]++|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])|&(?= ))"
 _PLAIN = re.compile(rf"{_RUN}*+")
 _PLAIN_BLOCK = re.compile(rf"(?=[^\W\d_])(?:{_RUN}|(?<!\s)\n++(?=[^\W\d_]))*+")  # every line begins with a letter
 _BREAK = re.compile(r"\n\n+")
@@ -65,13 +56,6 @@ def block(text: str) -> Markup:
     if not _PLAIN_BLOCK.fullmatch(text):
         return Markup(_remembered(_block, text))  # noqa: S704 - sanitized
     return Markup("<p>" + _BREAK.sub("</p>\n<p>", _escaped(text)) + "</p>")  # noqa: S704 - escaped
-
-
-def visible(text: str, shown: Callable[[str], str] = "U+{}".format) -> str:
-    """The text with a name, `U+202E`, in place of each character that cannot be seen; `shown` makes it from the code point in hex."""
-    if text.isascii() and text.isprintable():
-        return text
-    return _HIDDEN.sub(lambda found: shown(f"{ord(found[0]):04X}"), text)
 
 
 def prepare() -> None:

@@ -78,6 +78,7 @@ def save(cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[b
     """Keep what is known of batches for the next build."""
     lines = (piece for first, known in batches.items() for piece in (b"\n", first, b"\t", known.key.encode(), known.noted))
     cache.mkdir(exist_ok=True)
+    files.replace(cache / ".gitignore", b"*\n")  # who only checks need not know that there is a cache
     files.seal(cache / _SEEN, itertools.chain([orjson.dumps({"program": program, "heads": heads})], lines))
 
 

@@ -5,7 +5,7 @@ author's form, because what they may hold is JSON Schema's affair; `parameters` 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Parameters = Mapping[str, Mapping[str, Any]]
@@ -21,6 +21,7 @@ class About:
     description: str = ""
     home: str = ""
     repository: str = ""
+    rules: Mapping[str, str] = field(default_factory=dict)  # what rules of advice weigh in this catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,13 @@ def open_build(build: Path) -> Store:
 
     Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
     """
+    return open_snapshot(Path(os.path.realpath(build / "current")), build)  # once: it may move to a newer snapshot while this one is opened
+
+
+def open_snapshot(folder: Path, named: Path | None = None) -> Store:
+    """Open the snapshot in a folder; `named` is the folder that people know it by. Raises SnapshotError as `open_build` does."""
+    build = named or folder
     try:
-        folder = Path(os.path.realpath(build / "current"))  # once: it may move to a newer snapshot while this one is opened
         manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
         if manifest["format"] != snapshot.FORMAT:
             raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {MEND}")

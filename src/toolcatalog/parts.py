@@ -1,9 +1,9 @@
 """What compiling a batch of tools gives, as one piece of bytes that a later build takes up again where nothing has changed.
 
 A part holds all that the rest of a build needs to know of its tools: facts for the rules and the query tables, the documents as they
-are served, the rows of the toolkits' indexes, the counts of words and, where they are wanted, vectors. It lies in the cache under the
-digest of everything that it was made from. The cache is never trusted: a part names its key and has a checksum, and one that is missing,
-cut off, changed or another one's is as good as none and made again. Deleting the cache costs time and nothing else.
+are served, the rows of the toolkits' indexes, the counts of words, advice and, where they are wanted, vectors. It lies in the cache under
+the digest of everything that it was made from. The cache is never trusted: a part names its key and has a checksum, and one that is
+missing, cut off, changed or another one's is as good as none and made again. Deleting the cache costs time and nothing else.
 """
 
 import contextlib
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _DIGEST = 32  # bytes of a SHA-256
 _SEAL = _DIGEST + 8  # that of the head, and how long it is
-_SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors")
+_MANY, _FEW = 3, 100
+_SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
 
 
 class Damaged(Exception):
@@ -38,7 +39,8 @@ class Facts:
     """What is known of the tool versions of a batch, in columns: a record for each would take longer to make than all the rest.
 
     `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has the places in the batch of the members
-    of each set that does not depend on other files; `entries` are the slugs with the place of their oldest version and their entry.
+    of each set that does not depend on other files; `entries` are the slugs with the place of their oldest version and their entry;
+    `rules` are those that have advice.
     """
 
     toolkits: Sequence[str] = ()
@@ -56,6 +58,7 @@ class Facts:
     checks: Sequence[int] = ()
     sets: Mapping[str, Sequence[int]] = field(default_factory=dict)
     entries: Sequence[tuple[str, int, str]] = ()
+    rules: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.slugs)
@@ -89,6 +92,7 @@ class Part:
     rows: bytes = b""
     words: bytes = b""
     vectors: bytes = b""
+    advice: bytes = b""
 
 
 def path_of(cache: Path, key: str) -> Path:
@@ -110,6 +114,12 @@ def keep(cache: Path, keys: Collection[str]) -> None:
     for place in (cache / "parts").glob("*/*"):
         if place.stem not in keys:
             files.remove(place)
+
+
+def tidy(cache: Path, keys: Collection[str]) -> None:
+    """Remove all parts but those with these keys, where others have become many: some may be of a build that is made in another way."""
+    if len([*(cache / "parts").glob("*/*.compiled")]) > _MANY * len(keys) + _FEW:
+        keep(cache, keys)
 
 
 def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part | None:

@@ -9,9 +9,9 @@ from importlib.resources.abc import Traversable
 _MAKERS = ("jinja2", "jsonschema-rs", "markdown-it-py", "nh3", "numpy", "orjson", "pyroaring", "pystemmer", "pyyaml")
 
 
-def fingerprint(more: str = "") -> str:
+def fingerprint(*more: str) -> str:
     """The digest of this package's files, of the Python that runs it, and of the libraries and what `more` has a hand in what it makes."""
-    seen = hashlib.sha256(f"{sys.version}\n{more}\n".encode())
+    seen = hashlib.sha256(f"{sys.version}\n{more!r}\n".encode())
     for library in _MAKERS:
         seen.update(f"{library} {metadata.version(library)}\n".encode())
     _add(resources.files("toolcatalog"), seen)

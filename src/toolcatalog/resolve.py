@@ -16,7 +16,7 @@ def resolve(catalog: model.Catalog) -> snapshot.Contents:
     for one in catalog.tools:
         of_toolkit[one.toolkit].add(one.version)
     return snapshot.Contents(
-        about=asdict(catalog.about),
+        about={key: value for key, value in asdict(catalog.about).items() if key != "rules"},
         toolkits=tuple(_toolkit(toolkit, of_toolkit[slug]) for slug, toolkit in sorted(catalog.toolkits.items())),
         router=_toolkit(catalog.router, set()) if catalog.router else None,
         auth_configs=tuple(_auth_config(config) for config in catalog.auth_configs),

@@ -147,15 +147,15 @@ def _misfit_finding(
     keyword = str(where[0])
     what = {"enum": "enum value", "examples": "example", "default": "default"}[keyword]
     kind = parameters.type_of(description)
-    help = f"change the {what} or the description"
+    help, fix = f"change the {what} or the description", None
     if kind == "string" and isinstance(value, bool | int | float):
-        help = complaints.quoted(value)
+        help, fix = complaints.quoted(value), complaints.QUOTED
     elif keyword != "enum" and (near := names.nearest(str(value), [str(choice) for choice in description.get("enum", ())[:_LOOKED_AT]])):
         help = f"did you mean `{near[0]}`?"
     message = f"the {what} does not fit its description: {_reason(error)}"
     expected = "" if error.instance_path else f"a value of type {kind}"
     spot = (*pointer, *where, *error.instance_path)
-    return Finding(path=path, pointer=spot, rule=f"misfit-{keyword}", message=message, expected=expected, help=help)
+    return Finding(path=path, pointer=spot, rule=f"misfit-{keyword}", message=message, expected=expected, help=help, fix=fix)
 
 
 def _about(document: Document) -> About:

@@ -9,12 +9,13 @@ Serves: the tree at the top of the catalog format.
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import names, tree, versions, yaml12
+from toolcatalog import comments, names, tree, versions, yaml12
+from toolcatalog.comments import Comment, SchemaComment
 from toolcatalog.errors import Finding, Problem
 
 
@@ -35,6 +36,8 @@ class Document:
     value: Any = None
     readable: bool = False
     digest: str = ""  # the SHA-256 of the bytes that were read
+    comments: tuple[Comment, ...] = ()  # that are meant for us
+    schemas: tuple[SchemaComment, ...] = ()  # that are meant for editors
 
 
 _LAYOUT = (
@@ -57,20 +60,30 @@ _PATTERNS = tuple((kind, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.
 
 def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     """Read one file: the document (None where no file belongs at this path), and what is wrong with it so far."""
-    place = _place(path)
+    place = place_of(path)
     if isinstance(place, Finding):
         return None, [tree.problem(root, tree.refused_link(root, path) or place)]
-    data = tree.content(root, path)
+    return _read(root, path, place, tree.content(root, path))
+
+
+def parsed(root: Path, path: str, data: bytes | Finding) -> tuple[Document | None, list[Problem]]:
+    """The same for a content that comes from elsewhere, such as an older revision; or for the reason why there is none."""
+    place = place_of(path)
+    return (None, [tree.problem(root, place)]) if isinstance(place, Finding) else _read(root, path, place, data)
+
+
+def _read(root: Path, path: str, place: Place, data: bytes | Finding) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
         return Document(path, place), [tree.problem(root, data)]
     digest = hashlib.sha256(data).hexdigest()
     try:
-        return Document(path, place, yaml12.value(data), True, digest), []
+        return Document(path, place, yaml12.value(data), True, digest, comments.found(data), comments.schemas(data)), []
     except yaml12.Doubtful:
         reading = yaml12.read(data)
     lines = _lines(data) if reading.faults else []
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
-    return Document(path, place, reading.value, reading.mark is not None, digest), problems
+    readable = reading.mark is not None
+    return Document(path, place, reading.value, readable, digest, comments.found(data), comments.schemas(data)), problems
 
 
 def _fault(root: Path, path: str, fault: yaml12.Fault, excerpt: str) -> Problem:
@@ -87,23 +100,40 @@ def locate(root: Path, findings: Iterable[Finding]) -> list[Problem]:
     by_path: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
-    return [problem for path, some in by_path.items() for problem in _located(root, path, some)]
+    return [problem for path, some in by_path.items() for problem in placed(root, path, some)[0]]
 
 
-def _located(root: Path, path: str, findings: list[Finding]) -> Iterator[Problem]:
+def placed(root: Path, path: str, findings: Sequence[Finding]) -> tuple[list[Problem], tuple[Comment, ...]]:
+    """The findings of one file at their places, and the file's comments that are meant for us."""
     data = tree.content(root, path)
-    mark = None if isinstance(data, Finding) else yaml12.read(data).mark
-    lines = [] if isinstance(data, Finding) else _lines(data)
+    if isinstance(data, Finding):
+        return [tree.problem(root, finding) for finding in findings], ()
+    mark, lines, problems = yaml12.read(data).mark, _lines(data), []
     for finding in findings:
-        line, column, length = yaml12.place(mark, finding.pointer, finding.at_key) if mark else (1, 1, 1)
-        yield tree.problem(root, finding, line, column, _line(lines, line), length)
+        line, column, length = _span(mark, lines, finding)
+        problems.append(tree.problem(root, finding, line, column, _line(lines, line), length))
+    return problems, comments.found(data)
+
+
+def _span(mark: yaml12.Mark | None, lines: list[str], finding: Finding) -> tuple[int, int, int]:
+    """Line, column and length of what a finding speaks of: a value, or all that stands on a line."""
+    if finding.line:
+        text = _line(lines, finding.line)
+        return finding.line, len(text) - len(text.lstrip()) + 1, len(text.strip())
+    return yaml12.place(mark, finding.pointer, finding.at_key) if mark else (1, 1, 1)
+
+
+def line_of(data: bytes, finding: Finding) -> int:
+    """The line of a finding in a content that comes from elsewhere."""
+    mark = yaml12.read(data).mark
+    return yaml12.place(mark, finding.pointer, finding.at_key)[0] if mark else 1
 
 
 def _line(lines: list[str], number: int) -> str:
     return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
-def _place(path: str) -> Place | Finding:
+def place_of(path: str) -> Place | Finding:
     """The kind of file that lies at `path`, or why none does."""
     for kind, pattern in _PATTERNS:
         if match := pattern.fullmatch(path):

@@ -160,6 +160,29 @@ class Store:
         found = self._facts.get(name)
         return None if found is None else orjson.loads(found)
 
+    # What there is in all
+
+    @property
+    def versions(self) -> int:
+        """How many tool versions there are."""
+        return len(self._place)
+
+    def toolkits(self) -> list[str]:
+        """The slugs of all toolkits, also of those without tools."""
+        return [name.partition(" ")[2] for name in _kind(self._facts, "toolkit")]
+
+    def labels(self, kind: str) -> dict[str, int]:
+        """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have it in their newest version."""
+        newest = self._set(snapshot.NEWEST)
+        found = {name.partition(" ")[2]: newest.intersection_cardinality(self._set(name)) for name in _kind(self._sets, kind)}
+        return {name: tools for name, tools in found.items() if tools}
+
+    def sizes(self, numbers: Numbers) -> NDArray[np.int64]:
+        """The bytes of documents."""
+        places = self._columns["place"][numbers].astype(np.int64)
+        offset = self._columns["offset"].astype(np.int64)
+        return offset[places + 1] - offset[places] - 1
+
     # Documents
 
     def document(self, number: int) -> tuple[memoryview, bytes]:
@@ -335,6 +358,11 @@ class Store:
     def _read_set(self, name: str) -> BitMap:
         found = self._sets.get(name)
         return BitMap() if found is None else BitMap.deserialize(found)
+
+
+def _kind(table: Table, kind: str) -> list[str]:
+    """The names in a table that have a kind before them, sorted."""
+    return table.names(table.place(f"{kind} "), table.place(f"{kind}!"))  # of all that may follow a kind, `!` sorts next to the blank
 
 
 def _union(sets: Sequence[BitMap]) -> BitMap:

@@ -70,11 +70,19 @@ def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], i
         for entry in _entries(root, folder, findings):
             if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
+            elif entry.name.endswith((".yaml", ".yml")):
+                message, help = "a folder that has the name of a file", "put a plain file here, or rename the folder"
+                findings.append(Finding(path=f"{folder}{entry.name}", rule="file-unexpected", message=message, help=help))
             elif tools is not None and _TOOLS.fullmatch(folder):
                 tools.append(f"{folder}{entry.name}")
             else:
                 folders.append(f"{folder}{entry.name}/")
     return sorted(paths), walked, findings
+
+
+def is_data(path: str) -> bool:
+    """Tell whether a file at this path is part of a catalog, and not prose or something hidden beside it."""
+    return "/." not in f"/{path}" and _IGNORED.isdisjoint(path.split("/"))
 
 
 def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
@@ -163,5 +171,5 @@ def problem(root: Path, finding: Finding, line: int = 1, column: int = 1, excerp
     """A finding at its place, fit to be shown."""
     return Problem(
         path=shown(root, finding.path), line=line, column=column, rule=finding.rule, message=_sentence(finding.message),
-        expected=_sentence(finding.expected), help=_sentence(finding.help), excerpt=excerpt, length=length,
+        expected=_sentence(finding.expected), help=_sentence(finding.help), excerpt=excerpt, length=length, fix=finding.fix,
     )  # fmt: skip

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolcatalog.markdown import visible
 from toolcatalog.snapshot import Tool, Toolkit, dump
+from toolcatalog.unseen import visible
 
 _LIMITS = (
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",

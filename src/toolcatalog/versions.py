@@ -25,3 +25,15 @@ def newest_at(versions: Sequence[str], at: str) -> str | None:
     """
     after = bisect_right(versions, at)
     return versions[after - 1] if after else None
+
+
+def following(newest: str | None, day: str) -> str | None:
+    """The version of what is made on a day (`20251027`): its first one, or the one behind `newest`, where that is not older.
+
+    None where no version could be newer.
+    """
+    first = f"{day}_00"
+    if newest is None or newest < first:
+        return first
+    number = int(newest.replace("_", "")) + 1
+    return f"{number // 100:08}_{number % 100:02}" if number < 10**10 else None

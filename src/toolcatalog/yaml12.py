@@ -94,7 +94,7 @@ class Doubtful(Exception):
     """There is a fault in a file, or something that only a closer look can tell from one: `read` it."""
 
 
-def value(data: bytes) -> Any:
+def value(data: bytes, deepest: int = DEEPEST) -> Any:
     """The JSON value of a file in which `read` finds no fault, and the same as `read` finds. Raises Doubtful where it cannot tell."""
     try:
         _look_through(data)
@@ -102,7 +102,7 @@ def value(data: bytes) -> Any:
         take()  # the stream's start
         if not isinstance(take(), DocumentStartEvent):
             raise Doubtful
-        found = _node(take, take(), DEEPEST)
+        found = _node(take, take(), deepest)
         take()  # the document's end
         if not isinstance(take(), StreamEndEvent):
             raise Doubtful
@@ -170,14 +170,14 @@ def _typed(text: str) -> Any:
     return text
 
 
-def read(data: bytes) -> Reading:
+def read(data: bytes, deepest: int = DEEPEST) -> Reading:
     """Read one YAML document. A file with faults still gives what could be read of it, so that all is reported at once."""
     text, faults = _decode(data)
     if faults:
         return Reading(None, None, tuple(faults))
-    reading = _Constructor(text).read()
+    reading = _Constructor(text, deepest).read()
     if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _PAIR.search(text):
-        return _Constructor(_PAIR.sub(_joined, text), joined=True).read()
+        return _Constructor(_PAIR.sub(_joined, text), deepest, joined=True).read()
     return reading
 
 
@@ -234,9 +234,10 @@ class _Unreadable(Exception):
 class _Constructor:
     """Events to values. One object reads one file."""
 
-    def __init__(self, text: str, joined: bool = False) -> None:
+    def __init__(self, text: str, deepest: int, joined: bool = False) -> None:
         self.next: Callable[[], Any] = yaml.CSafeLoader(text).get_event
         self.faults: list[Fault] = []
+        self.deepest = deepest
         self.joined = joined
 
     def read(self) -> Reading:
@@ -269,8 +270,8 @@ class _Constructor:
             help = "write the value out: aliases are not read, because they can expand without end"
             self.fault(event, "yaml-alias", f"alias `*{event.anchor}`", help)
             return None, Mark(event, key, {})
-        if depth > DEEPEST:
-            self.refuse(event, "yaml-depth", f"nested more than {DEEPEST} levels deep", "flatten the structure")
+        if depth > self.deepest:
+            self.refuse(event, "yaml-depth", f"nested more than {self.deepest} levels deep", "flatten the structure")
         self.extras(event)
         return self.mapping(event, key, depth) if isinstance(event, MappingStartEvent) else self.sequence(event, key, depth)
 

@@ -16,9 +16,20 @@ from toolcatalog.errors import InvalidCatalog, ToolcatalogError
 _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
+    "explain": ("explain", "Tell what a rule means and how to mend what it finds.", "Catalog"),
     "dev": ("dev", "Serve the site while the catalog is edited.", "Catalog"),
     "search": ("search", "Find the tools that a sentence asks for, best first.", "Catalog"),
+    "new": ("new", "Begin a toolkit or a tool.", "Catalog"),
+    "bump": ("bump", "Begin the next version of a tool.", "Catalog"),
+    "deprecate": ("deprecate", "Say that a tool should not be used any more.", "Catalog"),
+    "show": ("show", "Show a tool or a toolkit.", "Catalog"),
+    "stats": ("stats", "Tell what there is, in numbers.", "Catalog"),
     "import": ("importing", "Turn tool definitions of another form into catalog files.", "Catalog"),
+    "export": ("export", "Print tools as a model provider, or an MCP server, takes them.", "Catalog"),
+    "codeowners": ("codeowners", "Print who GitHub asks to review which toolkit.", "Catalog"),
+    "lock": ("lock", "Note which tools an application uses, and what they are.", "Catalog"),
+    "verify": ("verify", "Tell whether locked tools are still what they were.", "Catalog"),
+    "diff": ("diff", "Tell what differs between two versions, revisions or builds, and whom it breaks.", "Catalog"),
     "serve": ("serve", "Answer the read API, and the site, from a build.", "Service"),
     "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
     "completion": ("completion", "Print the completion script of a shell.", "Help"),
@@ -74,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         error.show()
         return 2
     except InvalidCatalog as error:
-        terminal.problems(error.problems, error.files)
+        terminal.problems(error.problems, error.files, "Nothing was built.")
         return 1
     except ToolcatalogError as error:
         terminal.error(str(error))

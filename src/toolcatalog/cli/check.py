@@ -1,43 +1,215 @@
 """`toolcatalog check`"""
 
+import os
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 import orjson
 
-from toolcatalog.checking import check
+from toolcatalog import build, checking, files, hearing
+from toolcatalog.checking import Checked
 from toolcatalog.cli import options, terminal
-from toolcatalog.errors import Problem
+from toolcatalog.crew import cores
+from toolcatalog.errors import Problem, UsageError
 
 _EPILOG = """\b
 Examples:
   toolcatalog check
-  toolcatalog check --catalog my-catalog --format json
+  toolcatalog check catalog/toolkits/github
+  toolcatalog check --fix
+  toolcatalog check --watch
+  toolcatalog check --against origin/main
+  toolcatalog check --format github --against origin/main --strict
 
-Exits with 0 where all is well and with 1 where there are problems.
+The command `explain` says more about a rule. Exits with 0 where all is well, with 1 where there are errors (with --strict: or
+warnings), with 2 where something could not be checked.
 """
+_FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+_SEVERITIES = ("error", "warning", "note")
 _SHOWN = ("path", "line", "column", "rule", "severity", "message", "help")
 
 
+class Asked(NamedTuple):
+    """What is to be checked, which problems are to be shown, in which form, and what is to be done about them: the options."""
+
+    paths: Sequence[Path]
+    catalog: Path
+    form: str
+    against: str | None
+    least: str
+    strict: bool
+    fix: bool
+    watch: bool
+    jobs: int | None
+    out: Path | None
+
+
+class Seen(NamedTuple):
+    """The problems to be shown; how many weigh too little for that, or are elsewhere; files read; paths that have changed."""
+
+    problems: Sequence[Problem]
+    lesser: int
+    elsewhere: int
+    files: int
+    changed: Collection[str]
+
+
 @click.command("check", epilog=_EPILOG)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @options.catalog
-@click.option(
-    "--format", "form", type=click.Choice(["full", "concise", "json"]), default="full", show_default=True, help="How problems are shown."
-)
-def command(catalog: Path, form: str) -> int:
-    """Validate the catalog; write nothing."""
-    checked = check(catalog, terminal.track)
-    if form == "json":
-        click.echo(orjson.dumps([_row(problem) for problem in checked.problems], option=orjson.OPT_INDENT_2))
-    elif form == "concise":
-        for problem in checked.problems:
-            click.echo(f"{problem.path}:{problem.line}:{problem.column}: {problem.rule}: {problem.message}")
-    elif checked.problems:
-        terminal.problems(checked.problems, checked.files)
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="full", show_default=True, help="How problems are shown.")
+@click.option("--against", metavar="REV", help="A revision of git: what has been published may not change, and changed files come first.")
+@click.option("--least", type=click.Choice(_SEVERITIES), default="warning", show_default=True, help="The least that is shown.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+@click.option("--fix", is_flag=True, help="Mend what has one right answer, in the files.")
+@click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes to work with.  [default: the number of cores]")
+@click.option("--out", type=options.FOLDER, help="Whose .cache remembers what has been checked.  [default: build, beside the catalog]")
+def command(**said: Any) -> int:
+    """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is remembered for the next time."""
+    asked = Asked(**said)
+    code = _once(asked)
+    if asked.watch:
+        _watched(asked)
+    return code
+
+
+def _once(asked: Asked) -> int:
+    seen = _seen(asked)
+    if asked.fix and (mended := _mended(asked.catalog, seen.problems)):
+        terminal.say(f"Mended {sum(mended.values()):,} problem(s) in {len(mended):,} file(s): {', '.join(sorted(mended)[:5])}")
+        seen = _seen(asked)
+    _show(seen, asked)
+    failing = {"error", "warning"} if asked.strict else {"error"}
+    return 1 if any(problem.severity in failing for problem in seen.problems) else 0
+
+
+def _watched(asked: Asked) -> None:
+    from watchfiles import watch  # noqa: PLC0415 - only here is it needed
+
+    terminal.say(f"Watching {asked.catalog}; Ctrl-C ends.")
+    for _ in watch(asked.catalog, raise_interrupt=True):
+        terminal.say(f"--- {datetime.now(UTC).astimezone():%H:%M:%S}")
+        _once(asked)
+
+
+def _seen(asked: Asked) -> Seen:
+    checked = _checked(asked)
+    problems, changed = checked.problems, frozenset[str]()
+    if asked.against is not None:
+        history, changed = _history(asked.catalog, asked.against)
+        problems = checking.weighed(checked.catalog.about, [*problems, *history])
+    within = _within(asked)
+    here = [problem for problem in problems if _is_at(problem.path, within)]
+    shown = [problem for problem in here if _is_shown(problem, asked.least)]
+    ordered = sorted(shown, key=lambda problem: problem.path not in changed)
+    return Seen(ordered, len(here) - len(shown), len(problems) - len(here), checked.files, changed)
+
+
+def _checked(asked: Asked) -> Checked:
+    """Where nothing can be written, nothing is remembered, and that is all."""
+    out = asked.out or asked.catalog.parent / "build"
+    if os.access(out if out.exists() else out.parent, os.W_OK):
+        return build.check(asked.catalog, out, terminal.track, asked.jobs or cores())
+    return checking.check(asked.catalog, terminal.track)
+
+
+def _history(catalog: Path, revision: str) -> tuple[list[Problem], frozenset[str]]:
+    """What only a revision before can tell, and the paths that have changed since, as they are shown."""
+    from toolcatalog import against, tree  # noqa: PLC0415 - only here are they needed
+
+    since = against.since(catalog, revision, f"{datetime.now(UTC):%Y-%m-%d}")
+    changed = frozenset(tree.shown(catalog, path) for path in since.changed)
+    said = hearing.by_path(since.findings)
+    return [problem for path, some in said.items() for problem in hearing.heard(catalog, path, some)], changed
+
+
+def _within(asked: Asked) -> list[str]:
+    """The paths whose problems are shown, as they are shown; none: all."""
+    parent = asked.catalog.resolve().parent
+    for path in asked.paths:
+        if not path.resolve().is_relative_to(asked.catalog.resolve()):
+            raise UsageError(f"{path} is not in {asked.catalog}: name files or folders of the catalog, or another one with --catalog.")
+    return [str(path.resolve().relative_to(parent)) for path in asked.paths]
+
+
+def _is_at(path: str, within: Sequence[str]) -> bool:
+    return not within or any(path == one or path.startswith(f"{one}/") for one in within)
+
+
+def _is_shown(problem: Problem, least: str) -> bool:
+    return _SEVERITIES.index(problem.severity) <= _SEVERITIES.index(least)
+
+
+def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
+    """Mend what can be mended, file by file: how many problems of each file that were. A file that becomes no better stays as it was."""
+    from toolcatalog import fixing  # noqa: PLC0415 - only here is it needed
+
+    mended: Counter[str] = Counter()
+    for path in {problem.path: None for problem in problems if problem.fix is not None}:
+        file, name = catalog.resolve().parent / path, path.partition("/")[2]
+        before = file.read_bytes()
+        fixed = fixing.fixed(before, [problem for problem in problems if problem.path == path])
+        old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
+        files.write_changed(file, fixed.data)
+        if Counter(problem.rule for problem in checking.examine(catalog, name).problems) - old:
+            files.write_changed(file, before)
+        else:
+            mended[path] = fixed.mended
+    return mended
+
+
+def _show(seen: Seen, asked: Asked) -> None:
+    match asked.form:
+        case "json":
+            rows = [{name: getattr(problem, name) for name in _SHOWN} for problem in seen.problems]
+            click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        case "concise":
+            click.echo("".join(f"{_place(problem)}: {problem.rule}: {problem.message}\n" for problem in seen.problems), nl=False)
+        case "full":
+            terminal.problems(seen.problems, seen.files, _rest(seen))
+        case _:
+            _report(seen, asked)
+
+
+def _rest(seen: Seen) -> str:
+    lesser = f"{seen.lesser:,} of less weight: --least note shows them." if seen.lesser else ""
+    elsewhere = f"{seen.elsewhere:,} elsewhere in the catalog." if seen.elsewhere else ""
+    return f"{lesser} {elsewhere}".strip()
+
+
+def _place(problem: Problem) -> str:
+    return f"{problem.path}:{problem.line}:{problem.column}"
+
+
+def _report(seen: Seen, asked: Asked) -> None:
+    """What other programs read. Paths are relative to the root of the repository, as those expect it."""
+    from toolcatalog import reports, rulebook  # noqa: PLC0415 - only here are they needed
+
+    root = _root(asked.catalog.resolve().parent)
+    problems = [replace(problem, path=f"{root}{problem.path}") for problem in seen.problems]
+    changed = {f"{root}{path}" for path in seen.changed}
+    if asked.form == "sarif":
+        rules = {
+            rule: reports.Advice(rulebook.summary(rule), rulebook.page(rule), rulebook.severity(rule))
+            for rule in {problem.rule for problem in problems}
+        }
+        click.echo(reports.sarif(problems, seen.files, changed, rules))
+    elif asked.form == "junit":
+        click.echo(reports.junit(problems, seen.files, changed), nl=False)
     else:
-        terminal.say(f"All is well in {checked.files:,} files.")
-    return 1 if checked.problems else 0
+        click.echo(reports.github(problems, seen.files, changed), nl=False)
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with Path(summary).open("a", encoding="utf-8") as page:
+                page.write(reports.summary(problems, seen.files, changed))
 
 
-def _row(problem: Problem) -> dict[str, object]:
-    return {name: getattr(problem, name) for name in _SHOWN}
+def _root(folder: Path) -> str:
+    """The path of a folder in its repository, with a slash behind it; empty where it is the root, or in no repository."""
+    root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
+    return "" if root == folder else f"{folder.relative_to(root).as_posix()}/"

@@ -4,7 +4,8 @@ Only `terminal` loads this, and only when there is something to draw: rich takes
 the words are the same, without colours.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.cells import cell_len, set_cell_size
@@ -16,10 +17,19 @@ from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
 _WIDEST = 110  # cells of a line with a part of a source file
+_AT_ONCE = 100  # problems that are drawn together: much quicker than one by one
+_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def _console() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def shown(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Lines of pieces with styles, on standard output."""
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    for line in lines:
+        console.print(Text.assemble(*line))
 
 
 def error(text: str) -> None:
@@ -27,15 +37,16 @@ def error(text: str) -> None:
     _console().print(Text.assemble(("error: ", "bold red"), text))
 
 
-def problems(found: Sequence[Problem], files: int) -> None:
+def problems(found: Sequence[Problem], files: int, rest: str) -> None:
     """Every problem as a compiler would show it, and a line that counts them."""
     console = _console()
     room = min(console.width, _WIDEST) if console.is_terminal else _WIDEST
-    for problem in found:
-        console.print(explained(problem, room))
+    for start in range(0, len(found), _AT_ONCE):
+        console.print(Text("\n").join(explained(problem, room) for problem in found[start : start + _AT_ONCE]))
+    severities = Counter(problem.severity for problem in found)
+    counts = ", ".join(_count(severities[severity], severity) for severity in _COLOURS if severities[severity])
     places = len({problem.path for problem in found})
-    counts = f"{_count(len(found), 'problem')} in {_count(places, 'file')}, of {_count(files, 'file')} read."
-    console.print(Text(f"{counts} Nothing was built.", "bold"))
+    console.print(Text(f"{counts} in {_count(places, 'file')}, of {_count(files, 'file')} read. {rest}".rstrip(), "bold"))
 
 
 def explained(problem: Problem, room: int = _WIDEST) -> Text:
@@ -43,13 +54,16 @@ def explained(problem: Problem, room: int = _WIDEST) -> Text:
 
     Lines of the source are cut to `room` cells, so that the caret stays below its place; sentences are left to wrap.
     """
-    place = f"{problem.path}:{problem.line}:{problem.column}"
-    text = Text.assemble((place, "bold"), ": ", ("error", "bold red"), (f"[{problem.rule}]", "red"), f" {problem.message}\n")
+    place, colour = f"{problem.path}:{problem.line}:{problem.column}", _COLOURS[problem.severity]
+    text = Text.assemble(
+        (place, "bold"), ": ", (problem.severity, f"bold {colour}"), (f"[{problem.rule}]", colour), f" {problem.message}\n"
+    )
     gutter = " " * len(str(problem.line))
     if problem.excerpt.strip():
         before, marked, after = _window(problem, room - len(gutter) - 4)
         text.append(f" {gutter} |\n", "blue").append(f" {problem.line} | ", "blue").append(f"{before}{marked}{after}\n")
-        text.append(f" {gutter} | ", "blue").append(" " * cell_len(before) + "^" * max(1, cell_len(marked)) + "\n", "bold red")
+        caret = " " * cell_len(before) + "^" * max(1, cell_len(marked))
+        text.append(f" {gutter} | ", "blue").append(f"{caret}\n", f"bold {colour}")
     for label, said in (("expected", problem.expected), ("help", problem.help)):
         if said:
             text.append(f" {gutter} = ", "blue").append(f"{label}: ", "bold").append(f"{said}\n")

@@ -1,8 +1,11 @@
 """Options that several commands share, with the same name, default and help everywhere."""
 
+import glob
 from pathlib import Path
 
 import click
+
+_OFFERED = 1000  # slugs offered at once: more than anybody reads
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -18,3 +21,17 @@ keys = click.option(
     show_envvar=True,
     help="The key file.  [default: keys.json in the user's configuration folder]",
 )
+lock = click.option(
+    "--lock",
+    "lock_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="toolcatalog.lock",
+    show_default=True,
+    help="The lock file.",
+)
+
+
+def slugs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:  # noqa: ARG001 - as click calls it
+    """The slugs of tools that begin with what is typed, for the completion of a shell: from the names of folders, quick in any catalog."""
+    folder = Path(context.params.get("catalog") or "catalog") / "toolkits"
+    return sorted(path.name for path in folder.glob(f"*/{glob.escape(typed.upper())}*") if path.is_dir())[:_OFFERED]

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
@@ -15,20 +15,34 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def show(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Lines of pieces with styles, on standard output: what was asked for, in colours where a person reads it."""
+    if sys.stdout.isatty():
+        _drawing().shown(lines)
+    else:
+        for line in lines:
+            print("".join(text for text, _ in line).rstrip())
+
+
 def error(text: str) -> None:
     """One sentence that says what is wrong and what to do."""
     _drawing().error(text)
 
 
-def problems(found: Sequence[Problem], files: int) -> None:
-    """Every problem as a compiler would show it, and a line that counts them."""
-    _drawing().problems(found, files)
+def problems(found: Sequence[Problem], files: int, rest: str = "") -> None:
+    """Every problem as a compiler would show it, and a line that counts them, with the rest that there is to say behind it."""
+    if found:
+        _drawing().problems(found, files, rest)
+    else:
+        say(f"All is well in {files:,} files. {rest}".rstrip())
 
 
 @contextmanager
 def track(label: str, total: int) -> Iterator[Advance]:
     """Show how far a stage of work is, at which rate and how much time is left; where there is no terminal, one line for each stage."""
-    if sys.stderr.isatty():
+    if not total:
+        yield lambda _: None
+    elif sys.stderr.isatty():
         with _drawing().bar(label, total) as advance:
             yield advance
     else:

@@ -1,25 +1,29 @@
-"""New tools for a catalog: where their files go, what of them the catalog would refuse, and the files. Pure.
+"""New tools for a catalog: where their files go, and the files. Pure.
 
-Importers make `Addition`s of whatever they read; here these become a tree of path and bytes. What the catalog would refuse is found by
-asking `schema`, so that nothing here repeats its rules, and only the very value that it names is left out and told in a `Note`.
+Importers make `Addition`s of whatever they read; here these become a tree of path and bytes. What the catalog would refuse is left out
+and told in a `Note`; what it has already is not written again.
 """
 
-import copy
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcatalog import names, schema, versions, yamlout
-from toolcatalog.errors import Finding, Pointer, UsageError
+from toolcatalog import names, versions, yamlout
+from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.importers.descriptions import holdable
 from toolcatalog.importers.dialects import Loss
+from toolcatalog.importers.refusals import sound
+from toolcatalog.importers.standing import UNDATED, Read, Standing, nothing
+from toolcatalog.model import ToolVersion
 from toolcatalog.source import Document, Place
 from toolcatalog.tree import LARGEST
 
-UNDATED = "00000000_00"  # the version of tools that come without one
+_FIELDS = [*SCHEMAS["tool"]["properties"]]
 _SHOWN = 10  # faults told at once
 _ABOUT = {"title": "Tool catalog"}
+_MOST = 512 * 1024 * 1024  # bytes of all files of one import, which are held until none of them is refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,34 +47,53 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """The files to write, by their paths in the catalog; how many tools are among them; and what they do not hold."""
+    """The files to write, by their paths in the catalog, and what they do not hold.
+
+    `tools` counts the tool versions that have a place in the catalog: those of `new` tools, of tools that are `renewed` (in the catalog,
+    but not with this content), and the `unchanged`, of which there is no file to write. `gone` are tools of the catalog that the source
+    does not show, in toolkits that it does.
+    """
 
     tree: Mapping[str, bytes]
-    tools: int
     notes: tuple[Note, ...]
+    tools: int
+    new: int
+    renewed: int
+    unchanged: int
+    gone: tuple[str, ...]
 
 
-def files(additions: Iterable[Addition], present: Collection[str], toolkit: str = "", version: str = "") -> Added:
-    """The files of new tools in a catalog whose files are at the paths `present`.
+def files(
+    additions: Iterable[Addition], present: Collection[str], toolkit: str = "", version: str = "", read: Read = nothing, today: str = ""
+) -> Added:
+    """The files of new tools, and of new versions of tools, in a catalog whose files are at the paths `present`.
 
     `toolkit` is for tools that name none; `version` is for all. A tool of neither goes to the toolkit of the catalog whose slug its
-    own begins with, else to that of its first word. Raises UsageError, a sentence for each, where tools cannot stand in this catalog.
+    own begins with, else to that of its first word. `read` and `today` tell what is there already and the version of what changes,
+    see `standing`; without them nothing is compared. Raises UsageError, a sentence for each, where tools cannot stand in this catalog.
     """
     stop([*_unusable(toolkit, version)])
-    steps = [path.split("/") for path in present]
-    homes = {step[2]: step[1] for step in steps if step[0] == "toolkits" and len(step) == 4}
-    homes |= {step[1]: step[0] for step in steps if step[0] == "meta_tools" and len(step) == 3}
-    work = _Work(toolkit, version, {step[1] for step in steps if step[0] == "toolkits" and len(step) > 2}, homes)
+    there = {*present}
+    standing = Standing.of(there, read, today)
+    work = _Work(toolkit, version, standing, {*standing.known}, {**standing.homes})
     for addition in additions:
         work.add(addition)
     stop(work.faults)
-    tools = len(work.tree)
+    written, renewed = len(work.tree), sum(path.split("/")[2] in standing.versions for path in work.tree)
     for slug in sorted(work.toolkits):
-        if f"toolkits/{slug}/toolkit.yaml" not in present:
+        if f"toolkits/{slug}/toolkit.yaml" not in there:
             work.describe(slug)
-    if "catalog.yaml" not in present:
+    if "catalog.yaml" not in there:
         work.tree["catalog.yaml"] = yamlout.emit(_ABOUT)
-    return Added(tree=work.tree, tools=tools, notes=tuple(work.notes))
+    return Added(
+        tree=work.tree,
+        notes=tuple(work.notes),
+        tools=written + len(work.unchanged),
+        new=written - renewed,
+        renewed=renewed,
+        unchanged=len(work.unchanged),
+        gone=tuple(standing.gone({slug for slug, _ in work.seen}, work.toolkits)),
+    )
 
 
 def stop(faults: list[str]) -> None:
@@ -89,13 +112,17 @@ def _unusable(toolkit: str, version: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Work:
-    """The tree while it grows, with what there is to tell. `homes` are the toolkits of the tools that are there, by slug."""
+    """The tree while it grows, with what there is to tell. `homes` are the toolkits of all tools, by slug."""
 
     toolkit: str
     version: str
+    standing: Standing
     known: set[str]
     homes: dict[str, str]
     tree: dict[str, bytes] = field(default_factory=dict)
+    size: int = 0
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)
+    unchanged: set[tuple[str, str]] = field(default_factory=set)
     toolkits: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -103,21 +130,47 @@ class _Work:
     def note(self, of: str, *losses: Loss) -> None:
         self.notes.extend(Note(of=of, loss=loss) for loss in losses)
 
+    def fault(self, sentence: str) -> None:
+        self.faults.append(sentence)
+
     def add(self, new: Addition) -> None:
         """Put the file of one tool into the tree, or tell why it is left out."""
         slug = new.slug if names.fits(names.TOOL_SLUG, new.slug) else new.slug.upper()
-        toolkit, version = self.toolkit_of(new, slug), self.version_of(new, slug)
+        toolkit = self.toolkit_of(new, slug)
         if not (names.fits(names.TOOL_SLUG, slug) and toolkit):
             what = "which no toolkit can be guessed from" if names.fits(names.TOOL_SLUG, slug) else "which no tool can have"
             self.note(new.slug, Loss((), f"a tool left out for its slug, {what}"))
             return
-        place = Place("tool", {"toolkit": toolkit, "tool": slug, "version": version})
-        document = Document(f"toolkits/{toolkit}/{slug}/{version}.yaml", place, new.value, True)
-        data, losses = _file(document, {"name": slug, "description": ""})
+        said = self.version_of(new, slug)
+        place = Place("tool", {"toolkit": toolkit, "tool": slug, "version": said})
+        value, losses = sound(Document(slug, place, new.value, True), {"name": slug, "description": ""})
         self.note(slug, *([Loss((), "a slug that is in capitals now", new.slug)] if slug != new.slug else []), *new.losses, *losses)
-        if data and not self.clashes(slug, toolkit, document.path, data):
-            self.tree[document.path] = data
+        digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+        if self.homes.setdefault(slug, toolkit) != toolkit:
+            self.fault(f"{slug} is a tool of `{self.homes[slug]}` already and cannot be one of `{toolkit}` too: rename one of the two.")
+        elif self.seen.setdefault((slug, said), digest) != digest:
+            self.fault(f"{slug} stands here twice in version {said or UNDATED}, and not alike: remove one of the two.")
+        elif self.put(ToolVersion.of(value, path="", slug=slug, toolkit=toolkit, version=said), value):
             self.gather(slug, toolkit, new.toolkit)
+
+    def put(self, tool: ToolVersion, value: dict[str, Any]) -> bool:
+        """Put a sound tool in its place, unless it is there already; tell whether it has one."""
+        version, deprecation = self.standing.verdict(tool, tool.version)
+        if not version:
+            self.unchanged.add((tool.slug, tool.version))
+            return True
+        if deprecation is not None:
+            whole = {**value, "deprecation": deprecation}
+            value = {key: whole[key] for key in _FIELDS if key in whole}
+        data, path = yamlout.emit(value), f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml"
+        if len(data) > LARGEST:
+            self.note(tool.slug, Loss((), "a tool left out: its file would be larger than 1 MiB"))
+        else:
+            self.tree[path] = data
+        self.size += len(data)
+        if self.size > _MOST:
+            raise UsageError(f"There are more than {_MOST // 1024**2} MiB of files in this: import a part at a time.")
+        return path in self.tree
 
     def toolkit_of(self, new: Addition, slug: str) -> str:
         """The slug of a tool's toolkit; empty where there is none to be found."""
@@ -134,20 +187,11 @@ class _Work:
         return max(prefixes, key=lambda toolkit: (len(toolkit), toolkit), default=first if names.fits(names.TOOLKIT_SLUG, first) else "")
 
     def version_of(self, new: Addition, slug: str) -> str:
+        """The version that a tool comes with; empty where it comes without one."""
         said = new.version if versions.is_version(new.version) else ""
-        chosen = self.version or said or UNDATED
-        if new.version not in ("", chosen):
+        if new.version not in ("", self.version or said or UNDATED):
             self.note(slug, Loss(("version",), "`version` other than the one imported", new.version))
-        return chosen
-
-    def clashes(self, slug: str, toolkit: str, path: str, data: bytes) -> bool:
-        """Tell whether the tool has no place; why is then among the faults."""
-        home = self.homes.setdefault(slug, toolkit)
-        if home != toolkit:
-            self.faults.append(f"{slug} is a tool of `{home}` already and cannot be one of `{toolkit}` too: rename one of the two.")
-        elif self.tree.get(path, data) != data:
-            self.faults.append(f"{slug} stands here twice in version {path[-16:-5]}, and not alike: remove one of the two.")
-        return home != toolkit or self.tree.get(path, data) != data
+        return self.version or (said if said != UNDATED else "")
 
     def gather(self, slug: str, toolkit: str, said: Mapping[str, Any]) -> None:
         """Take what one tool says of its toolkit."""
@@ -162,64 +206,10 @@ class _Work:
         value = {key: said[key] for key in said if key in SCHEMAS["toolkit"]["properties"]}
         title = toolkit.replace("_", " ").replace("-", " ").title().strip() or toolkit
         document = Document(f"toolkits/{toolkit}/toolkit.yaml", place, value, True)
-        data, losses = _file(document, {"name": title, "logo": f"https://logos.example.com/{toolkit}.svg"})
+        needed = {"name": title, "logo": f"https://logos.example.com/{toolkit}.svg"}
+        kept, losses = sound(document, needed)
+        data = yamlout.emit(kept)
+        if len(data) > LARGEST:
+            data, losses = yamlout.emit(needed), [Loss((), "a toolkit's texts: its file would be larger than 1 MiB")]
         self.tree[document.path] = data
         self.note(document.path, *(Loss((key,), f"`{key}`") for key in said if key not in (*value, "slug")), *losses)
-
-
-def _file(document: Document, needed: Mapping[str, Any]) -> tuple[bytes, list[Loss]]:
-    """The text of a file, and what had to go; empty where nothing would be left. `needed` are fields that must be there."""
-    value = copy.deepcopy(document.value)
-    losses = [Loss((key,), f"`{key}` that no file can hold") for key in value if not holdable(value[key], 2)]
-    value = {key: value[key] for key in value if holdable(value[key], 2)}
-    losses += [Loss((key,), f"no `{key}` in the source: made up", str(needed[key])) for key in needed if key not in value]
-    while findings := _findings(document, value := {**needed, **value}):
-        # An example may be refused for a description that is itself in the wrong: that one goes first.
-        urgent = [pointer for pointer in findings if not {"examples", "default"} & {*pointer[-2:]}]
-        for pointer in sorted(urgent or findings, reverse=True):
-            losses.append(_loss(pointer, findings[pointer]))
-            _remove(value, pointer)
-    data = yamlout.emit(value)
-    return (data, losses) if len(data) <= LARGEST else (b"", [Loss((), "a tool left out: its file would be larger than 1 MiB")])
-
-
-def _findings(document: Document, value: dict[str, Any]) -> dict[Pointer, Finding]:
-    """What the catalog refuses, by the pointers of whole values: an example goes or stays, nothing within it does."""
-    _, findings = schema.record(Document(document.path, document.place, value, True))
-    return {_whole(finding.pointer): finding for finding in findings}
-
-
-def _whole(pointer: Pointer) -> Pointer:
-    """The pointer up to the first value that is not a description."""
-    end = 2
-    while end < len(pointer):
-        if pointer[end] in ("properties", "anyOf", "oneOf"):
-            end += 2
-        elif pointer[end] in ("items", "additionalProperties"):
-            end += 1
-        else:
-            return pointer[: end + (2 if pointer[end] in ("examples", "enum") else 1)]
-    return pointer
-
-
-def _loss(pointer: Pointer, finding: Finding) -> Loss:
-    *outer, last = pointer
-    if isinstance(last, int):
-        what = f"a value in `{outer[-1]}`"
-    else:
-        what = "a parameter" if outer[-1:] == ["properties"] or len(outer) == 1 else f"`{last}`"
-    return Loss(pointer, f"{what} that the catalog refuses", finding.message)
-
-
-def _remove(value: Any, pointer: Pointer) -> None:
-    """Take away the value at `pointer`, and the list that it leaves empty."""
-    *outer, last = pointer
-    around: Any = value
-    for step in outer:
-        around = around[step]
-    if isinstance(around, list) and isinstance(last, int):
-        del around[last]
-        if not around:
-            _remove(value, tuple(outer))
-    else:
-        around.pop(last, None)

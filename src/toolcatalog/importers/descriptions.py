@@ -32,12 +32,17 @@ def describe(schema: Mapping[str, Any], of: str) -> tuple[dict[str, Any], list[L
     served = bool(schema) and all(isinstance(inner, dict) and isinstance(inner.get("type"), str) for inner in schema.values())
     reader = Reader(schema)
     root = reader.plain({"properties": schema} if served else schema, (of,)) or {}
+    return parameters_of(root, of, reader, served), reader.losses
+
+
+def parameters_of(root: Schema, of: str, reader: Reader, served: bool = False) -> dict[str, Any]:
+    """The parameters that a plain schema of an object describes; what it says that they cannot is told to the reader that made it."""
     writer = _Writer(reader.lose, of == "input_parameters", served)
     writer.tell_required(root, (of,))
     for key in root:
         if key not in ("type", "properties", "required"):
             reader.lose((of, key), f"`{key}` of a whole parameters object")
-    return writer.named(root, (of,)), reader.losses
+    return writer.named(root, (of,))
 
 
 def holdable(value: Any, depth: int) -> bool:
@@ -64,7 +69,7 @@ class _Writer:
     def named(self, own: Schema, inside: Pointer) -> dict[str, Any]:
         """The descriptions of an object's properties; `inside` is where they stand."""
         said = own.get("required")
-        needed = said if isinstance(said, list) else ()
+        needed = {*said} if isinstance(said, list) else ()
         found = {}
         for name, inner in own.get("properties", {}).items():
             required = self.inputs and (name in needed or inner.get("required") is True)

@@ -9,14 +9,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 from toolcatalog.errors import Pointer
+from toolcatalog.importers.references import led_to
 from toolcatalog.yaml12 import DEEPEST
 
 MOST = 20_000  # schemas that the references of one definition may unfold to: more would not fit into a file of 1 MiB
+_EACH = 50  # characters of values that cost as much as a schema: so many of them for each of the schemas make a file of 1 MiB
+_LONGEST_WAY = 50  # references that follow one another before there is anything but references
 BRANCHES = ("anyOf", "oneOf")
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+_VALUES = ("enum", "examples", "example", "default", "const", "required")  # keywords that hold values and not schemas
 _KEYWORDS: Mapping[str, tuple[str, ...]] = {  # those that say something about values of this type alone
     "string": ("pattern", "minLength", "maxLength"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -58,8 +61,8 @@ class Reader:
 
         `refs` are the references on the way here: one that comes again would never end.
         """
-        self.left -= 1
         schema = {} if schema is True else schema
+        self.left -= 1 + (_size(schema) // _EACH if isinstance(schema, Mapping) else 0)
         if reason := self.refusal(schema, at):
             self.lose(at, reason)
             return None
@@ -90,6 +93,8 @@ class Reader:
         if "example" in own:
             first = own.pop("example")
             own["examples"] = [first, *(value for value in own.get("examples", ()) if not _same(value, first))]
+        if own.get("x-nullable") is True:  # Swagger 2.0 has no word of its own for it
+            own["nullable"] = own.pop("x-nullable")
         for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
                 own[key] = own.pop(bound)
@@ -142,11 +147,13 @@ class Reader:
 
     def target(self, ref: str, at: Pointer, refs: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
         """What a reference leads to, and the references on the way from there."""
-        found: Any = self.root if ref == "#" or ref.startswith("#/") else None
-        for step in ref.split("/")[1:]:
-            found = found.get(unquote(step).replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        found = led_to(self.root, ref)
         if not isinstance(found, Mapping):
-            self.lose((*at, "$ref"), "a `$ref` that leads to nothing in its definition", ref)
+            what = "leads to nothing in its definition" if ref[:1] in ("", "#") else "leads to another document, which is not fetched"
+            self.lose((*at, "$ref"), f"a `$ref` that {what}", ref)
+            return {}, refs
+        if len(refs) > _LONGEST_WAY:
+            self.lose((*at, "$ref"), f"what is more than {_LONGEST_WAY} references away", ref)
             return {}, refs
         if ref in refs:
             self.lose((*at, "$ref"), "a schema within itself, cut where it comes again", ref)
@@ -174,6 +181,7 @@ class Reader:
     def joined(self, own: Schema, part: Schema, at: Pointer) -> Schema:
         """Both in one. Where they say different things of the same, the part becomes a branch: that holds as well."""
         both: Schema = {**own}
+        self.left -= len(own.get("properties", ())) // _EACH  # they are copied for each part
         clash = ["additionalProperties"] if _closes(own, part) or _closes(part, own) else []
         for key, value in part.items():
             both[key], agree = _together(key, own[key], value) if key in own else (value, True)
@@ -184,6 +192,12 @@ class Reader:
         for key in clash:
             self.lose((*at, key), f"`{key}` of a schema that is part of one with another `{key}`")
         return both
+
+
+def _size(schema: Mapping[str, Any]) -> int:
+    """How many characters of text and of values a schema holds, other schemas within it aside: about, and quickly told."""
+    texts = sum(len(value) for value in schema.values() if isinstance(value, str))
+    return texts + sum(len(json.dumps(schema[key])) for key in _VALUES if isinstance(schema.get(key), list | dict | str))
 
 
 def _together(key: str, one: Any, other: Any) -> tuple[Any, bool]:

@@ -1,0 +1,59 @@
+"""`toolcatalog bump`"""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from toolcatalog import files, locating, tree, versions
+from toolcatalog.cli import clock, options, terminal
+from toolcatalog.errors import Finding, UsageError
+from toolcatalog.locating import Home
+
+_EPILOG = """\b
+Examples:
+  toolcatalog bump GITHUB_CREATE_ISSUE
+  toolcatalog bump GITHUB_CREATE_ISSUE --version 20251027_00
+
+The new file is a copy of the newest one, its deprecation too: whoever mends a tool on its way out does not call it back. Its path is
+printed on standard output; at a terminal it is opened where VISUAL or EDITOR names an editor.
+"""
+
+
+@click.command("bump", epilog=_EPILOG)
+@click.argument("slug", shell_complete=options.slugs)
+@options.catalog
+@click.option("--version", default="", metavar="V", help="The new version.  [default: today, the next one where there is one of today]")
+def command(slug: str, catalog: Path, version: str) -> None:
+    """Begin the next version of the tool SLUG from its newest one."""
+    home = locating.the_home(catalog, slug)
+    before, after = home.versions[-1], _version(slug, home, version)
+    data = tree.content(catalog, home.path(before))
+    if isinstance(data, Finding):
+        raise UsageError(f"{catalog / home.path(before)}: {data.message}. Try `toolcatalog check`.")
+    file = catalog / home.path(after)
+    try:
+        files.write_changed(file, data)
+    except OSError as error:
+        raise UsageError(f"Cannot write {file} ({error.strerror}): mend its permissions.") from None
+    terminal.say(f"Begun {slug} {after} from {before}:")
+    click.echo(file)
+    if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
+        click.edit(filename=str(file))
+    terminal.say(
+        f"Next: edit it. `toolcatalog diff {slug}@{before} {slug}@{after}` tells whom it concerns; then `toolcatalog check`, `git add`."
+    )
+
+
+def _version(slug: str, home: Home, said: str) -> str:
+    """The new version. Raises UsageError where it is none, or not the newest."""
+    newest = home.versions[-1]
+    if said and not versions.is_version(said):
+        raise UsageError(f"`{said}` is not a version: it needs eight digits, `_` and two digits, such as {clock.day()}_00.")
+    if said and said <= newest:
+        raise UsageError(f"{slug} has version {newest}, and {said} is not newer: leave --version out, or give a newer one.")
+    found = said or versions.following(newest, clock.day())
+    if found is None:
+        raise UsageError(f"No version is newer than {newest} of {slug}: rename that file first.")
+    return found

@@ -1,0 +1,13 @@
+"""What day it is: only commands that make something new may ask."""
+
+from datetime import datetime
+
+
+def day() -> str:
+    """Today, as versions begin: 20251027."""
+    return f"{datetime.now().astimezone():%Y%m%d}"
+
+
+def date() -> str:
+    """Today, as dates are written: 2025-10-27."""
+    return f"{datetime.now().astimezone():%Y-%m-%d}"

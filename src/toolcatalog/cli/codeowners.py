@@ -1,0 +1,73 @@
+"""`toolcatalog codeowners`"""
+
+import re
+from pathlib import Path
+
+import click
+
+from toolcatalog import ownership, tree
+from toolcatalog.checking import examine
+from toolcatalog.cli import options, terminal
+from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.model import Toolkit
+
+_EPILOG = """\b
+Examples:
+  toolcatalog codeowners > .github/CODEOWNERS
+  toolcatalog codeowners --check .github/CODEOWNERS     in a workflow: is it up to date?
+
+Run it where the repository begins. Exits with 1 where --check finds that the file is not up to date.
+"""
+_PLAIN = re.compile("[A-Za-z0-9._/-]+")  # anything else would mean something in a pattern of CODEOWNERS
+
+
+@click.command("codeowners", epilog=_EPILOG)
+@options.catalog
+@click.option("--check", "checked", type=click.Path(dir_okay=False, path_type=Path), help="A file that must hold these lines.")
+def command(catalog: Path, checked: Path | None) -> int:
+    """Print who GitHub asks to review which toolkit, from the `owners` of the toolkits.
+
+    Owners that begin with `@`, and e-mail addresses, are told to GitHub; others are no accounts.
+    """
+    toolkits = _toolkits(catalog)
+    lines = ownership.codeowners(toolkits, _folder(catalog))
+    if checked is None:
+        click.echo(lines, nl=False)
+        if unowned := ownership.unowned(toolkits):
+            terminal.say(f"Without an owner that GitHub knows (`@account`, `@organization/team`, an e-mail address): {', '.join(unowned)}")
+        return 0
+    if ownership.holds(_text(checked), lines):
+        terminal.say(f"{checked} is up to date.")
+        return 0
+    terminal.error(f"{checked} is not what the owners of the toolkits say: put in it what `toolcatalog codeowners` prints, and commit it.")
+    return 1
+
+
+def _toolkits(catalog: Path) -> list[Toolkit]:
+    """The toolkits of a catalog. Raises InvalidCatalog where one of their files has problems: its owners may be among them."""
+    paths, _, _ = tree.outline(catalog)
+    examined = [examine(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
+    if problems := sorted(problem for one in examined for problem in one.problems):
+        raise InvalidCatalog(problems, len(examined))
+    return [one.record for one in examined if isinstance(one.record, Toolkit)]
+
+
+def _folder(catalog: Path) -> str:
+    """The catalog's folder as the repository sees it, which is where the command runs."""
+    try:
+        folder = catalog.resolve().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        raise UsageError(f"{catalog} is not below this folder: run `toolcatalog codeowners` where the repository begins.") from None
+    if not _PLAIN.fullmatch(folder):
+        raise UsageError(f"CODEOWNERS cannot name the folder {catalog}: give it a name of letters, digits, `.`, `_` and `-`.")
+    return folder
+
+
+def _text(file: Path) -> str:
+    """What a file says; nothing where there is none yet."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise UsageError(f"Cannot read {file} ({error.strerror}): mend its permissions, or name another file.") from None

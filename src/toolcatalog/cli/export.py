@@ -1,0 +1,66 @@
+"""`toolcatalog export`"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+import orjson
+
+from toolcatalog import exports, providers, snapshot
+from toolcatalog.cli import options, terminal
+from toolcatalog.cli.choosing import chosen
+from toolcatalog.errors import UsageError
+from toolcatalog.opening import open_build
+from toolcatalog.store import Store
+
+_EPILOG = """\b
+Examples:
+  toolcatalog export openai GITHUB_CREATE_ISSUE SLACK_SEND_MESSAGE > tools.json
+  toolcatalog export anthropic --toolkit github
+  toolcatalog export mcp --session trs_demo
+  toolcatalog export json-schema GITHUB_CREATE_ISSUE@20250715_00
+
+A name that is too long for the provider is shortened, and a description cut: standard error says so. Exits with 1 where a tool is left
+out because the provider would refuse it, and all others with it.
+"""
+
+
+@click.command("export", epilog=_EPILOG)
+@click.argument("form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(exports.FORMS))
+@click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
+@click.option("--toolkit", "toolkits", multiple=True, metavar="SLUG", help="All tools of this toolkit; may be given several times.")
+@click.option("--session", metavar="ID", default="", help="The meta tools that this session is offered, with its own choices in them.")
+@click.option("--version", "at", metavar="V", default="", help="Each tool as it was at this version.  [default: the newest]")
+@options.build
+def command(form: str, slugs: tuple[str, ...], toolkits: tuple[str, ...], session: str, at: str, build: Path) -> int:
+    """Print tools as a model provider, or an MCP server, takes them: a JSON array on standard output.
+
+    A session's tools are what the API answers for it: its meta tools, through which it finds and calls the tools that it may use.
+    """
+    if not (slugs or toolkits or session):
+        raise UsageError("Say which tools: their slugs, or --toolkit SLUG, or --session ID. A whole catalog is more than a model can read.")
+    if session and (slugs or toolkits or at):
+        raise UsageError("A session has its own tools: give --session alone, or slugs and --toolkit without it.")
+    store = open_build(build)
+    documents = _of_session(store, session) if session else [store.document(one)[0] for one in chosen(store, slugs, toolkits, at)]
+    return _print(form, documents)
+
+
+def _of_session(store: Store, id: str) -> list[bytes]:
+    """The documents of a session's meta tools."""
+    found = store.session(id)
+    if found is None:
+        raise UsageError(f"There is no session {id} in this build: its sessions are the files in `sessions/` of the catalog.")
+    return [orjson.dumps(item) for item in orjson.loads(found[1])["items"]]
+
+
+def _print(form: str, documents: Iterable[bytes | memoryview]) -> int:
+    lines, missing = [], 0
+    for document in documents:
+        made = providers.fitted(snapshot.tool_of(orjson.loads(document), None))[form]
+        for note in made.notes:
+            terminal.say(note)
+        lines += [snapshot.dump(made.definition)] if made.definition else []
+        missing += made.definition is None
+    click.echo(providers.listed(lines), nl=False)
+    return 1 if missing else 0

@@ -1,0 +1,94 @@
+"""The tools of a live MCP server: it is started, asked for all that it lists, and stopped. Needs the extra `mcp`."""
+
+import contextlib
+import logging
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+from toolcatalog.errors import UsageError
+
+_PAGES = 1000  # of a list of tools: a server that never comes to an end is not waited for
+_LINES = 5  # of what a server wrote to standard error, the last ones
+_WIDTH = 200  # characters of each
+
+
+def listed(command: Sequence[str], seconds: float) -> dict[str, Any]:
+    """What `tools/list` answers, all pages in one, with `serverInfo` beside it.
+
+    Raises UsageError, with the server's last words, where it does not start, does not answer in time, or answers what is not MCP.
+    """
+    try:
+        import anyio  # noqa: PLC0415 - they are there with the extra only
+        import mcp  # noqa: F401, PLC0415
+    except ImportError:
+        mend = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
+        raise UsageError(f"A live server is asked through the package mcp: {mend}") from None
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # what it would say is said below
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        try:
+            return anyio.run(_listed, command, seconds, log)
+        except Exception as error:
+            reason = _reason(error, seconds)
+            if not reason:
+                raise
+            raise UsageError(f"`{shlex.join(command)}` {reason}: try the command by itself.{_last_words(log)}") from None
+
+
+async def _listed(command: Sequence[str], seconds: float, log: IO[str]) -> dict[str, Any]:
+    import anyio  # noqa: PLC0415
+    from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415
+
+    parameters = StdioServerParameters(command=command[0], args=[*command[1:]], env=dict(os.environ))  # as a shell would start it
+    tools: list[Any] = []
+    with anyio.fail_after(seconds):
+        async with Client(stdio_client(parameters, errlog=log), cache=None) as client:  # type: ignore[arg-type] # it writes text to it
+            cursor = None
+            for _ in range(_PAGES):
+                page = await client.list_tools(cursor=cursor)
+                tools += [tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in page.tools]
+                cursor = page.next_cursor
+                if cursor is None:
+                    server = client.server_info
+                    return {"tools": tools, "serverInfo": server.model_dump(mode="json", by_alias=True) if server else None}
+    raise UsageError(f"`{shlex.join(command)}` lists its tools on more than {_PAGES:,} pages: that is no list with an end.")
+
+
+def _reason(error: BaseException, seconds: float) -> str:
+    """What a server did wrong, as the end of a sentence; empty where it was not the server."""
+    from anyio import BrokenResourceError, ClosedResourceError, EndOfStream  # noqa: PLC0415
+    from mcp import MCPError  # noqa: PLC0415
+
+    leaves = [*_leaves(error)]
+    for kind, reason in (
+        (UsageError, ""),
+        (TimeoutError, f"did not answer within {seconds:g} seconds"),
+        (MCPError, "answers with an error ({0})"),
+        (OSError, "cannot be started ({0.strerror})"),
+        ((BrokenResourceError, ClosedResourceError, EndOfStream), "stopped before it had answered"),
+        (ValueError, "answers what is not MCP"),
+    ):
+        found = next((leaf for leaf in leaves if isinstance(leaf, kind)), None)
+        if found:
+            return reason.format(getattr(found, "message", found) if kind is MCPError else found)
+    return ""
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """The exceptions within a group, however deep; the exception itself where it is none."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _last_words(log: IO[str]) -> str:
+    """The last lines of a server's standard error, each on a line of its own."""
+    with contextlib.suppress(OSError):
+        log.seek(max(0, os.fstat(log.fileno()).st_size - _LINES * 4 * _WIDTH))
+    lines = [line.rstrip() for line in log.read().splitlines() if line.strip()][-_LINES:]
+    shown = ["".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line[:_WIDTH]) for line in lines]
+    return "".join(f"\n  {line}" for line in ["It wrote:", *shown]) if shown else ""

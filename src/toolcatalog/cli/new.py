@@ -1,0 +1,194 @@
+"""`toolcatalog new`"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolcatalog.cli import clock, options, terminal
+from toolcatalog.errors import UsageError
+
+_NOTE = """
+At a terminal it asks for what is missing. The path of the new file is printed on standard output; a file that is there is never changed.
+Editors complete and explain its keys, by the schemas that are put into the catalog's `.schemas`.
+"""
+_OF_TOOLKITS = """\b
+Examples:
+  toolcatalog new toolkit github
+  toolcatalog new toolkit github --name GitHub --logo https://github.com/favicon.ico --owner @octo-team
+"""
+_OF_TOOLS = """\b
+Examples:
+  toolcatalog new tool GITHUB_CREATE_ISSUE
+  toolcatalog new tool GITHUB_CREATE_ISSUE --name "Create an issue" --description "Open a new issue in a repository."
+"""
+_EPILOG = """\b
+Examples:
+  toolcatalog new toolkit github
+  toolcatalog new tool GITHUB_CREATE_ISSUE
+"""
+_FLAGS = {"categories": "--category", "owners": "--owner", "scopes": "--scope", "tags": "--tag"}  # the others have the field's own name
+
+
+@click.group("new", epilog=_EPILOG + _NOTE)
+def command() -> None:
+    """Begin a toolkit or a tool: a file that is sound as it is, with the schema for your editor."""
+
+
+@command.command("toolkit", epilog=_OF_TOOLKITS + _NOTE)
+@click.argument("slug")
+@options.catalog
+@click.option("--name", metavar="TEXT", help="The display name.")
+@click.option("--logo", metavar="URL", help="The https URL of an image.")
+@click.option("--description", metavar="TEXT", help="What the toolkit reaches.")
+@click.option("--homepage", metavar="URL", help="The https URL of the product's own site.")
+@click.option("--category", "categories", multiple=True, metavar="NAME", help="A category; may be given several times.")
+@click.option(
+    "--owner", "owners", multiple=True, metavar="NAME", help="Who answers for it, such as @octo-team; may be given several times."
+)
+@click.option("--no-auth", is_flag=True, help="Its tools need no authentication.")
+def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
+    """Begin the toolkit SLUG, such as `github`."""
+    from toolcatalog import drafting  # noqa: PLC0415 - it loads what reads YAML and checks it, and help needs neither
+    from toolcatalog.model import ROUTER  # noqa: PLC0415
+
+    path = f"toolkits/{slug}/toolkit.yaml"
+    if slug == ROUTER:
+        raise UsageError(f"{slug} is the toolkit of the meta tools: choose another slug.")
+    _refuse_present(catalog / path, "edit it, or choose another slug.")
+    drafting.file(path, {})  # refuses a slug that is none before anything is asked
+    _write(catalog, path, _complete(path, fields, {"name": drafting.title(slug), "description": "", "homepage": "", "logo": ""}))
+    start = f"{slug.upper().replace('-', '_')}_DO_SOMETHING"
+    terminal.say(f"Next: `toolcatalog new tool {start}` for its first tool.")
+
+
+@command.command("tool", epilog=_OF_TOOLS + _NOTE)
+@click.argument("slug")
+@options.catalog
+@click.option("--name", metavar="TEXT", help="The display name.")
+@click.option("--description", metavar="TEXT", help="What the tool does, when to use it and when not.")
+@click.option("--toolkit", metavar="SLUG", help="Its toolkit.  [default: the one whose slug its own begins with]")
+@click.option("--scope", "scopes", multiple=True, metavar="NAME", help="A scope that it needs; may be given several times.")
+@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be given several times.")
+@click.option("--version", metavar="V", help="The version.  [default: today, as in 20251027_00]")
+def new_tool(slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any) -> None:
+    """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
+    from toolcatalog import drafting, locating  # noqa: PLC0415 - as above
+
+    path = f"toolkits/{_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.day()}_00'}.yaml"
+    drafting.file(path, {})
+    if there := locating.home(catalog, slug):
+        newest = catalog / there.path(there.versions[-1])
+        raise UsageError(f"{slug} is there already, its newest version in {newest}: begin the next one with `toolcatalog bump {slug}`.")
+    _refuse_present(catalog / path, "edit it, or choose another slug.")
+    name = drafting.title(slug.partition("_")[2] or slug)
+    _write(catalog, path, _complete(path, fields, {"name": name, "description": ""}))
+    terminal.say("Next: tell in it what the tool takes and gives. Then `toolcatalog check`, `git add`, `git commit`.")
+
+
+def _refuse_present(file: Path, instead: str) -> None:
+    if file.exists():
+        raise UsageError(f"{file} is there already: {instead}")
+
+
+def _toolkit(catalog: Path, slug: str, said: str | None) -> str:
+    """The toolkit of a new tool. Raises UsageError where there is none."""
+    from toolcatalog import locating  # noqa: PLC0415 - as above
+
+    known = locating.toolkits(catalog)
+    if said in known:
+        return said
+    found = "" if said else locating.toolkit_of(slug, known)
+    if found:
+        return found
+    wanted = said or slug.partition("_")[0].lower()
+    near = locating.nearest(wanted, known)
+    what = f"There is no toolkit {said} in {catalog}" if said else f"{slug} begins with the slug of no toolkit in {catalog}"
+    meant = f"did you mean {near}? Name it with --toolkit, or" if near else "name one with --toolkit, or" if known else "first"
+    raise UsageError(f"{what}: {meant} make one with `toolcatalog new toolkit {wanted}`.")
+
+
+def _complete(path: str, fields: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a new file; what is missing of `asked`, each with an answer to offer, is asked for where a person is there.
+
+    Raises UsageError where a field cannot be as it is, or is missing and nobody is there to say it.
+    """
+    from toolcatalog import drafting  # noqa: PLC0415 - as above
+
+    told = {key: [*value] if isinstance(value, tuple) else value for key, value in fields.items() if value not in (None, ())}
+    missing = [key for key in asked if key not in told]
+    if sys.stdin.isatty():
+        for key in missing:
+            told[key] = _asked(path, told, key, asked[key])
+    elif needed := [_flag(key) for key in missing if key in drafting.required(path)]:
+        missed = f"{needed[0]} is missing: give it" if len(needed) == 1 else f"{' and '.join(needed)} are missing: give them"
+        raise UsageError(f"{missed}, or run this at a terminal, where it asks.")
+    for key in told:
+        if wrong := _wrong(path, told, key):
+            raise UsageError(f"{_flag(key)}: {wrong}.")
+    return told
+
+
+def _flag(key: str) -> str:
+    return _FLAGS.get(key, f"--{key.replace('_', '-')}")
+
+
+def _asked(path: str, told: Mapping[str, Any], key: str, offered: str) -> str:
+    """What a person answers, asked again until it fits."""
+    from toolcatalog import drafting  # noqa: PLC0415 - as above
+
+    needed = key in drafting.required(path)
+    if key == "logo" and told.get("homepage"):
+        offered = f"{str(told['homepage']).rstrip('/')}/favicon.ico"
+
+    def fit(answer: str) -> str:
+        if wrong := _wrong(path, {**told, key: answer}, key):
+            raise click.BadParameter(wrong)
+        return answer
+
+    question = key.capitalize() if needed else f"{key.capitalize()} (or nothing)"
+    answer: str = click.prompt(question, offered or (None if needed else ""), show_default=bool(offered), value_proc=fit, err=True)
+    return answer
+
+
+def _wrong(path: str, told: Mapping[str, Any], key: str) -> str:
+    """Why a field cannot be as it is told; empty where it can."""
+    from toolcatalog import drafting  # noqa: PLC0415 - as above
+
+    if not told[key]:
+        return "it is empty, and should say something" if key in drafting.required(path) else ""
+    found = next((one for one in drafting.findings(path, drafting.file(path, told)) if one.pointer[:1] == (key,)), None)
+    return "" if found is None else ", expected ".join(filter(None, (found.message, found.expected)))
+
+
+def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
+    """Write a new file, with what it needs beside it: the schemas, and in a new catalog its `catalog.yaml`."""
+    from toolcatalog import drafting, editors, files  # noqa: PLC0415 - as above
+
+    about = catalog / "catalog.yaml"
+    started = {} if about.exists() else {"catalog.yaml": drafting.file("catalog.yaml", {"title": _title(catalog)})}
+    try:
+        for name, data in {**started, path: drafting.file(path, fields)}.items():
+            files.write_changed(catalog / name, data)
+        for kind, _ in editors.paths():
+            files.write_changed(catalog / editors.in_catalog(kind), editors.schema_file(kind))
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write {error.filename or catalog} ({error.strerror}): mend its permissions, or name another folder."
+        ) from None
+    if started:
+        terminal.say(f"Started a new catalog in {catalog}: say in {about} what it is.")
+    terminal.say("Wrote:")
+    click.echo(catalog / path)
+
+
+def _title(catalog: Path) -> str:
+    """The title of a new catalog: as it is answered, or after the folder."""
+    from toolcatalog import drafting  # noqa: PLC0415 - as above
+
+    folder = catalog.resolve()
+    hint = drafting.title(folder.parent.name if folder.name == "catalog" else folder.name) or "Tool catalog"
+    answer: str = click.prompt("There is no catalog yet. Its title", default=hint, err=True) if sys.stdin.isatty() else hint
+    return answer

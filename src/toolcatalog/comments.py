@@ -1,0 +1,83 @@
+"""Comments of a file that are more than prose: what is meant for us, and what is meant for an editor. Pure.
+
+    # toolcatalog: ignore[rule-id, rule-id] the reason
+    # yaml-language-server: $schema=../../../.schemas/v1/tool.json
+
+The first says which advice its author does not want to hear. It speaks of its own line, or, where it stands alone, of the next line that
+is none. The second stands before all else, and says which schema completes and explains the file.
+
+Serves: "an ignore comment that needs a reason".
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+MARK = b"# toolcatalog:"
+_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:\s*(?P<said>.*?)\s*$")
+_SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
+_HEAD = 2000  # bytes, at least, in which such a comment is looked for
+_IGNORE = re.compile(r"ignore\[(?P<rules>[^\]]*)\]\s*(?P<reason>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment: on which line and column (from 1), of which line it speaks, its rules, the reason, and whether it can be understood."""
+
+    line: int
+    column: int
+    of: int
+    rules: tuple[str, ...] = ()
+    reason: str = ""
+    understood: bool = True
+    excerpt: str = ""
+
+
+class SchemaComment(NamedTuple):
+    """A comment that names a schema: its line, from 1, and what it names, empty for nothing."""
+
+    line: int
+    target: str
+
+
+def schemas(data: bytes) -> tuple[SchemaComment, ...]:
+    """The comments at the head of a file that name its schema, as the YAML language server and JetBrains read them."""
+    if b"$schema" not in data[:_HEAD]:
+        return ()
+    lines = data[:_HEAD].decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    matches = ((number, _SCHEMA.fullmatch(line.strip())) for number, line in enumerate(takewhile(_is_prose, lines), 1))
+    return tuple(SchemaComment(number, match[1]) for number, match in matches if match)
+
+
+def _is_prose(line: str) -> bool:
+    return not line.strip() or _is_comment(line)
+
+
+def found(data: bytes) -> tuple[Comment, ...]:
+    """The comments of a file's bytes that are meant for us, in their order."""
+    if MARK not in data:
+        return ()
+    lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    matches = ((number, _COMMENT.search(line.rstrip("\r"))) for number, line in enumerate(lines, 1))
+    return tuple(_comment(lines, number, match) for number, match in matches if match)
+
+
+def _comment(lines: Sequence[str], line: int, match: re.Match[str]) -> Comment:
+    alone = not lines[line - 1][: match.start()].strip()
+    of = next((number for number in range(line + 1, len(lines) + 1) if not _is_comment(lines[number - 1])), line) if alone else line
+    said = _IGNORE.fullmatch(match["said"])
+    if said is None:
+        return Comment(line, match.start() + 1, of, understood=False, excerpt=lines[line - 1])
+    rules = (rule.strip() for rule in said["rules"].split(","))
+    return Comment(line, match.start() + 1, of, tuple(rule for rule in rules if rule), said["reason"], excerpt=lines[line - 1])
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def silenced(comments: Iterable[Comment]) -> set[tuple[str, int]]:
+    """Rule and line of all that is to be passed over. A comment without a reason silences nothing."""
+    return {(rule, comment.of) for comment in comments if comment.reason for rule in comment.rules}

@@ -1,0 +1,70 @@
+"""New files for a catalog, as a person would begin them: what is known, and in comments what could follow. Pure.
+
+The first lines tell editors of the schema (see `editors`), so a file is completed and explained from the first key on. What stands in
+comments is no part of the value: a new file is sound as it is, and nothing that was made up is ever published.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolcatalog import editors, schema, source, yaml12, yamlout
+from toolcatalog.errors import Finding, UsageError
+from toolcatalog.formats import SCHEMAS
+from toolcatalog.source import Document, Place
+
+_MORE = {
+    "catalog": "",
+    "toolkit": "",
+    "tool": """\
+
+# What the tool takes: remove the `# ` before these lines and make them yours. An editor that knows the schema completes the keys.
+# input_parameters:
+#   owner:
+#     type: string
+#     description: Account that owns the repository.
+#     required: true
+#     examples: [octocat]
+
+# What it gives.
+# output_parameters:
+#   number:
+#     type: integer
+#     description: Number of the new issue, which its address ends with.
+""",
+}
+
+
+def file(path: str, fields: Mapping[str, Any]) -> bytes:
+    """The text of a new file at its path in a catalog; fields that say nothing are left out, but for those that must be there."""
+    kind = _place(path).kind
+    whole = SCHEMAS[kind]
+    told = {key: fields[key] for key in whole["properties"] if key in fields and (fields[key] or key in whole["required"])}
+    return editors.comments(kind, path).encode() + yamlout.emit(told) + _MORE[kind].encode()
+
+
+def required(path: str) -> list[str]:
+    """The fields that a file at this path must have."""
+    needed: list[str] = SCHEMAS[_place(path).kind]["required"]
+    return needed
+
+
+def findings(path: str, data: bytes) -> list[Finding]:
+    """What is wrong with a new file; nothing where the catalog takes it."""
+    reading = yaml12.read(data)
+    if reading.faults:
+        return [Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help) for fault in reading.faults]
+    return schema.record(Document(path, _place(path), reading.value, True))[1]
+
+
+def _place(path: str) -> Place:
+    """The kind of file that lies there. Raises UsageError where the path has a name that no such file can have."""
+    place = source.place_of(path)
+    if isinstance(place, Finding):
+        raise UsageError(f"{place.message}: {place.help}.")
+    return place
+
+
+def title(slug: str) -> str:
+    """A slug as people would write it: a name to begin with."""
+    words = slug.replace("_", " ").replace("-", " ").split()
+    return " ".join(words).capitalize() if slug.isupper() else " ".join(word.capitalize() for word in words)

@@ -1,0 +1,38 @@
+"""Problems that have one right answer, mended in the text of their file. All else of the file stays as it was. Pure.
+
+Serves: "`--fix` for what is safe (comments and order kept)".
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from toolcatalog.errors import Problem
+
+_MARK = "\ufeff"
+
+
+class Fixed(NamedTuple):
+    """The bytes of a file, and how many problems have been mended in it."""
+
+    data: bytes
+    mended: int
+
+
+def fixed(data: bytes, problems: Iterable[Problem]) -> Fixed:
+    """Mend what can be mended of one file's problems. A line that is not the one in which a problem was found is left alone."""
+    text = data.decode(errors="surrogateescape")
+    lines = text.removeprefix(_MARK).split("\n")
+    before, mended = [*lines], 0
+    for problem in sorted(problems, reverse=True):  # from the end on, so that what is before stays at its place
+        if problem.fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
+            lines[problem.line - 1 : problem.line] = _line(lines[problem.line - 1], problem, problem.fix)
+            mended += 1
+    return Fixed((_MARK * text.startswith(_MARK) + "\n".join(lines)).encode(errors="surrogateescape"), mended)
+
+
+def _line(line: str, problem: Problem, fix: str) -> list[str]:
+    """The line with what is written instead; none where nothing is left of it."""
+    start, end = problem.column - 1, problem.column - 1 + problem.length
+    text, ending = (line[:-1], "\r") if line.endswith("\r") else (line, "")
+    found = text[:start] + fix.replace("{}", text[start:end]) + text[end:]
+    return [found.rstrip() + ending if not fix else found + ending] if found.strip() else []

@@ -1,0 +1,68 @@
+"""Bytes of a JSON or YAML document to its value, with the line and column of any value in it. Pure."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from toolcatalog import yaml12
+from toolcatalog.errors import Pointer, UsageError
+
+DEEPEST = 200  # mappings and lists within each other: a catalog's files are less deep, but not all documents
+_SHOWN = 10
+
+
+class Source(NamedTuple):
+    """A document: what people call it, its value, and the bytes that it was read from."""
+
+    name: str
+    value: Any
+    data: bytes
+
+    def places(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
+        """Line and column of the values at these pointers; 0 where the bytes do not tell."""
+        try:
+            mark = yaml12.read(self.data, DEEPEST).mark if self.data else None  # JSON is YAML too
+        except RecursionError:
+            mark = None
+        return [yaml12.place(mark, pointer, False)[:2] if mark else (0, 0) for pointer in pointers]
+
+
+def read(data: bytes, name: str) -> Source:
+    """The document in these bytes: JSON where they begin with a brace, else YAML. Raises UsageError, with line and column."""
+    if not data.lstrip().startswith(b"{"):
+        return Source(name, _yaml(data, name), data)
+    try:
+        return Source(name, json_value(data), data)
+    except ValueError as error:
+        raise UsageError(f"{name} is not JSON ({error}).") from None
+
+
+def json_value(data: bytes) -> Any:
+    """The JSON value in these bytes, with nothing in it silently changed or dropped. Raises ValueError."""
+    return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+
+
+def _yaml(data: bytes, name: str) -> Any:
+    try:
+        return yaml12.value(data, DEEPEST)
+    except yaml12.Doubtful:
+        found = yaml12.read(data, DEEPEST)
+    if found.faults:
+        told = [f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}" for fault in found.faults[:_SHOWN]]
+        raise UsageError("\n".join(told))
+    return found.value
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {key!r} stands twice in one object")
+            seen.add(key)
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,122 @@
+"""Importing again: what of the new a catalog has already, and the version in which what has changed goes there. Pure.
+
+A tool whose newest version says the same is left alone. One that has changed gets a version of its own: the one that it comes with,
+else the day's. Nothing that is published changes.
+
+Serves: "a second import of a changed source writes only new versions of what changed".
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
+
+from toolcatalog import parameters
+from toolcatalog.errors import UsageError
+from toolcatalog.model import Deprecation, Toolkit, ToolVersion
+from toolcatalog.schema import Record
+from toolcatalog.versions import is_version
+
+UNDATED = "00000000_00"  # the version of tools that come without one
+_LAST = 9_999_999_999  # 99999999_99
+
+Read = Callable[[str], Record | None]
+
+
+def nothing(_: str) -> None:
+    """Read no file: for catalogs of which only the paths are known."""
+
+
+class Verdict(NamedTuple):
+    """The version in which a tool goes to the catalog, empty where the same is there; and the `deprecation` that it keeps."""
+
+    version: str
+    deprecation: dict[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Standing:
+    """A catalog as an import finds it. `homes` are the toolkits of its tools, `known` all toolkits, `stocked` those that have tools.
+
+    `read` gives the record of the file at a path, None where it has none; `today` is the version of what changes now, or empty.
+    """
+
+    read: Read
+    today: str
+    homes: dict[str, str]
+    known: set[str]
+    stocked: set[str]
+    versions: dict[str, list[str]]
+    free: dict[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, present: Collection[str], read: Read, today: str) -> "Standing":
+        """The state of a catalog whose files are at the paths `present`."""
+        homes, versions, known = {}, defaultdict(list), set()
+        for path in sorted(present):
+            match path.split("/"):
+                case ["toolkits", toolkit, tool, file]:
+                    homes[tool] = toolkit
+                    known.add(toolkit)
+                    if file.endswith(".yaml") and is_version(file.removesuffix(".yaml")):
+                        versions[tool].append(file.removesuffix(".yaml"))
+                case ["toolkits", toolkit, _]:
+                    known.add(toolkit)
+                case ["meta_tools", tool, _]:
+                    homes[tool] = "meta_tools"
+        return cls(read, today, homes, known, {*homes.values()}, dict(versions))
+
+    def verdict(self, new: ToolVersion, said: str) -> Verdict:
+        """What becomes of a sound tool; `said` is the version that it comes with, if any. Raises UsageError where no version is left."""
+        there = self.versions.get(new.slug, [])
+        at = said if said in there else there[-1] if there else ""
+        old = self.read(f"toolkits/{new.toolkit}/{new.slug}/{at}.yaml") if at else None
+        if not isinstance(old, ToolVersion):
+            return Verdict(said or self.next(new, there))
+        if _deprecated_alike(old, new) and self.content(old) == self.content(new):
+            return Verdict("")
+        kept = old.deprecation if not new.deprecation or _deprecated_alike(old, new) else None
+        return Verdict(said or self.next(new, there), {key: text for key, text in asdict(kept).items() if text} if kept else None)
+
+    def next(self, new: ToolVersion, there: list[str]) -> str:
+        """The version of a tool that comes without one, in a catalog that has the versions `there` of it, oldest first."""
+        if not self.today or not (there or new.toolkit in self.stocked):
+            return UNDATED
+        after = int(there[-1].replace("_", "")) + 1 if there else 0
+        if after > _LAST:
+            raise UsageError(f"{new.slug} has version {there[-1]} already, and there is none after it: remove that one.")
+        return max(self.today, f"{after // 100:08}_{after % 100:02}")
+
+    def content(self, tool: ToolVersion) -> str:
+        """All that a tool says, but for its deprecation, in one spelling: as it would be served."""
+        said = (
+            [tool.name, tool.description, tool.scopes, tool.tags, self.needs_none(tool)],
+            parameters.served_inputs(tool.input_parameters),
+            parameters.served_outputs(tool.output_parameters),
+        )
+        return json.dumps(said, sort_keys=True)
+
+    def needs_none(self, tool: ToolVersion) -> bool:
+        """Tell whether a tool needs no authentication: what it does not say itself, its toolkit does."""
+        if tool.no_auth is None and tool.toolkit not in self.free:
+            toolkit = self.read(f"toolkits/{tool.toolkit}/toolkit.yaml")
+            self.free[tool.toolkit] = isinstance(toolkit, Toolkit) and toolkit.no_auth
+        return self.free[tool.toolkit] if tool.no_auth is None else tool.no_auth
+
+    def gone(self, seen: Collection[str], toolkits: Collection[str]) -> list[str]:
+        """The slugs of tools in these toolkits that a source has not shown, those left out that are deprecated already."""
+        missing = sorted(slug for slug, toolkit in self.homes.items() if toolkit in toolkits and slug not in seen)
+        return [slug for slug in missing if not self.is_deprecated(slug)]
+
+    def is_deprecated(self, slug: str) -> bool:
+        """Tell whether the newest version of a tool is deprecated."""
+        newest = self.read(f"toolkits/{self.homes[slug]}/{slug}/{self.versions.get(slug, [UNDATED])[-1]}.yaml")
+        return isinstance(newest, ToolVersion) and newest.deprecation is not None
+
+
+def _deprecated_alike(old: ToolVersion, new: ToolVersion) -> bool:
+    """Tell whether the new says nothing else of its deprecation: nothing at all, or no more than that it is deprecated."""
+    if new.deprecation in (None, Deprecation()):
+        return new.deprecation is None or old.deprecation is not None
+    return new.deprecation == old.deprecation

@@ -1,0 +1,81 @@
+"""The whole catalog, held against everything there is to say of it: what has changed is compiled first, the rest is in the cache."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from toolcatalog import advice, checking, compiling, hearing, model, telling
+from toolcatalog.batches import Task
+from toolcatalog.checking import Checked, Examined
+from toolcatalog.compiling import Compiled
+from toolcatalog.crew import Crew
+from toolcatalog.errors import Problem, UsageError
+from toolcatalog.looking import Looked, Places
+from toolcatalog.progress import Track
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspected:
+    """What came of it, and the batches without errors of their own, whose parts are in the cache."""
+
+    checked: Checked
+    tasks: Sequence[Task]
+
+
+def inspect(places: Places, looked: Looked, crew: Crew, track: Track, severities: Collection[str]) -> Inspected:
+    """Hold the catalog against its schemas, the rules, and the advice that weighs as much as one of these.
+
+    Raises UsageError where files change meanwhile, OSError or BrokenExecutor.
+    """
+    others = [checking.examine(places.catalog, path) for path in looked.others]
+    if any(one.digest != looked.others[one.path] for one in others if not one.problems):
+        raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
+    tasks, broken = _compile(looked, others, crew, track)
+    facts = [compiling.part_of(task, "facts").facts for task in tasks]
+    tools = [listed for some in facts for listed in some.listed]
+    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
+    unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
+    checked = checking.conclude(places.catalog, examined, tools, unreadable, severities)
+    heeded = advice.heeded(checked.catalog.about, severities)
+    advised = [task for task, some in zip(tasks, facts, strict=True) if not heeded.isdisjoint(some.rules)]
+    told = _told(places, checked, advised, heeded, crew, track)
+    problems = checking.weighed(checked.catalog.about, [*checked.problems, *told])
+    return Inspected(checked=replace(checked, problems=problems, advice=()), tasks=tasks)
+
+
+def _told(
+    places: Places, checked: Checked, advised: Sequence[Task], heeded: Collection[str], crew: Crew, track: Track
+) -> Iterator[Problem]:
+    """All advice at its places: that of batches from the cache or beside, that of all other files here."""
+    results = crew.each(telling.told, advised)
+    with track("Finding places", len(advised)) as advance:
+        for found in results:
+            yield from (problem for problem in found if problem.rule in heeded)
+            advance(1)
+    for path, some in hearing.by_path(checked.advice).items():
+        yield from hearing.heard(places.catalog, path, some)
+
+
+def _compile(looked: Looked, others: Iterable[Examined], crew: Crew, track: Track) -> tuple[list[Task], list[Compiled]]:
+    """The tasks whose parts are in the cache now, and what came of the others: problems."""
+    described = {one.path: one.record for one in others if not one.problems}
+    toolkits = {record.slug: record for path, record in described.items() if _is_toolkit(path) and isinstance(record, model.Toolkit)}
+    tasks = [replace(task, toolkits={slug: toolkits[slug] for slug in task.heads if slug in toolkits}) for task in looked.tasks]
+    missing = [task for task, known in zip(tasks, looked.known, strict=True) if known is None]
+    results = crew.each(compiling.compiled, missing)
+    done: dict[Sequence[str], Compiled] = {}
+    with track("Reading tools", sum(len(task.folders) for task in missing)) as advance:
+        for task, result in zip(missing, results, strict=True):
+            done[task.folders] = result
+            advance(len(task.folders))
+    sound, broken = [], []
+    for task, known in zip(tasks, looked.known, strict=True):
+        result = done[task.folders] if known is None else Compiled(known=known)
+        if result.known:
+            sound.append(replace(task, known=result.known))
+        else:
+            broken.append(result)
+    return sound, broken
+
+
+def _is_toolkit(path: str) -> bool:
+    return path.startswith("toolkits/")

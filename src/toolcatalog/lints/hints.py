@@ -1,0 +1,112 @@
+"""Tags that clients act upon: hints that a tool reads, destroys or is safe to repeat, and `important`. Pure.
+
+Serves: "quality (hints agree with the verb; one `important` tool a toolkit)" of issue 6.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from toolcatalog.errors import Finding
+from toolcatalog.lints.kinds import Lint, Survey
+from toolcatalog.lints.places import living
+from toolcatalog.model import Catalog, ToolVersion
+
+READ_ONLY = "readOnlyHint"
+DESTRUCTIVE = "destructiveHint"
+IMPORTANT = "important"
+_HANDFUL = 5  # tools: a toolkit with no more needs no choice among them
+_DESTROYING = ("DELETE", "REMOVE", "DESTROY", "ERASE", "PURGE", "WIPE")
+_READING = ("GET", "LIST", "SEARCH", "FETCH", "FIND", "RETRIEVE")
+# Verbs behind which a verb is no longer what the tool does: CREATE_REMOVE_TOKEN removes nothing.
+_OTHER = (
+    "ADD", "APPROVE", "BLOCK", "CANCEL", "CHANGE", "CLOSE", "COPY", "CREATE", "DISABLE", "EDIT", "ENABLE", "INSERT", "MARK", "MERGE",
+    "MODIFY", "MOVE", "PATCH", "POST", "PUT", "REJECT", "RENAME", "REPLACE", "REQUEST", "RESET", "RESTORE", "RUN", "SEND", "SET",
+    "START", "STOP", "SUBMIT", "SYNC", "TRASH", "UNBLOCK", "UNDO", "UPDATE", "UPLOAD", "UPSERT", "WRITE",
+)  # fmt: skip
+_VERBS = {
+    **dict.fromkeys(_DESTROYING, "destroys"),
+    **dict.fromkeys(_READING, "reads"),
+    **dict.fromkeys(_OTHER, ""),
+}
+
+
+def destroying_tools_say_so(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool that deletes or removes has `destructiveHint`."""
+    verb = _verb(tool)
+    if _VERBS.get(verb) == "destroys" and DESTRUCTIVE not in tool.tags:
+        message = f"a tool that does {verb} has no tag `{DESTRUCTIVE}`"
+        help = f"add `{DESTRUCTIVE}` to `tags`: clients ask the user before such a call"
+        pointer, at_key = (("tags",), True) if tool.tags else ((), False)
+        yield Finding(path=tool.path, pointer=pointer, at_key=at_key, rule="hint-missing", message=message, help=help)
+
+
+def hints_do_not_contradict(tool: ToolVersion) -> Iterator[Finding]:
+    """Hints fit each other and the verb: what reads does not destroy, and what destroys is not read-only."""
+    if READ_ONLY in tool.tags and DESTRUCTIVE in tool.tags:
+        yield _contradiction(tool, DESTRUCTIVE, f"the tool has both `{READ_ONLY}` and `{DESTRUCTIVE}`")
+        return
+    verb = _verb(tool)
+    if READ_ONLY in tool.tags and _VERBS.get(verb) == "destroys":
+        yield _contradiction(tool, READ_ONLY, f"a tool that does {verb} has the tag `{READ_ONLY}`")
+    elif DESTRUCTIVE in tool.tags and _VERBS.get(verb) == "reads":
+        yield _contradiction(tool, DESTRUCTIVE, f"a tool that does {verb} has the tag `{DESTRUCTIVE}`")
+
+
+def _contradiction(tool: ToolVersion, tag: str, message: str) -> Finding:
+    help = "keep the one that is true; if the tag is right, the slug misleads"
+    return Finding(path=tool.path, pointer=("tags", tool.tags.index(tag)), rule="hint-contradiction", message=message, help=help)
+
+
+def _verb(tool: ToolVersion) -> str:
+    return _verb_of(tool.toolkit, tool.slug, tool.name)
+
+
+@lru_cache(maxsize=4)  # both rules ask it of one tool, one after the other
+def _verb_of(toolkit: str, slug: str, name: str) -> str:
+    """The first word that is a known verb, of the slug behind the toolkit's, or else of the name; empty where there is none."""
+    behind = slug[len(toolkit) :] if slug.casefold().startswith(toolkit.casefold()) else slug
+    return _first_verb(behind.replace("-", "_").split("_")) or _first_verb(name.upper().split())
+
+
+def _first_verb(words: list[str]) -> str:
+    return next((word for word in words if word in _VERBS), "")
+
+
+def toolkits_have_important_tools(catalog: Catalog) -> Iterator[Finding]:
+    """A toolkit of more than a handful of tools features at least one of them."""
+    for toolkit, tools, important in _counts(catalog):
+        if not important:
+            message = f"none of the {tools:,} tools is tagged `{IMPORTANT}`"
+            help = "tag those that most people need: clients that ask for a toolkit as a whole show only these"
+            yield Finding(path=f"toolkits/{toolkit}/toolkit.yaml", rule="important-none", message=message, help=help)
+
+
+def few_tools_are_important(catalog: Catalog) -> Iterator[Finding]:
+    """A toolkit of more than a handful of tools does not feature most of them."""
+    for toolkit, tools, important in _counts(catalog):
+        if important > tools / 2:
+            message, expected = f"{important:,} of the {tools:,} tools are tagged `{IMPORTANT}`", "half of them at most"
+            help = "leave the tag on those that most people need"
+            yield Finding(path=f"toolkits/{toolkit}/toolkit.yaml", rule="important-many", message=message, expected=expected, help=help)
+
+
+def _counts(catalog: Catalog) -> Iterator[tuple[str, int, int]]:
+    """Of each described toolkit with more than a handful of living tools: its slug, how many, and how many of them are important."""
+    tools: Counter[str] = Counter()
+    important: Counter[str] = Counter()
+    for tool in living(catalog):
+        tools[tool.toolkit] += 1
+        if IMPORTANT in tool.tags:
+            important[tool.toolkit] += 1
+    return ((one, tools[one], important[one]) for one in sorted(tools) if tools[one] > _HANDFUL and one in catalog.toolkits)
+
+
+LINTS: tuple[Lint, ...] = (
+    Lint("hint-missing", "warning", destroying_tools_say_so),
+    Lint("hint-contradiction", "warning", hints_do_not_contradict),
+)
+SURVEYS: tuple[Survey, ...] = (
+    Survey("important-none", "warning", toolkits_have_important_tools),
+    Survey("important-many", "note", few_tools_are_important),
+)

@@ -1,0 +1,162 @@
+"""Identity: a slug says whose tool it is, fits everywhere, and is not mistaken for another. Pure.
+
+Slugs that are alike are found among the tools of one toolkit by grouping what they come to, never by comparing each with each.
+
+Serves: "identity (prefix, length, near-duplicate slugs, case twins)" of issue 6.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+
+from toolcatalog.errors import Finding, Pointer
+from toolcatalog.lints.kinds import Lint, Survey
+from toolcatalog.lints.places import inputs, living
+from toolcatalog.model import ROUTER, Catalog, Listed, ToolVersion
+
+_LONGEST = 64  # characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
+_ARTICLES = frozenset(("A", "AN", "THE"))
+_JOINTS = frozenset(("AS", "AT", "BY", "FOR", "FROM", "IN", "INTO", "OF", "ON", "OR", "TO", "USING", "WITH"))
+_VOCABULARY = 100_000  # words that are compared: a catalog with more long ones is not made of words
+_LONG_ENOUGH = 6  # letters: of shorter words many are one letter apart and mean different things (get and set, close and clone)
+_NO_SEPARATORS = dict.fromkeys(map(ord, "-_."))
+
+
+def slug_begins_with_its_toolkit(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's slug begins with that of its toolkit, in capitals; `-` and `_` are alike. Meta tools belong to no toolkit's prefix."""
+    prefix = tool.toolkit.upper()
+    if tool.toolkit != ROUTER and not tool.slug.replace("-", "_").startswith(f"{prefix.replace('-', '_')}_"):
+        message = f"the slug does not begin with the toolkit's, `{tool.toolkit}`"
+        expected, help = (
+            f"`{prefix}_...`",
+            "rename the folder: in a model's list only the slug says whose tool it is",
+        )
+        yield Finding(path=tool.path, rule="slug-prefix", message=message, expected=expected, help=help)
+
+
+def slug_fits_a_function_name(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's slug is no longer than providers take as a name."""
+    if len(tool.slug) > _LONGEST:
+        message = f"the slug has {len(tool.slug)} characters"
+        expected, help = f"at most {_LONGEST}", "leave out articles and what the toolkit says anyway"
+        yield Finding(path=tool.path, rule="slug-long", message=message, expected=expected, help=help)
+
+
+def parameters_are_told_apart(tool: ToolVersion) -> Iterator[Finding]:
+    """Parameters of one object differ in more than case and separators."""
+    names = {place.name for place in inputs(tool)}
+    if len({_plain(name) for name in names}) == len(names):
+        return  # as nearly always
+    seen: dict[tuple[Pointer, str], str] = {}
+    for place in inputs(tool):
+        other = seen.setdefault((place.pointer[:-1], _plain(place.name)), place.name)
+        if other != place.name:
+            message = f"`{place.name}` differs from `{other}` only in case or separators"
+            help = "give one of them a name that says what is different"
+            yield Finding(path=tool.path, pointer=place.pointer, at_key=True, rule="parameter-twins", message=message, help=help)
+
+
+def _plain(name: str) -> str:
+    return name.translate(_NO_SEPARATORS).casefold()
+
+
+def toolkits_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
+    """Slugs of toolkits differ in more than separators."""
+    seen: dict[str, str] = {}
+    for slug in sorted(catalog.toolkits):
+        other = seen.setdefault(_plain(slug), slug)
+        if other != slug:
+            message = f"the toolkit `{slug}` differs from `{other}` only in separators"
+            yield Finding(
+                path=f"toolkits/{slug}/toolkit.yaml", rule="toolkit-twins", message=message, help="rename one of the folders, or join them"
+            )
+
+
+def slugs_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
+    """Slugs of one toolkit differ in more than separators, the order of words, singular and plural, or one letter of a long word.
+
+    Only tools that are in use are looked at: what a deprecated tool is replaced by may well be alike.
+    """
+    toolkits: defaultdict[str, list[Listed]] = defaultdict(list)
+    for tool in living(catalog):
+        toolkits[tool.toolkit].append(tool)
+    near = _neighbours(sorted({word for tools in toolkits.values() for tool in tools for word in _words(tool.slug)}))
+    for tools in toolkits.values():
+        twins = {**_misspelt(tools, near), **_grouped(tools, _sense), **_grouped(tools, _plain)}
+        for tool in tools if twins else ():
+            if tool.slug in twins:
+                message = f"`{tool.slug}` is easily taken for `{twins[tool.slug]}`"
+                help = "rename one so that the difference shows, or deprecate one in favour of the other"
+                yield Finding(path=tool.path, rule="slug-similar", message=message, help=help)
+
+
+def _grouped(tools: Iterable[Listed], key: Callable[[str], str]) -> dict[str, str]:
+    """Slugs that come to the same as one before them, each with that one."""
+    seen: dict[str, str] = {}
+    pairs = ((tool.slug, seen.setdefault(key(tool.slug), tool.slug)) for tool in tools)
+    return {slug: other for slug, other in pairs if other != slug}
+
+
+def _sense(slug: str) -> str:
+    """The words without articles, in the singular and, between words such as TO and FOR, in one order."""
+    parts: list[list[str]] = [[]]
+    for word in _words(slug):
+        if word in _JOINTS:
+            parts.append([word])
+        elif word not in _ARTICLES:
+            parts[-1].append(_singular(word))
+    return "|".join(["_".join(sorted(part)) for part in parts])
+
+
+@lru_cache(maxsize=4096)
+def _singular(word: str) -> str:
+    """Something that the singular and the plural of a word have in common."""
+    if len(word) < 4 or word.endswith(("SS", "US", "IS")):
+        return word
+    if word.endswith("IES"):
+        return f"{word[:-3]}Y"
+    return word.removesuffix("S").removesuffix("E")
+
+
+def _misspelt(tools: Iterable[Listed], near: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Slugs that come to an earlier one when one of their words is another that is near to it, each with that one."""
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    for slug in (tool.slug for tool in tools):  # sorted by slug
+        for at, word in enumerate(words := _words(slug)):
+            for other in sorted(near.get(word, ())):
+                twin = "_".join((*words[:at], other, *words[at + 1 :]))
+                if twin in seen:
+                    found[slug] = twin
+        seen.add(slug)
+    return found
+
+
+def _neighbours(words: Iterable[str]) -> Mapping[str, Collection[str]]:
+    """Long words with those that come to the same when one letter is left out of one or both; words without any are left out."""
+    shapes: defaultdict[str, list[str]] = defaultdict(list)
+    long = (word for word in words if len(word) >= _LONG_ENOUGH and word.isalpha())
+    for word in islice(long, _VOCABULARY):
+        for shape in {word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))}:  # the first letter is seldom mistaken
+            shapes[shape].append(word)
+    near: defaultdict[str, set[str]] = defaultdict(set)
+    for alike in shapes.values():
+        for word in alike if len(alike) > 1 else ():
+            near[word].update(other for other in alike if other != word)
+    return near
+
+
+def _words(slug: str) -> list[str]:
+    return slug.replace("-", "_").split("_")
+
+
+LINTS: tuple[Lint, ...] = (
+    Lint("slug-prefix", "warning", slug_begins_with_its_toolkit),
+    Lint("slug-long", "warning", slug_fits_a_function_name),
+    Lint("parameter-twins", "warning", parameters_are_told_apart),
+)
+SURVEYS: tuple[Survey, ...] = (
+    Survey("toolkit-twins", "warning", toolkits_are_told_apart),
+    Survey("slug-similar", "note", slugs_are_told_apart),
+)

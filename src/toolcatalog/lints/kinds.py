@@ -1,0 +1,27 @@
+"""What a rule of advice is: its id, how bad it is unless `catalog.yaml` says otherwise, and the function that looks.
+
+A `Lint` looks at one version of a tool, as written; what it finds is kept in the build's cache with the tool, so it must not depend on
+anything else. A `Survey` looks at the whole catalog, in which tools are no more than listed, each time.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from toolcatalog.errors import Finding
+from toolcatalog.model import Catalog, ToolVersion
+
+
+class Lint(NamedTuple):
+    """A rule for one version of a tool. `severity`: error, warning or note."""
+
+    rule: str
+    severity: str
+    check: Callable[[ToolVersion], Iterator[Finding]]
+
+
+class Survey(NamedTuple):
+    """A rule for the whole catalog. `severity`: error, warning or note."""
+
+    rule: str
+    severity: str
+    check: Callable[[Catalog], Iterator[Finding]]

@@ -1,0 +1,82 @@
+"""Where the rules look: every parameter description of a tool with its place, and the tools that are in use. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple
+
+from toolcatalog.errors import Pointer
+from toolcatalog.model import Catalog, Listed, ToolVersion
+
+Description = Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """One parameter description and how to come to it from the file's root.
+
+    `name` is empty where the value has none: items, other properties, a branch. `level` counts the objects that it lies in.
+    """
+
+    pointer: Pointer
+    name: str
+    description: Description
+    level: int
+
+
+_NESTING = frozenset(("properties", "items", "additionalProperties", "anyOf", "oneOf"))
+_last: list[tuple[ToolVersion, Sequence[Place]]] = []  # a dozen rules look at one tool, one after another
+
+
+def inputs(tool: ToolVersion) -> Sequence[Place]:
+    """All descriptions among a tool's inputs, nested ones too, each before those within it."""
+    if not _last or _last[0][0] is not tool:
+        _last[:] = [(tool, _places(tool.input_parameters, "input_parameters"))]
+    return _last[0][1]
+
+
+def outputs(tool: ToolVersion) -> Sequence[Place]:
+    """All descriptions among a tool's outputs, nested ones too, each before those within it."""
+    return _places(tool.output_parameters, "output_parameters")
+
+
+def _places(parameters: Mapping[str, Description], root: str) -> Sequence[Place]:
+    places: list[Place] = []
+    _add(places, parameters, (root,), 1)
+    return places
+
+
+def _add(places: list[Place], parameters: Mapping[str, Description], pointer: Pointer, level: int) -> None:
+    for name, description in parameters.items():
+        place = Place((*pointer, name), name, description, level)
+        places.append(place)
+        if not _NESTING.isdisjoint(description):
+            _add_within(places, place)
+
+
+def _add_within(places: list[Place], outer: Place) -> None:
+    for key, value in outer.description.items():
+        if key not in _NESTING:
+            continue
+        pointer = (*outer.pointer, key)
+        if key == "properties":
+            _add(places, value, pointer, outer.level + 1)
+            continue
+        branches = enumerate(value) if key in ("anyOf", "oneOf") else ()
+        inner = [Place((*pointer, index), "", branch, outer.level) for index, branch in branches]
+        if isinstance(value, Mapping):
+            inner.append(Place(pointer, "", value, outer.level))
+        for place in inner:
+            places.append(place)
+            if not _NESTING.isdisjoint(place.description):
+                _add_within(places, place)
+
+
+def newest(catalog: Catalog) -> Iterator[Listed]:
+    """Each tool in its newest version."""
+    for tool, following in zip_longest(catalog.tools, islice(catalog.tools, 1, None)):
+        if following is None or following.slug != tool.slug:
+            yield tool
+
+
+def living(catalog: Catalog) -> Iterator[Listed]:
+    """Each tool in its newest version, but those that are deprecated in it."""
+    return (tool for tool in newest(catalog) if tool.replaced_by is None)

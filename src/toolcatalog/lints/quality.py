@@ -1,0 +1,181 @@
+"""Quality of texts: whether a model that reads a definition learns what the tool does, when to use it and what to give it. Pure.
+
+Only what can be told with hardly any false alarm: nobody can measure good prose, but anybody can see an empty line.
+
+Serves: "quality (a description that says what, when and what not; every parameter described)" of issue 6.
+"""
+
+import re
+import string
+from collections.abc import Iterator
+from functools import lru_cache
+
+from toolcatalog.errors import Finding
+from toolcatalog.lints.kinds import Lint
+from toolcatalog.lints.places import Place, inputs, outputs
+from toolcatalog.model import ToolVersion
+
+_FEWEST = 3  # words: with less it is a title
+_ENOUGH = 8  # words: with less there is no room for when and when not
+_SURELY_ENOUGH = 120  # characters: nobody needs as many for less than _ENOUGH words, or for a name
+_LONGEST = 1024  # characters that OpenAI takes as a function's description
+_AT = ("description",)
+_NO_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace))
+_FILLER = re.compile(
+    r"\s*(this (tool|function|endpoint|action)\b|(a )?(tool|function) (to|for|that|which)\b|use this (tool|function) to\b"
+    r"|(allows|enables|lets) (you|users|the user|an agent|agents)\b)",
+    re.IGNORECASE,
+)
+_DEPRECATED = re.compile(r"\W*deprecated\b", re.IGNORECASE)
+
+
+def description_is_there(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's description is not empty."""
+    if _lacks(tool) == "description-empty":
+        help = "say what the tool does, when to use it and when not"
+        yield Finding(path=tool.path, pointer=_AT, rule="description-empty", message="the description is empty", help=help)
+
+
+def description_adds_to_the_name(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's description is more than its name or slug again."""
+    if _lacks(tool) == "description-repeats-name":
+        message = "the description only repeats the name"
+        help = "say what the name does not: what comes back, when to use the tool and when not"
+        yield Finding(path=tool.path, pointer=_AT, rule="description-repeats-name", message=message, help=help)
+
+
+def description_says_what(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's description is long enough to say what the tool does."""
+    if _lacks(tool) == "description-short":
+        message, expected = "the description is too short to say what the tool does", f"a sentence of {_FEWEST} words at least"
+        help = "say what it does and to what"
+        yield Finding(path=tool.path, pointer=_AT, rule="description-short", message=message, expected=expected, help=help)
+
+
+def description_says_when(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's description has room for when to use the tool, and when not."""
+    if _lacks(tool) == "description-brief":
+        message = "the description says what the tool does, but hardly when to use it and when not"
+        help = "add when to choose it, and which tool to take instead where it does not fit"
+        yield Finding(path=tool.path, pointer=_AT, rule="description-brief", message=message, help=help)
+
+
+def _lacks(tool: ToolVersion) -> str:
+    return _lack(tool.name, tool.slug, tool.description)
+
+
+@lru_cache(maxsize=4)  # four rules ask it of one tool, one after another
+def _lack(name: str, slug: str, text: str) -> str:
+    """The rule that speaks of what a description lacks, the worst only; none where it lacks nothing.
+
+    Words are counted in ASCII text only: many languages do not put spaces between them.
+    """
+    if len(text) > _SURELY_ENOUGH:
+        return ""
+    words = len(text.split())
+    if words == 0:
+        return "description-empty"
+    if _bare(text) in (_bare(name), _bare(slug)):
+        return "description-repeats-name"
+    if words >= _ENOUGH or not text.isascii():
+        return ""
+    return "description-short" if words < _FEWEST else "description-brief"
+
+
+def _bare(text: str) -> str:
+    """A text without spaces and signs, in one case."""
+    return text.translate(_NO_SIGNS).casefold()
+
+
+def description_is_no_manual(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's description is not longer than providers take."""
+    if len(tool.description) > _LONGEST:
+        message = f"the description has {len(tool.description):,} characters"
+        expected, help = (
+            f"at most {_LONGEST:,} characters",
+            "keep what helps to choose the tool; say details at the parameters",
+        )
+        yield Finding(path=tool.path, pointer=_AT, rule="description-long", message=message, expected=expected, help=help)
+
+
+def description_comes_to_the_point(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool's description does not begin with words that suit every tool."""
+    found = _FILLER.match(tool.description)
+    if found:
+        message = f"the description begins with `{found[0].strip()}`, which is true of every tool"
+        yield Finding(path=tool.path, pointer=_AT, rule="description-filler", message=message, help="begin with what it does: a verb")
+
+
+def deprecation_is_a_field(tool: ToolVersion) -> Iterator[Finding]:
+    """A tool whose text calls it deprecated says so in `deprecation` as well."""
+    if tool.deprecation is not None:
+        return
+    for key, text in (("description", tool.description), ("name", tool.name)):
+        if _DEPRECATED.match(text):
+            message = f"the {key} calls the tool deprecated, but there is no `deprecation`"
+            help = "add `deprecation:` with `reason` and `replaced_by`; clients and the site go by that"
+            yield Finding(path=tool.path, pointer=(key,), rule="deprecation-unmarked", message=message, help=help)
+            return
+
+
+def deprecation_is_explained(tool: ToolVersion) -> Iterator[Finding]:
+    """A deprecated tool says why, or what to use instead."""
+    said = tool.deprecation
+    if said is not None and not said.reason.strip() and not said.replaced_by:
+        message = "the tool is deprecated without a reason and without a replacement"
+        help = "add `replaced_by`, or a `reason` that says what to do instead"
+        yield Finding(path=tool.path, pointer=("deprecation",), at_key=True, rule="deprecation-unexplained", message=message, help=help)
+
+
+def inputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
+    """Each named input has a description, nested ones too."""
+    for place in inputs(tool):
+        if place.name and _is_blank(place):
+            message = f"the parameter `{place.name}` has no description"
+            help = "say what the value means and what a good one looks like"
+            yield _at(tool, place, "parameter-undescribed", message, help)
+
+
+def outputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
+    """Each named output has a description, nested ones too."""
+    for place in outputs(tool):
+        if place.name and _is_blank(place):
+            message = f"the output `{place.name}` has no description"
+            yield _at(tool, place, "output-undescribed", message, "say what the value means, so that an agent need not guess")
+
+
+def descriptions_add_to_names(tool: ToolVersion) -> Iterator[Finding]:
+    """The description of a named input is more than its name again."""
+    for place in inputs(tool):
+        text = place.description.get("description", "")
+        if place.name and text and len(text) <= 2 * len(place.name) + 2 and _bare(text) == _bare(place.name):
+            message = f"the description of `{place.name}` only repeats the name"
+            help = "say what the name does not: the form, the unit, where the value comes from"
+            yield _at(tool, place, "parameter-repeats-name", message, help)
+
+
+def _is_blank(place: Place) -> bool:
+    text = place.description.get("description")
+    return not text or text.isspace()
+
+
+def _at(tool: ToolVersion, place: Place, rule: str, message: str, help: str) -> Finding:
+    """A finding at a parameter's description, or at its name where it has none."""
+    written = "description" in place.description
+    pointer = (*place.pointer, "description") if written else place.pointer
+    return Finding(path=tool.path, pointer=pointer, at_key=not written, rule=rule, message=message, help=help)
+
+
+LINTS: tuple[Lint, ...] = (
+    Lint("description-empty", "warning", description_is_there),
+    Lint("description-repeats-name", "warning", description_adds_to_the_name),
+    Lint("description-short", "warning", description_says_what),
+    Lint("description-brief", "note", description_says_when),
+    Lint("description-long", "warning", description_is_no_manual),
+    Lint("description-filler", "note", description_comes_to_the_point),
+    Lint("deprecation-unmarked", "warning", deprecation_is_a_field),
+    Lint("deprecation-unexplained", "warning", deprecation_is_explained),
+    Lint("parameter-undescribed", "warning", inputs_are_described),
+    Lint("output-undescribed", "note", outputs_are_described),
+    Lint("parameter-repeats-name", "note", descriptions_add_to_names),
+)

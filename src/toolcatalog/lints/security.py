@@ -1,0 +1,183 @@
+"""What a tool's texts must not do to those who read them: hide something, pass for something else, or give a model orders. Pure.
+
+A description is read by models as well as by people, and a model cannot tell it from what its user asks. The patterns are few and
+precise: each finds what attacks in the open have looked like, and hardly anything else.
+
+Serves: "security (hidden and bidirectional Unicode, look-alike letters, instruction-like text aimed at a model, scope growth)" of issue 6.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from toolcatalog import unseen
+from toolcatalog.errors import Finding
+from toolcatalog.lints.kinds import Lint, Survey
+from toolcatalog.lints.texts import Marks, texts_of
+from toolcatalog.model import Catalog, Listed, ToolVersion
+
+_FEW = 3  # characters that a message names
+_LONGEST = 80  # characters of a text that a message repeats
+_CONTROLS = (r"\u00", r"\b", r"\f")  # as they stand in JSON
+# Cyrillic and Greek letters that look like Latin ones. Not all letters of those scripts: `Δt` and `kΩ` are what they look like.
+_ALIKE = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - that is the point
+_ALIKE_LETTER = re.compile(f"[{_ALIKE}]")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LATIN = re.compile("[A-Za-z]")
+_ONLY_ALIKE = re.compile(rf"(?:[{_ALIKE}]|[\W\d_]){{2,}}")
+
+_TALK = r"(?:instructions?|prompts?|guidelines|guardrails|directions|rules)"
+_SECRETS = (
+    r"(?:conversation|chat (?:history|log)|(?:previous|prior|earlier) messages|system prompt|environment variables|credentials"
+    r"|passwords?|(?:api|private|ssh)[ _-]?keys?|access[ _-]?tokens?)"
+)
+
+
+class _Order(NamedTuple):
+    """A way to speak to a model: what such a text does, what stands in every one of them (one of each), and how it is told for sure."""
+
+    what: str
+    marks: Sequence[Marks]
+    pattern: re.Pattern[str]
+
+
+def _order(what: str, marks: Sequence[Marks], *pattern: str) -> _Order:
+    return _Order(what, marks, re.compile("".join(pattern), re.IGNORECASE))
+
+
+_ORDERS = (
+    _order(
+        "sets aside what the model was told before",
+        (Marks("ignore", "disregard", "forget"), Marks("instruction", "prompt", "guidelines", "guardrails", "directions", " rules")),
+        r"\b(?:ignore|disregard|forget)\s+(?:(?:all|any|every|of|the|your|my|these|those|other)\s+){0,4}",
+        rf"(?:previous|prior|above|earlier|preceding|foregoing|system|developer)\s+{_TALK}\b",
+    ),
+    _order(
+        "wants something kept from the user",
+        (Marks("the user", "the human"), Marks("tell ", "telling ", "inform ", "informing ", "mention", "reveal", "disclos")),
+        r"\b(?:do\s+not|don['\u2019]?t|never|without|must\s+not|should\s+not)\s+(?:ever\s+)?",
+        r"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing))\s+(?:\w+\s+){0,3}?(?:to\s+)?the\s+(?:user|human)\b",
+    ),
+    _order(
+        "pushes itself before other tools",
+        (Marks("this tool", "this function", "this action"), Marks("first", "before ")),
+        r"\b(?:you|model|agent|assistant|llm|ai)\s+(?:must|should|shall|have\s+to|need\s+to)\s+(?:always\s+)?",
+        r"(?:call|use|invoke|run|execute)\s+this\s+(?:tool|function|action)\s+(?:first|before\s+(?:any|all|every|each)\b)",
+    ),
+    _order(
+        "has the marks of a prompt",
+        (Marks("<|", "<<sys", "<important", "<system", "<instruction", "<secret", "<hidden", "[inst]"),),
+        r"<(?:important|system|instructions?|secret|hidden)>|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id)\|>",
+        r"|<<SYS>>|\[INST\]",
+    ),
+    _order(
+        "asks for the model's own instructions",
+        (Marks("your "), Marks("prompt", "instructions", "system message")),
+        r"\b(?:reveal|repeat|print|output|leak|expose|send|include|append|return|show)\s+(?:\w+\s+){0,2}?your\s+(?:\w+\s+)?",
+        r"(?:system\s+(?:prompt|message)|instructions|prompt)\b",
+    ),
+    _order(
+        "sends elsewhere what is not the tool's",
+        (
+            Marks(" http", " www."),
+            Marks("conversation", "chat", "messages", "prompt", "environment", "credential", "password", "key", "token"),
+        ),
+        rf"\b(?:send|post|upload|forward|transmit|leak|exfiltrate|append|copy)\b[^.!?\n]{{0,60}}\b{_SECRETS}\b",
+        r"[^.!?\n]{0,40}\b(?:to|at)\s+(?:https?://|www\.)",
+    ),
+    _order(
+        "names a file with the user's secrets",
+        (Marks("/.ssh/", "/.aws/", "/mcp.json", "/etc/passwd", "/etc/shadow"),),
+        r"(?:~|\$home)/\.(?:ssh/|aws/credentials|cursor/mcp\.json)|/etc/(?:passwd|shadow)\b",
+    ),
+)
+
+
+def nothing_is_hidden(tool: ToolVersion) -> Iterator[Finding]:
+    """No text holds a character that cannot be seen or that turns a line around."""
+    texts = texts_of(tool)
+    if not (any(control in texts.whole for control in _CONTROLS) or unseen.may_hide(texts.odd)):
+        return
+    for text in texts.all:
+        if found := [*dict.fromkeys(unseen.hidden(text.said))]:
+            told = ", ".join(_named(char) for char in found[:_FEW])
+            more = f" and {len(found) - _FEW:,} more" if len(found) > _FEW else ""
+            message, help = f"a reader does not see {told}{more}", "remove it, or write what is meant: models read what people do not see"
+            yield text.finding(tool, "hidden-character", message, help)
+
+
+def _named(char: str) -> str:
+    return f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
+
+
+def letters_are_what_they_look_like(tool: ToolVersion) -> Iterator[Finding]:
+    """No word mixes Latin letters with such of other scripts that look the same, and no name has only those."""
+    texts = texts_of(tool)
+    if not _ALIKE_LETTER.search(texts.odd):
+        return
+    for text in texts.all:
+        if word := _mixed(text.said) or (text.said if text.is_name and _only_alike(text.said) else ""):
+            letters = ", ".join(_named(char) for char in [*dict.fromkeys(_ALIKE_LETTER.findall(word))][:_FEW])
+            message, help = f"`{word}` has letters that only look like Latin ones: {letters}", "type the word again, with one script"
+            yield text.finding(tool, "lookalike-letters", message, help)
+
+
+def _mixed(text: str) -> str:
+    """The first word with letters of both kinds; empty where there is none."""
+    return next((word for word in _WORD.findall(text) if _ALIKE_LETTER.search(word) and _LATIN.search(word)), "")
+
+
+def _only_alike(text: str) -> bool:
+    return _ALIKE_LETTER.search(text) is not None and _ONLY_ALIKE.fullmatch(text) is not None
+
+
+def texts_give_no_orders(tool: ToolVersion) -> Iterator[Finding]:
+    """No text speaks to the model that reads it, to turn it from what its user wants."""
+    texts = texts_of(tool)
+    orders = [order for order in _ORDERS if all(marks.stand_in(texts.folded) for marks in order.marks)]
+    for text in texts.all if orders else ():
+        told = next(((order.what, found[0]) for order in orders if (found := order.pattern.search(text.said))), None)
+        if told:
+            said = " ".join(told[1].split())
+            message = f"the text {told[0]}: `{said if len(said) <= _LONGEST else f'{said[: _LONGEST - 3]}...'}`"
+            help = "say what the tool does, not what a model is to do; a model takes this for an order of its user"
+            yield text.finding(tool, "instruction-like", message, help)
+
+
+def scopes_do_not_grow(catalog: Catalog) -> Iterator[Finding]:
+    """The newest version of a tool does not ask for more scopes on top of all those that the one before asked for.
+
+    Where some go and others come, nobody can tell from their names whether that is more or less; `diff` shows it.
+    """
+    for before, tool in _newest_two(catalog):
+        grown = [scope for scope in tool.scopes if scope not in before.scopes]
+        if grown and {*before.scopes} <= {*tool.scopes}:
+            more = f" and {len(grown) - _FEW:,} more" if len(grown) > _FEW else ""
+            named = ", ".join(f"`{scope}`" for scope in grown[:_FEW])
+            message = f"asks for {named}{more}, which {before.version} did not"
+            help = "ask for less, or say in the pull request what needs it: users grant these scopes without being asked again"
+            pointer = ("scopes", [*tool.scopes].index(grown[0]))
+            yield Finding(path=tool.path, pointer=pointer, rule="scopes-grow", message=message, help=help)
+
+
+def _newest_two(catalog: Catalog) -> Iterator[tuple[Listed, Listed]]:
+    """Of each tool that has several versions, the last but one and the last."""
+    last: tuple[Listed, Listed] | None = None
+    for before, tool in pairwise(catalog.tools):
+        if tool.slug == before.slug:
+            last = before, tool
+        elif last:
+            yield last
+            last = None
+    if last:
+        yield last
+
+
+LINTS: tuple[Lint, ...] = (
+    Lint("hidden-character", "error", nothing_is_hidden),
+    Lint("lookalike-letters", "warning", letters_are_what_they_look_like),
+    Lint("instruction-like", "warning", texts_give_no_orders),
+)
+SURVEYS: tuple[Survey, ...] = (Survey("scopes-grow", "warning", scopes_do_not_grow),)

@@ -1,0 +1,137 @@
+"""Every text of a tool with its place; and before that, quickly, whether there is anything in them worth a look. Pure.
+
+Nearly no tool holds what the rules of security look for. So each asks first whether one of a few marks stands anywhere in the tool, written
+as one text, and walks the texts only where one does.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jsonschema_rs
+import orjson
+
+from toolcatalog.errors import Finding, Pointer
+from toolcatalog.lints.places import Description, inputs, outputs
+from toolcatalog.model import ToolVersion
+
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_SAID = ("description", "title")
+_SHOWN = ("examples", "default", "enum")
+
+
+class Marks:
+    """Short strings, of which one stands in every text that a rule is about.
+
+    All are looked for at once, by an automaton: JSON Schema's `pattern` is that in the validator that we have anyway, in a hundredth of
+    the time that `re` takes.
+    """
+
+    def __init__(self, *marks: str) -> None:
+        self._gate = jsonschema_rs.Draft202012Validator({"pattern": "|".join(map(re.escape, marks))})
+
+    def stand_in(self, text: str) -> bool:
+        """Tell whether one of them is a part of this text."""
+        return self._gate.is_valid(text)
+
+
+class Text(NamedTuple):
+    """One text of a tool: how to come to it from the file's root, whether it is the key there, what it says, whether it is an example."""
+
+    pointer: Pointer
+    at_key: bool
+    said: str
+    is_example: bool = False
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it names the tool or a parameter."""
+        return (self.at_key and not self.is_example) or self.pointer == ("name",)
+
+    def finding(self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = "") -> Finding:
+        """A finding at this text."""
+        where = {"path": tool.path, "pointer": self.pointer, "at_key": self.at_key}
+        return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]
+
+
+class Texts:
+    """The texts of one tool."""
+
+    def __init__(self, tool: ToolVersion) -> None:
+        self.tool = tool
+        reason = tool.deprecation.reason if tool.deprecation else ""
+        whole = [tool.name, tool.description, reason, tool.scopes, tool.tags, tool.input_parameters, tool.output_parameters]
+        self._json = orjson.dumps(whole)
+
+    @cached_property
+    def whole(self) -> str:
+        """All of them in one piece, as JSON has them."""
+        return self._json.decode()
+
+    @cached_property
+    def folded(self) -> str:
+        """The same in lower case and with one blank for all white space, line ends too."""
+        text = self.whole.lower()
+        if "\\" in text:
+            text = text.replace(r"\n", " ").replace(r"\t", " ").replace(r"\r", " ")
+        return " ".join(text.split()) if "  " in text or any(map(str.isspace, self.odd)) else text
+
+    @cached_property
+    def odd(self) -> str:
+        """All characters in them that are not printable ASCII; JSON has controls as escapes, so those are not among them."""
+        rest = self._json.translate(None, _PRINTABLE)
+        return rest.decode() if rest else ""
+
+    @cached_property
+    def all(self) -> Sequence[Text]:
+        """Each text at its place, parameters in their order."""
+        return [*_texts(self.tool)]
+
+
+_last: list[Texts] = []  # several rules look at one tool, one after another
+
+
+def texts_of(tool: ToolVersion) -> Texts:
+    """The texts of a tool."""
+    if not _last or _last[0].tool is not tool:
+        _last[:] = [Texts(tool)]
+    return _last[0]
+
+
+def _texts(tool: ToolVersion) -> Iterator[Text]:
+    yield Text(("name",), False, tool.name)
+    yield Text(("description",), False, tool.description)
+    if tool.deprecation:
+        yield Text(("deprecation", "reason"), False, tool.deprecation.reason)
+    for key, words in (("scopes", tool.scopes), ("tags", tool.tags)):
+        yield from (Text((key, index), False, word) for index, word in enumerate(words))
+    for places in (inputs(tool), outputs(tool)):
+        for place in places:
+            if place.name:
+                yield Text(place.pointer, True, place.name)
+            yield from _of_description(place.pointer, place.description)
+
+
+def _of_description(pointer: Pointer, description: Description) -> Iterator[Text]:
+    for key in _SAID:
+        if key in description:
+            yield Text((*pointer, key), False, description[key])
+    for key in _SHOWN:
+        if key in description:
+            yield from _of_value((*pointer, key), description[key], key == "examples")
+
+
+def _of_value(pointer: Pointer, value: Any, is_example: bool) -> Iterator[Text]:
+    """The strings in a sample value, keys too."""
+    if isinstance(value, str):
+        yield Text(pointer, False, value, is_example)
+        return
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        yield from (Text((*pointer, key), True, key, is_example) for key in value)
+        inner = value.items()
+    elif isinstance(value, Sequence):
+        inner = enumerate(value)
+    for key, one in inner:
+        yield from _of_value((*pointer, key), one, is_example)

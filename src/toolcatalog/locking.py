@@ -1,0 +1,129 @@
+"""The lock file of an application: which tools it uses, in which version, and a digest of what each is. Pure.
+
+A published version does not change. That is a promise; the digest is how an application finds out that it was broken: what a tool
+is said to do may be told anew to the model behind a user's back. The digest is of the definition alone, so that what may change under
+the same version changes no digest, and it is the same whichever way the document came: from a build, a catalog or a server.
+
+    {
+      "format": 1,
+      "tools": {
+        "GITHUB_CREATE_ISSUE": {"version": "20250715_00", "digest": "sha256:..."}
+      }
+    }
+
+Serves: "`toolcatalog lock` writes slug, version and definition digest of the tools that an application uses; `verify` fails when a
+definition changed under the same version".
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import orjson
+
+from toolcatalog import names, versions
+from toolcatalog.errors import UsageError
+from toolcatalog.snapshot import sha256
+
+FORMAT = 1
+FIELDS = (
+    "slug",
+    "version",
+    "name",
+    "description",
+    "input_parameters",
+    "output_parameters",
+    "no_auth",
+    "scopes",
+    "tags",
+)  # and the toolkit's slug
+_ALGORITHM = "sha256:"
+_DIGEST = len(_ALGORITHM) + 64
+
+Document = Mapping[str, Any]
+
+
+class Gone(Enum):
+    """Why a source has no document of a locked tool."""
+
+    TOOL = "tool-gone"
+    VERSION = "version-gone"
+
+
+class Locked(NamedTuple):
+    """What a lock says of a tool."""
+
+    version: str
+    digest: str
+
+
+class Difference(NamedTuple):
+    """Where what is there is not what was locked: a note where an application may go on, else an error."""
+
+    slug: str
+    version: str
+    rule: str
+    severity: str
+    message: str
+    help: str
+
+
+Lock = Mapping[str, Locked]
+
+
+def locked(document: Document) -> Locked:
+    """The entry of a tool, from the document that the API answers for it."""
+    said = {field: document[field] for field in FIELDS} | {"toolkit": document["toolkit"]["slug"]}
+    return Locked(document["version"], _ALGORITHM + sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)))
+
+
+def dump(lock: Lock) -> bytes:
+    """The text of a lock file, with a line for each tool, by slug: a change of one is a change of one line."""
+    lines = ",\n".join(f"    {_text(slug)}: {_text(entry._asdict())}" for slug, entry in sorted(lock.items()))
+    return f'{{\n  "format": {FORMAT},\n  "tools": {{\n{lines}\n  }}\n}}\n'.encode()
+
+
+def load(data: bytes, file: str) -> dict[str, Locked]:
+    """The entries of a lock file; `file` is its name for people. Raises UsageError where it is not one that was written here."""
+    again = "make it anew with `toolcatalog lock`, or take it from version control."
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{file} is not JSON ({error}): {again}") from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT or not isinstance(value.get("tools"), dict):
+        raise UsageError(f'{file} is no lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": ...}}`): {again}')
+    wrong = next((slug for slug, entry in value["tools"].items() if not _is_entry(slug, entry)), None)
+    if wrong is not None:
+        raise UsageError(f"{file} has an entry {wrong!r} that is none (a slug, with its version and digest): {again}")
+    return {slug: Locked(entry["version"], entry["digest"]) for slug, entry in value["tools"].items()}
+
+
+def difference(slug: str, entry: Locked, found: Document | Gone) -> Difference | None:
+    """What has become of a locked tool; None where all is as it was."""
+    if isinstance(found, Gone):
+        what = "There is no such tool any more" if found is Gone.TOOL else f"Version {entry.version} is no longer there"
+        help = "See why it was removed, and lock what takes its place."
+        return Difference(slug, entry.version, found.value, "error", f"{what}.", help)
+    if locked(found) != entry:
+        message = f"Version {entry.version} is not what was locked: its definition was changed under the same version."
+        help = "Do not hand it to a model before you have read it. To take it as it is, remove its entry and lock it again."
+        return Difference(slug, entry.version, "changed", "error", message, help)
+    if found["is_deprecated"]:
+        help = "Its page on the site says what takes its place, where there is anything."
+        return Difference(slug, entry.version, "deprecated", "note", f"Version {entry.version} is deprecated.", help)
+    return None
+
+
+def _is_entry(slug: str, entry: Any) -> bool:
+    return (
+        names.fits(names.TOOL_SLUG, slug)
+        and isinstance(entry, dict)
+        and all(isinstance(entry.get(field), str) for field in Locked._fields)
+        and versions.is_version(entry["version"])
+        and entry["digest"].startswith(_ALGORITHM)
+        and len(entry["digest"]) == _DIGEST
+    )
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,90 @@
+"""A tool's definition as each provider takes it, and what that cost: `exports`, held against what the providers refuse. Pure.
+
+A provider that refuses one definition refuses the whole request, and so every other tool in it. What is known of that is in one table
+here. A name that is too long becomes a shorter one that stays the same; a text that is too long is cut; a tool whose arguments a
+provider cannot name is left out, because a model that is told other names would call it wrongly. `docs/decisions.md` says where each
+limit comes from.
+
+Serves: "names valid for each, required lists rebuilt, nothing a provider rejects".
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from toolcatalog import exports
+from toolcatalog.snapshot import Tool, sha256
+
+_DIGEST = 8  # characters of the SHA-256 of a slug by which a shortened name ends
+_MARK = "..."  # where a text was cut
+
+
+class _Limits(NamedTuple):
+    """What a provider takes: characters of a name and of a description (0: any), and names of arguments (None: any)."""
+
+    name: int = 0
+    description: int = 0
+    argument: re.Pattern[str] | None = None
+
+
+_LIMITS = {
+    "openai": _Limits(name=64, description=1024),
+    "anthropic": _Limits(name=64, argument=re.compile(r"[A-Za-z0-9_.-]{1,64}")),
+    "mcp": _Limits(name=128),
+    "json-schema": _Limits(),
+}
+
+
+class Fitted(NamedTuple):
+    """A definition that a provider takes, None where there can be none, and sentences that say what is not as in the catalog."""
+
+    definition: dict[str, Any] | None
+    notes: tuple[str, ...] = ()
+
+
+def fitted(tool: Tool) -> dict[str, Fitted]:
+    """The definitions of a tool by the names of `exports.FORMS`."""
+    return {form: _fit(tool, form, definition) for form, definition in exports.forms(tool).items()}
+
+
+def name_of(slug: str, form: str) -> str:
+    """The name that a tool has for a provider: its slug, or the first of it and a digest of all of it where that is too long."""
+    most = _LIMITS[form].name or len(slug)
+    return slug if len(slug) <= most else f"{slug[: most - _DIGEST - 1]}_{sha256(slug.encode())[:_DIGEST]}"
+
+
+def listed(definitions: Iterable[bytes]) -> bytes:
+    """Definitions, each as JSON, as an array with a line for each: a change of one tool is a change of one line."""
+    lines = b",\n".join(definitions)
+    return b"[\n" + lines + b"\n]\n" if lines else b"[]\n"
+
+
+def _fit(tool: Tool, form: str, definition: dict[str, Any]) -> Fitted:
+    limits = _LIMITS[form]
+    refused = [name for name in tool.input_parameters if limits.argument and not limits.argument.fullmatch(name)]
+    if refused:
+        return Fitted(None, (f"{tool.slug} is left out: {form} refuses the name of its argument {refused[0]!r}.",))
+    name, text = name_of(tool.slug, form), _cut(tool.description, limits.description)
+    notes = [f"{name} stands for {tool.slug}: {form} takes names of {limits.name} characters."] if name != tool.slug else []
+    if text != tool.description:
+        notes.append(f"{tool.slug} has its description cut: {form} takes {limits.description:,} characters.")
+    if form == "json-schema":
+        definition = {"$schema": exports.DIALECT, "$id": f"{tool.slug}@{tool.version}", **definition}
+    elif notes or not text:
+        within = definition.get("function")
+        definition = {**definition, "function": _said(within, name, text)} if within else _said(definition, name, text)
+    return Fitted(definition, tuple(notes))
+
+
+def _said(definition: Mapping[str, Any], name: str, text: str) -> dict[str, Any]:
+    """The definition with this name and this description, or none where it says nothing."""
+    said = {**definition, "name": name, "description": text}
+    return said if text else {key: value for key, value in said.items() if key != "description"}
+
+
+def _cut(text: str, most: int) -> str:
+    """The text, or as many of its whole words as fit with a mark behind them."""
+    if not most or len(text) <= most:
+        return text
+    head, blank, _ = text[: most - len(_MARK) + 1].rpartition(" ")
+    return f"{head.rstrip() if blank else text[: most - len(_MARK)]}{_MARK}"

@@ -1,0 +1,89 @@
+"""The rulebook: a page for every rule that a check can name, beside this file. Pure, but for reading the pages.
+
+A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with `(always)` where `catalog.yaml` cannot
+change it), and the parts Why, Wrong, Right and Mend. docs/rules.md is made of the first lines of all of them.
+
+Serves: "each a small function with an id, a docs page" of issue 6.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+from toolcatalog import names
+from toolcatalog.errors import UsageError
+
+_SEVERITY = "Severity: "
+_ALWAYS = " (always)"
+
+
+def _rules(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Files": _rules(
+        "catalog-missing file-unexpected file-link file-unreadable file-too-large name-toolkit name-tool name-version name-session "
+        "name-auth-config too-many"
+    ),
+    "YAML": _rules(
+        "yaml-syntax yaml-encoding yaml-control-character yaml-byte-order-mark yaml-empty yaml-documents yaml-duplicate-key yaml-key "
+        "yaml-anchor yaml-alias yaml-tag yaml-depth yaml-number"
+    ),
+    "Shape": _rules(
+        "unknown-key missing-key wrong-type wrong-value repeated-item misfit-examples misfit-default misfit-enum bad-pattern placeholder"
+    ),
+    "Between files": _rules("toolkit-missing slug-taken reference session-empty"),
+    "Rules": _rules("rules-unknown ignore-comment ignore-unused schema-comment"),
+    "Quality": _rules(
+        "description-empty description-repeats-name description-short description-brief description-long description-filler "
+        "parameter-undescribed parameter-repeats-name output-undescribed hint-missing hint-contradiction important-none important-many "
+        "deprecation-unmarked deprecation-unexplained replacement-deprecated"
+    ),
+    "Identity": _rules("slug-prefix slug-long slug-similar toolkit-twins parameter-twins"),
+    "Portability": _rules(
+        "slug-start parameter-name nesting-deep parameters-many definition-large enum-large enum-not-text array-items pattern-rare "
+        "format-rare"
+    ),
+    "Security": _rules(
+        "hidden-character lookalike-letters instruction-like secret link-script link-data link-plain link-credentials scopes-grow"
+    ),
+    "History": _rules(
+        "history-version-changed history-version-back history-version-removed history-tool-removed history-toolkit-removed "
+        "history-breaking history-not-compared"
+    ),
+}  # every rule, in the order in which they are told
+
+
+def rules() -> list[str]:
+    """The ids of all rules, in the order in which they are told."""
+    return [rule for some in GROUPS.values() for rule in some]
+
+
+@cache
+def page(rule: str) -> str:
+    """The page of a rule, as Markdown. Raises UsageError for a rule that there is not."""
+    if rule not in rules():
+        near = names.nearest(rule, rules())
+        help = f"did you mean {near[0]}?" if near else "`toolcatalog explain` lists all."
+        raise UsageError(f"There is no rule {rule}: {help}")
+    return resources.files(__name__).joinpath(f"{rule}.md").read_text("utf-8")
+
+
+def summary(rule: str) -> str:
+    """The sentence that says what is wrong."""
+    return page(rule).splitlines()[2]
+
+
+def severity(rule: str) -> str:
+    """What the rule weighs where `catalog.yaml` says nothing of it: error, warning or note."""
+    return _said(rule).removesuffix(_ALWAYS)
+
+
+def is_fixed(rule: str) -> bool:
+    """Tell whether the rule is an error whatever `catalog.yaml` says."""
+    return _said(rule).endswith(_ALWAYS)
+
+
+def _said(rule: str) -> str:
+    return next(line.removeprefix(_SEVERITY) for line in page(rule).splitlines() if line.startswith(_SEVERITY))

@@ -1,0 +1,41 @@
+"""A person at a terminal, for tests: what is typed, and what is shown and printed then."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Seen(NamedTuple):
+    """How a command ended, what it printed on standard output (a pipe), and what the terminal showed."""
+
+    code: int
+    out: str
+    shown: str
+
+
+def typed(arguments: list[object], answers: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> Seen:
+    """Run a command whose standard input and error are a terminal, where these lines are typed."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **(env or {})}
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment, cwd=cwd) as process:
+        os.close(theirs)
+        os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        assert process.stdout is not None
+        out = process.stdout.read().decode()
+    os.close(ours)
+    return Seen(process.returncode, out, shown.decode().replace("\r\n", "\n"))
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""

@@ -1,0 +1,139 @@
+"""Advice on names: whose a tool is, how long its slug is, and what it may be taken for; and where a reference leads."""
+
+import time
+from typing import Any
+
+import pytest
+
+from modelling import catalog, tool
+from toolcatalog.lints import identity, references
+from toolcatalog.model import ROUTER, Toolkit, ToolVersion
+
+
+def told(one: ToolVersion) -> list[str]:
+    return [finding.rule for lint in identity.LINTS for finding in lint.check(one)]
+
+
+@pytest.mark.parametrize(
+    ("slug", "toolkit", "expected"),
+    [
+        ("MAIL_SEND", "mail", []),
+        ("MAIL-SEND", "mail", []),
+        ("WEB_MAIL_SEND", "web-mail", []),
+        ("WEB-MAIL_SEND", "web_mail", []),
+        ("MAILBOX_SEND", "mail", ["slug-prefix"]),
+        ("MAIL", "mail", ["slug-prefix"]),
+        ("WEBMAIL_SEND", "web-mail", ["slug-prefix"]),
+        ("SEND", ROUTER, []),
+        ("MAIL_" + "X" * 59, "mail", []),
+        ("MAIL_" + "X" * 60, "mail", ["slug-long"]),
+    ],
+)
+def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
+    """A slug begins with its toolkit's as a whole word, and has 64 characters at most."""
+    assert told(tool(slug, toolkit=toolkit)) == expected
+
+
+def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
+    """Which of the tools, all of one toolkit, are taken for which."""
+    known = catalog(*(tool(slug, toolkit="mail", **fields) for slug in slugs))
+    found = [finding for survey in identity.SURVEYS for finding in survey.check(known)]
+    assert all(finding.rule == "slug-similar" for finding in found)
+    return [(finding.message.split("`")[1], finding.message.split("`")[3]) for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("MAIL_ISSUE_SEARCH", "MAIL_SEARCH_ISSUES"),
+        ("MAIL_GET_AN_ENTRY", "MAIL_GET_ENTRIES"),
+        ("MAIL_GET_THE_BOX", "MAIL_GET_BOXES"),
+        ("MAIL_LIST_CLASS", "MAIL_LIST_CLASSES"),
+        ("MAIL-SEND_ALL", "MAIL_SENDALL"),
+        ("MAIL_ADD_LICENCE", "MAIL_ADD_LICENSE"),
+        ("MAIL_ADD_RECIEVER", "MAIL_ADD_RECEIVER"),
+        ("MAIL_ADD_COMENT_TO_IT", "MAIL_ADD_COMMENT_TO_IT"),
+    ],
+)
+def test_slugs_that_are_alike(one: str, other: str) -> None:
+    """Each pair is told once, at the later slug, and not for tools that are deprecated."""
+    first, second = sorted((one, other))
+    assert similar(one, other) == [(second, first)]
+    assert similar(one, other, deprecation={"reason": "Old."}) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("MAIL_ADD_USER_TO_GROUP", "MAIL_ADD_GROUP_TO_USER"),
+        ("MAIL_GET_RULE", "MAIL_SET_RULE"),
+        ("MAIL_CLOSE_ISSUE", "MAIL_CLONE_ISSUE"),
+        ("MAIL_LIST_V1", "MAIL_LIST_V2"),
+        ("MAIL_LIST_BUS", "MAIL_LIST_BU"),
+        ("MAIL_IMPORT_FILE", "MAIL_EXPORT_FILE"),
+        ("MAIL_ADD_LICENCE", "MAIL_DROP_LICENSE"),
+    ],
+)
+def test_slugs_that_are_not_alike(one: str, other: str) -> None:
+    """Words with an order between them, short words, numbers and two differences."""
+    assert similar(one, other) == []
+
+
+def test_slugs_of_two_toolkits_may_be_alike() -> None:
+    """The toolkit's word tells them apart."""
+    known = catalog(tool("MAIL_SEARCH_ISSUES", toolkit="mail"), tool("MAIL_ISSUE_SEARCH", toolkit="chat"))
+    assert [*identity.slugs_are_told_apart(known)] == []
+
+
+def test_many_slugs_are_compared_in_a_moment() -> None:
+    """Twenty thousand tools of one toolkit, with a few that are alike: pair by pair it would take minutes."""
+    words = ["ALPHA", "BRAVOS", "CHARLY", "DELTAS", "ECHOES", "FOXTROT", "GOLFER", "HOTELS", "INDIAN", "JULIET"]
+    slugs = [f"MAIL_{a}_{b}_{number}" for number in range(200) for a in words for b in words]
+    started = time.process_time()
+    found = similar(*slugs)
+    assert time.process_time() - started < 10
+    assert len(found) == 200 * 45  # of two words in either order the later
+
+
+def test_toolkits() -> None:
+    """Separators alone are no difference."""
+    kits = tuple(Toolkit(slug=slug, name="X", logo="https://x.example") for slug in ("web-mail", "web_mail", "webmail", "webmails"))
+    found = [*identity.toolkits_are_told_apart(catalog(toolkits=kits))]
+    assert [finding.path for finding in found] == ["toolkits/web_mail/toolkit.yaml", "toolkits/webmail/toolkit.yaml"]
+    assert "`web-mail`" in found[1].message
+
+
+def test_parameters() -> None:
+    """Within one object only, at every level, in whatever case and with whatever separators."""
+    text = {"type": "string"}
+    inner = {"type": "object", "properties": {"ID": text, "to": text, "t-o": text}}
+    one = tool("MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text})
+    found = [*identity.parameters_are_told_apart(one)]
+    assert [(finding.pointer[-1], finding.at_key) for finding in found] == [("t-o", True), ("User.Id", True)]
+
+
+def test_replacements() -> None:
+    """Told at each version that names a tool which is deprecated in its newest version, with where the chain ends."""
+    known = catalog(
+        tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
+        tool("A", "20250201_00", deprecation={"replaced_by": "B"}),
+        tool("B", "20250101_00", deprecation={"replaced_by": "C"}),
+        tool("C", "20250101_00", deprecation={"reason": "Was not ready."}),
+        tool("C", "20250201_00"),
+        tool("D", deprecation={"replaced_by": "E"}),
+        tool("E", deprecation={"replaced_by": "D"}),
+        tool("F", deprecation={"replaced_by": "G"}),
+        tool("G", deprecation={"reason": "Nobody used it."}),
+        tool("H", deprecation={"replaced_by": "H"}),
+        tool("I", deprecation={"replaced_by": "NOT_THERE"}),
+    )
+    found = [*references.replacements_are_alive(known)]
+    assert [finding.path.split("/", 2)[2].removesuffix(".yaml") for finding in found] == [
+        "A/20250101_00",
+        "A/20250201_00",
+        "D/20250101_00",
+        "E/20250101_00",
+        "F/20250101_00",
+    ]
+    assert ["`C`" in finding.help for finding in found] == [True, True, False, False, False]
+    assert {finding.pointer for finding in found} == {("deprecation", "replaced_by")}

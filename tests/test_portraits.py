@@ -1,0 +1,149 @@
+"""Tools and toolkits as text for a terminal: all that there is to know, and nothing that could play with the terminal."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from toolcatalog import exports, portraits
+from toolcatalog.snapshot import Tool, Toolkit
+
+KIT = Toolkit(
+    slug="a", name="Kit A", logo="https://a.example/l.png", description="About A.", categories=("x",), no_auth=False,
+    homepage="https://a.example", owners=("me",), versions=("20240101_00", "20250101_00"),
+)  # fmt: skip
+INPUTS: dict[str, Any] = {
+    "free": {"type": "string", "description": "", "required": False, "nullable": True, "default": None},
+    "must": {"type": "integer", "description": "A count.\nOf things.", "required": True, "minimum": 1, "enum": [1, 2], "examples": [1]},
+    "deep": {
+        "type": "object",
+        "description": "Fields.",
+        "required": False,
+        "properties": {"in": {"type": "array", "description": "", "required": True, "items": {"type": "string", "description": "One."}}},
+        "additionalProperties": False,
+    },
+    "either": {"type": "string", "description": "", "required": False, "anyOf": [{"type": "string", "description": "As text."}]},
+}
+TOOL = Tool(
+    slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20240101_00", "20250101_00"), name="Do it",
+    description="Does it.\n\nWell.", scopes=("s",), tags=("important", "t"), no_auth=True, deprecation=None,
+    input_parameters=INPUTS, output_parameters={},
+)  # fmt: skip
+
+
+def text(lines: portraits.Lines) -> str:
+    return "\n".join("".join(piece for piece, _ in line) for line in lines)
+
+
+def test_a_tool() -> None:
+    """Line by line as a person reads it: required inputs first, what holds others above them."""
+    assert text(portraits.tool(TOOL, KIT, ["https://b.example/x"])) == (
+        "A_DO  20250101_00\n"
+        "Do it  Kit A\n"
+        "[important] [no auth]\n"
+        "\n"
+        "Does it.\n"
+        "\n"
+        "Well.\n"
+        "\n"
+        "Toolkit     a\n"
+        "Scopes      s\n"
+        "Tags        important, t\n"
+        "Auth        none needed\n"
+        "Versions    20250101_00, 20240101_00\n"
+        f"Tokens      about {exports.tokens(TOOL)} of a model's context\n"
+        "\n"
+        "Inputs\n"
+        "├── must  integer, required\n"
+        "│       A count.\n"
+        "│       Of things.\n"
+        "│       limits: minimum 1\n"
+        "│       one of: 1, 2\n"
+        "│       examples: 1\n"
+        "├── free  string or null\n"
+        "│       default: null\n"
+        "├── deep  object\n"
+        "│   │   Fields.\n"
+        "│   │   no other properties\n"
+        "│   └── in  array, required\n"
+        "│       └── each item  string\n"
+        "│               One.\n"
+        "└── either  string\n"
+        "    └── any of  string\n"
+        "            As text.\n"
+        "\n"
+        "Outputs  not described\n"
+        "\n"
+        "https://b.example/x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ({"reason": "", "since": "", "sunset": "", "replaced_by": ""}, "\nDeprecated.\n\n"),
+        (
+            {"reason": "Old.", "since": "2025-01-01", "sunset": "2026-01-01", "replaced_by": "B"},
+            "\nDeprecated since 2025-01-01, until 2026-01-01. Use B instead.\nOld.\n\n",
+        ),
+    ],
+)
+def test_a_deprecated_tool(said: dict[str, str], shown: str) -> None:
+    """A badge, and a sentence with what there is to say."""
+    found = text(portraits.tool(replace(TOOL, deprecation=said), KIT))
+    assert "\n[deprecated] [important] [no auth]\n" in found
+    assert shown in found
+
+
+def test_a_toolkit() -> None:
+    """Its tools in a column, with what one should know of them."""
+    rows: list[dict[str, Any]] = [
+        {"slug": "A_DO", "name": "Do it", "deprecation": None},
+        {"slug": "A_UNDO", "name": "Undo it", "deprecation": {}},
+    ]
+    assert text(portraits.kit(KIT, "20250101_00", rows)) == (
+        "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage    https://a.example\n"
+        "Versions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do it\nA_UNDO  Undo it  deprecated"
+    )
+
+
+def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
+    """Escapes, line ends and invisible characters are named, wherever they stand."""
+    evil = "a\x1b[31m\u202eb\rc"
+    tool = replace(
+        TOOL,
+        name=evil,
+        description=evil,
+        scopes=(evil,),
+        tags=(evil,),
+        deprecation={"reason": evil, "since": evil, "sunset": evil, "replaced_by": "B"},
+        input_parameters={
+            evil: {"type": "string", "description": evil, "default": evil, "examples": [evil], "enum": [evil], "pattern": evil}
+        },
+    )
+    shown = text(portraits.tool(tool, replace(KIT, name=evil)))
+    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert "U+001B" in shown
+    assert "U+202E" in shown
+    shown = text(
+        portraits.kit(replace(KIT, name=evil, description=evil, owners=(evil,)), "v", [{"slug": "A", "name": evil, "deprecation": None}])
+    )
+    assert all(char.isprintable() or char == "\n" for char in shown)
+
+
+def test_long_texts_stay_in_their_branch() -> None:
+    """With a width, texts are broken behind the stem of the tree; without one they are as they are written."""
+    long = "word " * 60
+    tool = replace(TOOL, description=long, input_parameters={"a": {"type": "string", "description": long, "required": True}})
+    lines = text(portraits.tool(tool, KIT, width=60)).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert sum(line.startswith("        word") for line in lines) > 5
+    assert max(map(len, text(portraits.tool(tool, KIT)).splitlines())) > 250
+
+
+def test_many_values_are_counted() -> None:
+    """A list of values that nobody would read ends with how many more there are."""
+    tool = replace(TOOL, input_parameters={"a": {"type": "integer", "description": "", "enum": [*range(1000)]}})
+    (line,) = (line for line in text(portraits.tool(tool, KIT)).splitlines() if "one of" in line)
+    assert len(line) < 400
+    assert line.endswith(f", ... ({1000 - line.count(','):,} more)")

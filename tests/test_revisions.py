@@ -1,0 +1,238 @@
+"""Git at the edge: what is read, what is said where it cannot be, and that nothing that a repository names is run."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitting import CLEAN, TOOL, commit, git, repository, tool
+from toolcatalog import revisions, tree, written
+from toolcatalog.errors import Finding, UsageError
+from toolcatalog.revisions import at, fork, now
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No configuration of this machine."""
+    for name, value in CLEAN.items():
+        monkeypatch.setenv(name, value)
+
+
+def files_at(catalog: Path, revision: str) -> revisions.Files:
+    found = revisions.repository(catalog)
+    return at(found, revisions.commit(found, revision), revision)
+
+
+def since(catalog: Path, revision: str) -> set[str]:
+    return written.changed(files_at(catalog, revision), now(revisions.repository(catalog)))
+
+
+@pytest.mark.parametrize("inside", ["catalog", ".", "deep/in/it", "-odd", "with space", "ünder"])
+def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> None:
+    """Wherever a catalog lies in its repository, its committed files have the same paths and names on both sides, and the same bytes."""
+    catalog = repository(tmp_path / "repo", inside)
+    then, today = files_at(catalog, "HEAD"), now(revisions.repository(catalog))
+    assert then.named == today.named
+    assert {*then.named} == {*tree.scan(catalog)[0]}
+    assert then.read([*then.named]) == today.read([*today.named]) == {path: (catalog / path).read_bytes() for path in then.named}
+
+
+def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
+    """Changed, new, removed, staged or not, ignored by git or not; what no catalog reads is not told of."""
+    catalog = repository(tmp_path)
+    (tmp_path / ".gitignore").write_text("*IGNORED*\n")
+    (catalog / "README.md").write_text("Prose.\n")
+    tool(catalog, "A_DO").write_text(TOOL)
+    tool(catalog, "A_SEE").unlink()
+    tool(catalog, "A_IGNORED", text=TOOL)
+    tool(catalog, "A_STAGED", text=TOOL)
+    (catalog / "toolkits" / "a" / ".draft.yaml").write_text("")
+    git(tmp_path, "add", str(tool(catalog, "A_STAGED")))
+    assert since(catalog, "HEAD") == {f"toolkits/a/{slug}/20250101_00.yaml" for slug in ("A_DO", "A_SEE", "A_IGNORED", "A_STAGED")}
+
+
+def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
+    """A repository whose objects have SHA-256 names is read like any other."""
+    (tmp_path / "repo").mkdir()
+    git(tmp_path / "repo", "init", "--quiet", "--object-format=sha256", ".")
+    catalog = repository(tmp_path / "repo")
+    assert since(catalog, "HEAD") == set()
+    tool(catalog, "A_DO").write_text(TOOL)
+    assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
+    """A link to a file of the catalog has that file's content; one that leads out of it has none."""
+    catalog = repository(tmp_path)
+    tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
+    tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
+    (tmp_path / "outside").write_text(TOOL)
+    commit(tmp_path)
+    then, inner, outer = files_at(catalog, "HEAD"), "toolkits/a/A_DO/20250202_00.yaml", "toolkits/a/A_DO/20250303_00.yaml"
+    assert then.read([inner])[inner] == tool(catalog, "A_DO").read_bytes()
+    assert isinstance(then.read([outer])[outer], Finding)
+    assert since(catalog, "HEAD") == {outer}  # what cannot be read is never the same
+    tool(catalog, "A_DO").write_text(TOOL)
+    assert inner in since(catalog, "HEAD")
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    """What no catalog may have, a revision does not give either."""
+    catalog = repository(tmp_path)
+    tool(catalog, "A_DO", text="#" * (tree.LARGEST + 1))
+    tool(catalog, "A_SEE", text="#" * tree.LARGEST)
+    commit(tmp_path)
+    found = files_at(catalog, "HEAD").read(["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"])
+    large, fine = found.values()
+    assert isinstance(large, Finding)
+    assert large.message == "more than 1 MiB"
+    assert fine == b"#" * tree.LARGEST
+
+
+def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
+    """What came to the other branch later is not ours; a revision before us is itself; without a common past it is itself too."""
+    catalog = repository(tmp_path)
+    first = git(tmp_path, "rev-parse", "HEAD")
+    git(tmp_path, "switch", "--quiet", "--create", "ours")
+    tool(catalog, "A_DO", "20250202_00", TOOL)
+    ours = commit(tmp_path)
+    git(tmp_path, "switch", "--quiet", "main")
+    tool(catalog, "A_NEW", text=TOOL)
+    theirs = commit(tmp_path)
+    git(tmp_path, "switch", "--quiet", "ours")
+    found = revisions.repository(catalog)
+    assert fork(found, "main") == first
+    assert fork(found, first) == first
+    assert fork(found, "HEAD") == ours
+    git(tmp_path, "switch", "--quiet", "--orphan", "alone")
+    commit(tmp_path)
+    catalog.mkdir(exist_ok=True)
+    assert fork(revisions.repository(catalog), "main") == theirs
+
+
+# What cannot be used
+
+
+def sentence(catalog: Path, revision: str) -> str:
+    with pytest.raises(UsageError) as raised:
+        files_at(catalog, revision)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_an_unknown_revision_is_told_with_the_nearest(tmp_path: Path) -> None:
+    catalog = repository(tmp_path)
+    git(tmp_path, "tag", "release-1")
+    assert "knows no revision `maim`" in sentence(catalog, "maim")
+    assert sentence(catalog, "maim").endswith("did you mean `main`?")
+    assert sentence(catalog, "relaese-1").endswith("did you mean `release-1`?")
+    assert "`git branch --all`" in sentence(catalog, "xyz")
+    assert "knows no revision" in sentence(catalog, "HEAD:catalog")  # a folder, not a commit
+    assert "knows no revision" in sentence(catalog, "main..HEAD")
+
+
+@pytest.mark.parametrize("revision", ["", "-", "--all", "--output=stolen", "-h", "--help", "--upload-pack=touch stolen"])
+def test_a_revision_is_never_an_option(tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = repository(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert "knows no revision" in sentence(catalog, revision)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "catalog"]
+
+
+def test_no_repository_and_no_catalog(tmp_path: Path) -> None:
+    assert sentence(tmp_path / "none", "HEAD").startswith(f"No catalog at {tmp_path / 'none'}")
+    assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} is in no git repository")
+
+
+def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", ".")
+    assert sentence(tmp_path, "HEAD").startswith(
+        f"Git cannot read the repository of {tmp_path} (this operation must be run in a work tree)"
+    )
+
+
+def test_no_commits_yet(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet", ".")
+    assert sentence(tmp_path, "HEAD") == f"The git repository in {tmp_path} has no commits yet: make the first with `git commit`."
+
+
+def test_a_shallow_clone(tmp_path: Path) -> None:
+    """A clone that lacks the revision says how to get it; what it has can be used."""
+    repository(tmp_path / "origin")
+    commit(tmp_path / "origin", "the second")
+    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path / 'origin'}", "clone")
+    said = sentence(tmp_path / "clone" / "catalog", "HEAD~1")
+    assert "a clone without its whole history: `git fetch --unshallow`, or `fetch-depth: 0`" in said
+    assert files_at(tmp_path / "clone" / "catalog", "HEAD").named
+
+
+def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
+    """What a clone left out stays out: to fetch it would run what its configuration names."""
+    catalog = repository(tmp_path / "origin")
+    tool(catalog, "A_DO").write_text(TOOL)
+    commit(tmp_path / "origin")
+    git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{tmp_path / 'origin'}", "clone")
+    git(tmp_path / "clone", "config", "remote.origin.uploadpack", f"touch {tmp_path / 'stolen'}; git-upload-pack")
+    path = "toolkits/a/A_DO/20250101_00.yaml"
+    found = files_at(tmp_path / "clone" / "catalog", "HEAD~1").read([path])[path]
+    assert isinstance(found, Finding)
+    assert "git fetch --refetch" in found.message
+    assert not (tmp_path / "stolen").exists()
+
+
+def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = repository(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sentence(catalog, "HEAD").startswith("There is no git here")
+
+
+def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git's own caution is told as what it is, with what to do."""
+    catalog = repository(tmp_path)
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    said = sentence(catalog, "HEAD")
+    assert "belongs to another user" in said
+    assert "safe.directory" in said
+
+
+def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
+    """Hooks, filters, external diffs, text conversions, a file system monitor, a pager: each would leave a trace."""
+    catalog = repository(tmp_path / "repo")
+    top, trace = tmp_path / "repo", tmp_path / "trace"
+    (top / ".gitattributes").write_text("*.yaml filter=bad diff=bad\n")
+    commit(top)
+    script = top / "bad"
+    script.write_text(f"#!/bin/sh\necho run >> {trace}\ncat\n")
+    script.chmod(0o755)
+    for hook in ("post-index-change", "post-checkout", "reference-transaction", "pre-auto-gc"):
+        shutil.copy(script, top / ".git" / "hooks" / hook)
+    for key in ("filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.bad.command", "diff.external", "core.fsmonitor",
+                "core.pager", "pager.rev-parse", "core.sshCommand", "core.editor", "alias.rev-parse"):  # fmt: skip
+        git(top, "config", key, str(script))
+    tool(catalog, "A_DO").write_text(TOOL)
+    assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+    assert not trace.exists()
+    subprocess.run(["git", "-C", str(top), "diff"], env={**os.environ, **CLEAN}, capture_output=True, check=False)
+    assert trace.exists()  # they would have been
+
+
+def test_within_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What git sets for its hooks is about another folder than ours."""
+    catalog = repository(tmp_path)
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    assert since(catalog, "HEAD") == set()
+
+
+def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
+    """A folder that cannot be listed must not look like one whose tools were removed."""
+    if os.geteuid() == 0:
+        pytest.skip("nothing is unreadable for root")
+    catalog = repository(tmp_path)
+    tool(catalog, "A_DO").parent.chmod(0)
+    with pytest.raises(UsageError, match="cannot be read"):
+        since(catalog, "HEAD")
+    tool(catalog, "A_DO").parent.chmod(0o755)

@@ -1,0 +1,30 @@
+"""What no reader sees: named where it does harm, left where a script or an emoji needs it."""
+
+import pytest
+
+from toolcatalog import unseen
+
+HARMFUL = ("\0", "\x1b", "\x7f", "\xad", "\u200b", "\u200e", "\u202e", "\u2066", "\u2060", "\ufeff", "\U000e0041", "\ud800", "\u2028")
+FINE = ("plain", "tab\tand\nline", "caf\xe9 \u2014 na\xefve", "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u2764\ufe0f")
+
+
+@pytest.mark.parametrize("character", HARMFUL, ids=lambda one: f"U+{ord(one):04X}")
+def test_what_cannot_be_seen_is_named(character: str) -> None:
+    text = f"a{character}b"
+    assert unseen.hidden(text) == [character]
+    assert unseen.visible(text) == f"aU+{ord(character):04X}b"
+
+
+@pytest.mark.parametrize("text", FINE)
+def test_what_can_be_seen_stays(text: str) -> None:
+    assert unseen.hidden(text) == []
+    assert unseen.visible(text) == text
+
+
+def test_a_joiner_without_what_it_joins_is_named() -> None:
+    """Between Latin letters a joiner hides something; one variation selector needs a character before it that varies."""
+    assert unseen.hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
+
+
+def test_what_cannot_be_seen_may_be_named_in_other_words() -> None:
+    assert unseen.visible("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
