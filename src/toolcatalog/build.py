@@ -6,7 +6,7 @@ build/.cache/               parts of earlier builds, and what those have seen; s
 site/                       see `site`
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +24,7 @@ from toolcatalog.publishing import Built
 if TYPE_CHECKING:
     from toolcatalog.checking import Checked
 
+_MANY = 100_000  # tools: to look at fewer takes as long as to begin processes
 _PATIENCE = 60.0  # seconds that a check waits for a build
 
 
@@ -43,8 +44,10 @@ def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, j
         return built or _changed(places, looked, before, jobs, track)
 
 
-def check(catalog: Path, out: Path, track: Track = quietly, jobs: int = 1) -> "Checked":
-    """Check a catalog, with so many processes, and all advice there is; what has not changed since the last time is taken from the cache.
+def check(catalog: Path, out: Path, severities: Collection[str], track: Track = quietly, jobs: int = 1) -> "Checked":
+    """Check a catalog, with so many processes, and give the advice that weighs as much as one of these.
+
+    What has not changed since the last time is taken from the cache.
 
     Writes nothing but that, below `out`. Raises UsageError.
     """
@@ -53,7 +56,7 @@ def check(catalog: Path, out: Path, track: Track = quietly, jobs: int = 1) -> "C
     outline = looking.outline(catalog)
     with _guarded(out, "nothing is lost. Check", wait=_PATIENCE):
         looked, before = _looked(places, outline, fingerprint, jobs, track)
-        return _inspected(places, looked, before, jobs, track)
+        return _inspected(places, looked, before, severities, jobs, track)
 
 
 @contextmanager
@@ -77,15 +80,15 @@ def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track
     """A catalog as it is found, and what is known of it from the build or the check before."""
     files.clean(places.cache)
     before = memory.load(places.cache, fingerprint)
-    with Crew(jobs) as crew:
+    with Crew(jobs if len(outline.folders) > _MANY else 1) as crew:
         return looking.look(places, outline, before, fingerprint, crew, track), before
 
 
-def _inspected(places: Places, looked: Looked, before: Memory, jobs: int, track: Track) -> "Checked":
-    from toolcatalog import advice, inspecting, parts  # noqa: PLC0415 - it takes a while to load
+def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], jobs: int, track: Track) -> "Checked":
+    from toolcatalog import inspecting, parts  # noqa: PLC0415 - it takes a while to load
 
     with Crew(jobs) as crew:
-        inspected = inspecting.inspect(places, looked, crew, track, advice.SEVERITIES)
+        inspected = inspecting.inspect(places, looked, crew, track, severities)
     now = memory.batches(inspected.tasks)
     if now != before.batches or looked.heads != before.heads:
         memory.save(places.cache, looked.program, looked.heads, now)

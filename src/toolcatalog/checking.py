@@ -44,7 +44,7 @@ class Examined:
     advice: Sequence[Finding] = ()
 
 
-def check(root: Path, track: Track = quietly) -> Checked:
+def check(root: Path, track: Track = quietly, severities: Collection[str] = advice.SEVERITIES) -> Checked:
     """Read and check every file of a catalog, here and without a cache. Raises UsageError where `root` is not a folder."""
     paths, problems = tree.scan(root)
     examined = []
@@ -52,7 +52,7 @@ def check(root: Path, track: Track = quietly) -> Checked:
         for path in paths:
             examined.append(examine(root, path))
             advance(1)
-    checked = conclude(root, examined, [], problems)
+    checked = conclude(root, examined, [], problems, severities)
     told = [problem for path, some in hearing.by_path(checked.advice).items() for problem in hearing.heard(root, path, some)]
     return replace(checked, problems=weighed(checked.catalog.about, [*checked.problems, *told]))
 
@@ -83,7 +83,8 @@ def advised(examined: Collection[Examined]) -> list[Finding]:
 def weighed(about: About, problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Problems with the severity that they have in this catalog, those worth telling, sorted by place; none that is off."""
     levels = ((problem, advice.severity(problem.rule, about.rules)) for problem in problems)
-    return _worth_telling(replace(problem, severity=level) for problem, level in levels if level in advice.SEVERITIES)
+    told = ((problem, level) for problem, level in levels if level in advice.SEVERITIES)
+    return _worth_telling(problem if problem.severity == level else replace(problem, severity=level) for problem, level in told)
 
 
 def conclude(

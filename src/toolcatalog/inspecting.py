@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 from toolcatalog import advice, checking, compiling, hearing, model, telling
 from toolcatalog.batches import Task
@@ -46,11 +48,14 @@ def _told(
     places: Places, checked: Checked, advised: Sequence[Task], heeded: Collection[str], crew: Crew, track: Track
 ) -> Iterator[Problem]:
     """All advice at its places: that of batches from the cache or beside, that of all other files here."""
-    results = crew.each(telling.told, advised)
-    with track("Finding places", len(advised)) as advance:
-        for found in results:
-            yield from (problem for problem in found if problem.rule in heeded)
+    find = partial(telling.told, frozenset(heeded))
+    before = {task.folders for task in advised if telling.is_told(task)}
+    new = [task for task in advised if task.folders not in before]
+    with track("Finding places", len(new)) as advance:
+        for found in crew.each(find, new):
+            yield from found
             advance(1)
+    yield from chain.from_iterable(find(task) for task in advised if task.folders in before)  # quicker than to begin processes
     for path, some in hearing.by_path(checked.advice).items():
         yield from hearing.heard(places.catalog, path, some)
 

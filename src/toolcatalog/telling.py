@@ -1,8 +1,10 @@
 """What there is to say of the tools of a batch, at its places: kept in the cache, because a place is found by reading a file once more."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import astuple
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import orjson
@@ -12,23 +14,39 @@ from toolcatalog.batches import Task
 from toolcatalog.errors import Problem
 
 
-def told(task: Task) -> list[Problem]:
-    """All advice for a batch whose part is in the cache. Raises OSError where it cannot be kept."""
-    place = parts.path_of(task.cache, task.known.key).with_suffix(".told")
-    kept = _kept(place)
-    if kept is None:
-        said = compiling.said(compiling.part_of(task, "advice").advice)
-        kept = [problem for path, some in hearing.by_path(said).items() for problem in hearing.heard(task.root, path, some)]
-        files.seal(place, [orjson.dumps([astuple(problem) for problem in kept])])
-    return kept
+def is_told(task: Task) -> bool:
+    """Whether the places of a batch's advice have been found before."""
+    return _place(task).exists()
 
 
-def _kept(place: Path) -> list[Problem] | None:
-    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError):
+def told(rules: Collection[str], task: Task) -> list[Problem]:
+    """The advice by these rules for a batch whose part is in the cache. Raises OSError where it cannot be kept."""
+    kept = _kept(_place(task), rules)
+    if kept is not None:
+        return kept
+    said = compiling.said(compiling.part_of(task, "advice").advice)
+    found = [problem for path, some in hearing.by_path(said).items() for problem in hearing.heard(task.root, path, some)]
+    files.seal(_place(task), [orjson.dumps(dict(_grouped(found)))])
+    return [problem for problem in found if problem.rule in rules]
+
+
+def _place(task: Task) -> Path:
+    return parts.path_of(task.cache, task.known.key).with_suffix(".told")
+
+
+def _grouped(problems: Iterable[Problem]) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
+    """The problems of each rule, as rows."""
+    for rule, some in groupby(sorted(problems, key=attrgetter("rule")), attrgetter("rule")):
+        yield rule, [astuple(problem) for problem in some]
+
+
+def _kept(place: Path, rules: Collection[str]) -> list[Problem] | None:
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, AttributeError):
         data = files.unsealed(place)
-        return None if data is None else [_problem(row) for row in orjson.loads(data)]
+        if data is not None:
+            return [_problem(row) for rule, rows in orjson.loads(data).items() if rule in rules for row in rows]
     return None
 
 
-def _problem(row: Sequence[object]) -> Problem:
+def _problem(row: Iterable[object]) -> Problem:
     return Problem(**dict(zip(Problem.__dataclass_fields__, row, strict=True)))  # type: ignore[arg-type]

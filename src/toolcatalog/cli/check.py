@@ -50,10 +50,9 @@ class Asked(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The problems to be shown; how many weigh too little for that, or are elsewhere; files read; paths that have changed."""
+    """The problems to be shown; how many there are elsewhere; files read; paths that have changed."""
 
     problems: Sequence[Problem]
-    lesser: int
     elsewhere: int
     files: int
     changed: Collection[str]
@@ -103,20 +102,20 @@ def _seen(asked: Asked) -> Seen:
     problems, changed = checked.problems, frozenset[str]()
     if asked.against is not None:
         history, changed = _history(asked.catalog, asked.against)
-        problems = checking.weighed(checked.catalog.about, [*problems, *history])
+        weighed = checking.weighed(checked.catalog.about, [*problems, *history])
+        problems = tuple(problem for problem in weighed if problem.severity in _severities(asked))
     within = _within(asked)
-    here = [problem for problem in problems if _is_at(problem.path, within)]
-    shown = [problem for problem in here if _is_shown(problem, asked.least)]
+    shown = [problem for problem in problems if _is_at(problem.path, within)]
     ordered = sorted(shown, key=lambda problem: problem.path not in changed)
-    return Seen(ordered, len(here) - len(shown), len(problems) - len(here), checked.files, changed)
+    return Seen(ordered, len(problems) - len(shown), checked.files, changed)
 
 
 def _checked(asked: Asked) -> Checked:
     """Where nothing can be written, nothing is remembered, and that is all."""
     out = asked.out or asked.catalog.parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
-        return build.check(asked.catalog, out, terminal.track, asked.jobs or cores())
-    return checking.check(asked.catalog, terminal.track)
+        return build.check(asked.catalog, out, _severities(asked), terminal.track, asked.jobs or cores())
+    return checking.check(asked.catalog, terminal.track, _severities(asked))
 
 
 def _history(catalog: Path, revision: str) -> tuple[list[Problem], frozenset[str]]:
@@ -142,8 +141,9 @@ def _is_at(path: str, within: Sequence[str]) -> bool:
     return not within or any(path == one or path.startswith(f"{one}/") for one in within)
 
 
-def _is_shown(problem: Problem, least: str) -> bool:
-    return _SEVERITIES.index(problem.severity) <= _SEVERITIES.index(least)
+def _severities(asked: Asked) -> Sequence[str]:
+    """Those that are shown."""
+    return _SEVERITIES[: _SEVERITIES.index(asked.least) + 1]
 
 
 def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
@@ -178,9 +178,7 @@ def _show(seen: Seen, asked: Asked) -> None:
 
 
 def _rest(seen: Seen) -> str:
-    lesser = f"{seen.lesser:,} of less weight: --least note shows them." if seen.lesser else ""
-    elsewhere = f"{seen.elsewhere:,} elsewhere in the catalog." if seen.elsewhere else ""
-    return f"{lesser} {elsewhere}".strip()
+    return f"{seen.elsewhere:,} elsewhere in the catalog." if seen.elsewhere else ""
 
 
 def _place(problem: Problem) -> str:
