@@ -1,10 +1,12 @@
-"""What the tests of the site in a browser share: which browser, one page of each kind, and what a page may not do."""
+"""What the tests of the site in a browser share: which browser, pages of each kind, and what a page may not do."""
 
+import json
 import os
 import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -40,6 +42,49 @@ KINDS = {
     "contribute": "contribute/index.html",
     "not-found": "404.html",
 }
+
+# Lists of the imported catalog, some of them long or empty, and a tool whose texts have coordinates and ids of 60 letters without a blank.
+IMPORTED = {
+    "home": "index.html",
+    "all-tools": "tools/index.html",
+    "toolkit": "toolkits/github/index.html",
+    "tags": "tags/index.html",
+    "tag": "tags/issues/index.html",
+    "scopes": "scopes/index.html",
+    "sessions": "sessions/index.html",
+    "long-words": "tools/GOOGLE_MAPS_DISTANCE_MATRIX_API/index.html",
+}
+
+
+def depth(of: Any) -> int:
+    """How many objects and lists are within one another."""
+    within = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
+    return 1 + max(map(depth, within), default=0)
+
+
+def most_values(of: Any) -> int:
+    """How many values the longest `enum` in it has."""
+    within = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
+    own = of.get("enum") if isinstance(of, dict) else ()
+    return max([len(own) if isinstance(own, list) else 0, *map(most_values, within)])
+
+
+# What makes the page of a tool hard, measured on its definition. Of the imported tools the page of the hardest is tried.
+HARD: dict[str, Callable[[Any], int]] = {
+    "most-parameters": lambda tool: len(tool["input_parameters"]["properties"]),
+    "deepest": depth,
+    "longest-name": lambda tool: len(tool["slug"]),
+    "longest-description": lambda tool: len(tool["description"]),
+    "most-values": most_values,
+    "least-ascii": lambda tool: len(re.findall(r"[^\x00-\x7f]", json.dumps(tool, ensure_ascii=False))),
+}
+
+
+def imported_kinds(definitions: dict[str, Any]) -> dict[str, str]:
+    """The page of each kind in the imported catalog: those above, and the tools that are the hardest in one way or another."""
+    hardest = {way: max(definitions.values(), key=measure)["slug"] for way, measure in HARD.items()}
+    return {**IMPORTED, **{way: f"tools/{slug}/index.html" for way, slug in hardest.items()}}
+
 
 Open = Callable[..., Page]
 expect.set_options(timeout=TIMEOUT)
@@ -93,6 +138,11 @@ class Watch:
     def _response(self, response: Response) -> None:
         if response.status >= 400:
             self.trouble.append(f"{response.status}: {response.url}")
+
+
+def unfold(page: Page) -> None:
+    """Show what is folded away."""
+    page.evaluate("document.querySelectorAll('details').forEach(at => at.open = true)")
 
 
 def on_disk(folder: Path) -> str:

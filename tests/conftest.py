@@ -1,11 +1,15 @@
-"""What many tests share: the shipped catalog built once, and one real server of it."""
+"""What many tests share: the shipped catalog and 930 imported tools, each built once, and one real server of each."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from running import SHIPPED, Server, serving, succeed
+from running import SHARED, SHIPPED, Server, serving, succeed
+
+WIRE = SHARED / "data" / "wire-tools.json"
 
 
 @pytest.fixture(scope="session")
@@ -20,4 +24,29 @@ def shipped_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shipped(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of the shipped catalog and its site; its key is of project `default` and sees all toolkits."""
     with serving(shipped_build, tmp_path_factory.mktemp("server"), "--site", str(shipped_build.parent / "site")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def definitions() -> dict[str, Any]:
+    """930 real definitions as they came, by slug."""
+    if not WIRE.exists():
+        pytest.skip(f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the project")
+    return {definition["slug"]: definition for definition in json.loads(WIRE.read_bytes())}
+
+
+@pytest.fixture(scope="session")
+def imported_build(definitions: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder `build` of a catalog of those definitions, with its site beside it."""
+    assert len(definitions) == 930
+    folder = tmp_path_factory.mktemp("imported")
+    succeed("import", "wire", WIRE, "--into", folder / "catalog")
+    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--site", folder / "site")
+    return folder / "build"
+
+
+@pytest.fixture(scope="session")
+def imported(imported_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of that catalog and its site."""
+    with serving(imported_build, tmp_path_factory.mktemp("server"), "--site", str(imported_build.parent / "site")) as server:
         yield server

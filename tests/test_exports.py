@@ -236,6 +236,12 @@ def test_tokens_are_a_quarter_of_the_characters() -> None:
     assert counted == {more: (length + more + 3) // 4 for more in range(9)}
 
 
+def test_uses_are_all_there_is_to_copy_and_the_tokens(shipped_tools: list[Tool]) -> None:
+    """Made at once, they are what they are when each is asked for."""
+    for tool in shipped_tools:
+        assert exports.uses(tool) == (exports.snippets(tool), exports.tokens(tool))
+
+
 # Example arguments
 
 

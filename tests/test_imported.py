@@ -1,6 +1,5 @@
 """930 real definitions, imported, built, served, and read by the real clients."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,29 +7,9 @@ from typing import Any
 import pytest
 
 from driving import KINDS, Client, Kind
-from running import SHARED, Server, serving, succeed
+from running import Server
 
-SOURCE = SHARED / "data" / "wire-tools.json"
 pytestmark = pytest.mark.xdist_group("imported")
-
-
-@pytest.fixture(scope="module")
-def definitions() -> dict[str, Any]:
-    """The definitions as they came, by slug."""
-    if not SOURCE.exists():
-        pytest.skip(f"there are no real definitions at {SOURCE.relative_to(SHARED.parent)}, beside the project")
-    return {definition["slug"]: definition for definition in json.loads(SOURCE.read_bytes())}
-
-
-@pytest.fixture(scope="module")
-def imported(definitions: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of the imported catalog."""
-    assert len(definitions) == 930
-    folder = tmp_path_factory.mktemp("imported")
-    succeed("import", "wire", SOURCE, "--into", folder / "catalog")
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
-    with serving(folder / "build", folder) as server:
-        yield server
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.name.replace(" ", "-"))

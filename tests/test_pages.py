@@ -105,6 +105,18 @@ def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
         assert text in "\0".join(Page(data).texts), kind
 
 
+def test_what_is_rendered_once_is_of_its_own_site() -> None:
+    """Pages of two sites and two versions, made in turn: each has the title of its own, and a mark of the template is left on none."""
+    one, other = shown("one"), shown("other")
+    for _ in range(2):
+        for about, site in ((one.about, "one"), (other.about, "other"), ({**one.about, "title": "\0"}, "\0")):
+            for versions, old in (("one",), ""), (("one", "two"), " (one)"):
+                html = pages.tool_page(about, one.toolkit, replace(one.tool, available_versions=versions)).decode()
+                assert f"<title>one{old} · one · {site}</title>" in html
+                assert html.count("This is an older version.") == (1 if old else 0)
+                assert html.replace(site, "").count("\0") == 0
+
+
 def test_every_part_of_a_description_is_shown() -> None:
     """Facts in a fixed order, values as JSON, and what a parameter holds within it, folded; the required first, each with an anchor."""
     inner = {"type": "string", "description": ""}

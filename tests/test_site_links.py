@@ -10,9 +10,6 @@ from urllib.parse import unquote
 
 import pytest
 
-from running import SHARED, succeed
-
-SOURCE = SHARED / "data" / "wire-tools.json"
 # Attributes that name elements of the same page.
 REFERENCES = {"for", "aria-controls", "aria-labelledby", "aria-describedby", "headers", "list", "form", "data-copy", "data-filter"}
 # What does nothing without a script is written hidden.
@@ -116,13 +113,10 @@ def test_pages_of_the_shipped_catalog(shipped_build: Path) -> None:
         assert (root[1] == "/") if file.name == "404.html" else (file.parent / root[1]).resolve() == site, file
 
 
-def test_pages_of_real_definitions(tmp_path: Path) -> None:
+@pytest.mark.xdist_group("imported")
+def test_pages_of_real_definitions(imported_build: Path) -> None:
     """930 imported tools, whose texts nobody wrote for this: all lists and every fifth of the other pages."""
-    if not SOURCE.exists():
-        pytest.skip(f"there are no real definitions at {SOURCE.relative_to(SHARED.parent)}, beside the project")
-    succeed("import", "wire", SOURCE, "--into", tmp_path / "catalog")
-    succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--site", tmp_path / "site")
-    site = (tmp_path / "site").resolve()
+    site = (imported_build.parent / "site").resolve()
     files = sorted(site.rglob("*.html"))
     tools = [file for file in files if file.parent.parent.name == "tools"]
     assert len(tools) >= 930

@@ -70,7 +70,8 @@ def of_tool(text: str) -> bytes:
 
 
 def of_toolkit(text: str) -> bytes:
-    return b"".join(twins.llms_full(toolkit(text), [tool(text, output_parameters={}), tool(text, input_parameters={})]))
+    both = tool(text, output_parameters={}), tool(text, input_parameters={})
+    return b"".join(twins.llms_full(toolkit(text), [twins.twin(one, toolkit(text)) for one in both]))
 
 
 @cache
@@ -201,7 +202,7 @@ def test_a_whole_toolkit_is_made_piece_by_piece() -> None:
     def tools() -> Any:
         for number in range(3):
             taken.append(number)
-            yield tool()
+            yield twins.twin(tool(), toolkit())
 
     pieces = twins.llms_full(toolkit(), tools())
     assert next(pieces).startswith(b"# Mail\n\nMail\n\n- Toolkit: `mail`\n")

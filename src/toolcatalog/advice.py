@@ -13,8 +13,8 @@ from typing import Any, TypedDict
 from toolcatalog import names, placeholders
 from toolcatalog.comments import Comment
 from toolcatalog.errors import MOST, Finding
-from toolcatalog.lints import LINTS, OF_TEXTS, SURVEYS, history
-from toolcatalog.lints.kinds import Lint
+from toolcatalog.lints import LINTS, OF_TEXTS, SURVEYS
+from toolcatalog.lints.kinds import HISTORY, Lint
 from toolcatalog.model import ROUTER, About, Catalog, MetaTool, Toolkit, ToolVersion
 
 SEVERITIES = ("error", "warning", "note")
@@ -23,7 +23,7 @@ UNUSED, SCHEMA = "ignore-unused", "schema-comment"
 USUAL: Mapping[str, str] = {
     **{rule: severity for rule, severity, _ in LINTS},
     **{rule: severity for rule, severity, _ in SURVEYS},
-    **{rule: severity for rule, severity, _ in history.PASTS},
+    **HISTORY,
     UNUSED: "warning",
     SCHEMA: "warning",
 }  # the severity of every rule of advice, where catalog.yaml says nothing of it

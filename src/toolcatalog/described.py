@@ -29,6 +29,7 @@ _LIMITS = {
     "uniqueItems": "no item twice",
     "nullable": "may be null",
 }
+_HOLDING = frozenset(("properties", "items", "additionalProperties", "anyOf", "oneOf"))
 Described = Mapping[str, Any]
 
 
@@ -65,7 +66,7 @@ def _type(it: Described) -> str:
 
 
 def _described(it: Described, anchor: str) -> str:
-    return f"{markdown.block(it['description'])}{_facts(it)}{''.join(_within(it, anchor))}"
+    return "".join((markdown.block(it["description"]), _facts(it), *(() if _HOLDING.isdisjoint(it) else _within(it, anchor))))
 
 
 def _within(it: Described, anchor: str) -> Iterator[str]:

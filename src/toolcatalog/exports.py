@@ -27,6 +27,8 @@ Schema = dict[str, Any]
 Description = Mapping[str, Any]
 
 _BRANCHES = ("anyOf", "oneOf")
+_HOLDING = frozenset((*_BRANCHES, "items", "additionalProperties"))
+_TOLD_OTHERWISE = frozenset(("required", "nullable"))
 _ANNOTATIONS = ("title", "description", "examples", "default")
 _LONGEST = 1000  # characters of a made-up text: no author's minLength shall fill the memory
 _MOST = 10  # items of made-up lists, those within each other multiplied
@@ -55,6 +57,13 @@ class Snippet(NamedTuple):
     text: str
 
 
+class Uses(NamedTuple):
+    """All texts to copy for a tool, and about how many tokens a model reads for its definition."""
+
+    snippets: list[Snippet]
+    tokens: int
+
+
 # Schemas
 
 
@@ -79,8 +88,10 @@ def _schema(described: Description) -> Schema:
     for key, value in described.items():
         if key == "properties":
             schema |= _named(value)
-        elif key not in ("required", "nullable") and (key, value) != ("description", ""):
+        elif key in _HOLDING:
             schema[key] = _within(key, value)
+        elif key not in _TOLD_OTHERWISE and not (key == "description" and value == ""):
+            schema[key] = value
     if _has_derived_type(described):
         del schema["type"]
     if schema.get("type") == "array":
@@ -96,8 +107,10 @@ def _within(key: str, value: Any) -> Any:
 
 def _has_derived_type(described: Description) -> bool:
     """Tell whether the type says no more than the branches; the first one's stands there where they differ, and would refuse the others."""
+    if not (described.get("anyOf") or described.get("oneOf")):
+        return False
     rest = {key: value for key, value in described.items() if key != "type"}
-    return any(rest.get(key) for key in _BRANCHES) and "type" in described and type_of(rest) == described["type"]
+    return "type" in described and type_of(rest) == described["type"]
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -172,7 +185,11 @@ def tokens(tool: Tool) -> int:
 
     What a model really counts depends on its tokenizer, and on how the provider writes definitions into the prompt.
     """
-    return -(-len(dump(openai(tool)).decode()) // 4)
+    return _tokens(openai(tool))
+
+
+def _tokens(definition: Mapping[str, Any]) -> int:
+    return -(-len(dump(definition).decode()) // 4)
 
 
 # Example arguments
@@ -265,6 +282,12 @@ def _other(value: Any, number: int) -> Any:
 # Texts to copy
 
 
+def uses(tool: Tool, base: str = LOCAL) -> Uses:
+    """As `snippets` and `tokens`; of both most of the work is the definitions, and here they are made once."""
+    form = forms(tool)
+    return Uses([*requests(tool, base), *_definitions(tool, form)], _tokens(form["openai"]))
+
+
 def snippets(tool: Tool, base: str = LOCAL) -> list[Snippet]:
     """All texts to copy for one version of a tool; `base` is the address of the server that is asked for it."""
     return [*requests(tool, base), *definitions(tool)]
@@ -282,7 +305,10 @@ def requests(tool: Tool, base: str = LOCAL) -> list[Snippet]:
 
 def definitions(tool: Tool) -> list[Snippet]:
     """What a model, an MCP client or a validator is given for a tool, as JSON that is laid out to be read."""
-    form = forms(tool)
+    return _definitions(tool, forms(tool))
+
+
+def _definitions(tool: Tool, form: Mapping[str, Any]) -> list[Snippet]:
     call = {"name": tool.slug, "arguments": sample(tool.input_parameters)}
     made = (
         ("openai", "OpenAI function", form["openai"]),

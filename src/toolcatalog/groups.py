@@ -19,6 +19,7 @@ from toolcatalog.entries import Row, summary
 from toolcatalog.feeds import Changed
 from toolcatalog.pages import Listed, MetaTool, OfToolkit
 from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.twins import Twin
 
 _RECENT = 10
 _FEED = 100
@@ -73,7 +74,7 @@ def _paths(slug: str, versions: Sequence[str]) -> Iterator[str]:
     """The files about a tool that has these versions."""
     more = [f"{version}.{kind}" for version in versions[:-1] for kind in ("html", "json")]
     more += ["history.html"] if len(versions) > 1 else []
-    return (pages.tool_path(slug, file) for file in ("index.html", "index.json", "index.md", *more))
+    return (pages.tool_path(slug, file) for file in ("index.html", "index.json", *more))
 
 
 Versions = Sequence[tuple[Tool, bytes]]  # of a tool, oldest first, each with its document
@@ -97,7 +98,6 @@ def _about_a_tool(about: Mapping[str, str], toolkit: Toolkit, versions: Versions
     newest, document = versions[-1]
     yield pages.tool_path(newest.slug), pages.tool_page(about, toolkit, newest)
     yield pages.tool_path(newest.slug, "index.json"), document
-    yield pages.tool_path(newest.slug, "index.md"), twins.tool_markdown(newest, toolkit)
     for tool, older in versions[:-1]:
         yield pages.tool_path(tool.slug, f"{tool.version}.html"), pages.tool_page(about, toolkit, tool)
         yield pages.tool_path(tool.slug, f"{tool.version}.json"), older
@@ -124,7 +124,7 @@ class Index(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """All about a toolkit, from its index and the parts with its tools."""
+    """All about a toolkit, from its index and the parts with its tools; what is for machines is made for a tool and the toolkit at once."""
 
     program: str
     about: Mapping[str, str]
@@ -140,40 +140,47 @@ class Kit:
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        definitions = (f"{form}.json" for form in exports.FORMS)
-        older = (f"{version}.html" for version in self.index.toolkit.versions[:-1])
-        files = ("index.html", "feed.xml", "llms-full.txt", *definitions, *older)
+        return [*self._pages, *self._for_machines, *(pages.tool_path(slug, "index.md") for slug in self._slugs())]
+
+    @property
+    def _pages(self) -> list[str]:
+        files = ("index.html", "feed.xml", *(f"{version}.html" for version in self.index.toolkit.versions[:-1]))
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
+
+    @property
+    def _for_machines(self) -> list[str]:
+        files = ("llms-full.txt", *(f"{form}.json" for form in exports.FORMS))
+        return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
+
+    def _slugs(self) -> Iterator[str]:
+        start = f"toolkits/{self.index.toolkit.slug}/"
+        folders = (row[0] for task in self.tasks for row in task.known.rows)
+        return (folder.removeprefix(start) for folder in folders if folder.startswith(start))
 
     def render(self) -> Rendered:
         """As in Group."""
         toolkit, tools = self.index.read()
         changes = _changes([OfToolkit(toolkit, tools)], self.versions)
-        page, feed, text, *more = self.paths
+        page, feed, *older = self._pages
         yield page, pages.toolkit_page(self.about, toolkit, tools, changes)
         yield feed, feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes)
-        newest = (versions[-1][0] for task in self.tasks for versions in _tools(task))
-        yield from zip((text, *more), _for_machines(toolkit, (tool for tool in newest if tool.toolkit == toolkit.slug)), strict=False)
         versions = {tool["slug"]: tool["version"] for tool in tools}
-        for version, path in zip(toolkit.versions, more[len(exports.FORMS) :], strict=False):
+        for version, path in zip(toolkit.versions, older, strict=False):
             yield path, pages.older_toolkit_page(self.about, toolkit, version, self.index.read(version).tools, versions)
+        yield from self._tools()
 
-
-def _for_machines(toolkit: Toolkit, tools: Iterable[Tool]) -> list[bytes]:
-    """`llms-full.txt` of a toolkit, and its tools in each form of `exports.FORMS`, but those that a provider cannot take.
-
-    The tools are gone through once and never held together: a toolkit may have very many.
-    """
-    lines: dict[str, list[bytes]] = {form: [] for form in exports.FORMS}
-
-    def noted() -> Iterator[Tool]:
-        for tool in tools:
-            for form, made in providers.fitted(tool).items():
-                lines[form] += [snapshot.dump(made.definition)] if made.definition else []
-            yield tool
-
-    text = b"".join(twins.llms_full(toolkit, noted()))
-    return [text, *(providers.listed(some) for some in lines.values())]
+    def _tools(self) -> Rendered:
+        """The Markdown of each tool, and with it what holds all of them: they are gone through once, for there may be very many."""
+        toolkit, told = self.index.toolkit, list[Twin]()
+        lines: dict[str, list[bytes]] = {form: [] for form in exports.FORMS}
+        for tool in (versions[-1][0] for task in self.tasks for versions in _tools(task)):
+            if tool.toolkit == toolkit.slug:
+                told.append(twins.twin(tool, toolkit))
+                yield pages.tool_path(tool.slug, "index.md"), told[-1].text(1)
+                for form, made in providers.fitted(tool).items():
+                    lines[form] += [snapshot.dump(made.definition)] if made.definition else []
+        whole = b"".join(twins.llms_full(toolkit, told))
+        yield from zip(self._for_machines, [whole, *map(providers.listed, lines.values())], strict=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

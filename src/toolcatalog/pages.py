@@ -11,13 +11,15 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from toolcatalog import described, diffing, entries, exports, markdown
+from markupsafe import Markup, escape
+
+from toolcatalog import diffing, entries, markdown, particulars
 from toolcatalog.entries import Row, summary
 from toolcatalog.snapshot import Tool, Toolkit
 
@@ -119,18 +121,23 @@ def _toolkit_page(
 
 def tool_page(about: About, toolkit: Toolkit, tool: Tool) -> bytes:
     """The page of one version of a tool. What it is replaced by has a page too: the rules see to that."""
-    return _page(
-        "tool",
-        "../../",
-        about=about,
-        toolkit=toolkit,
-        tool=tool,
-        newest=tool.available_versions[-1],
-        inputs=described.table(tool.input_parameters, "input-", "What it takes"),
-        outputs=described.table(tool.output_parameters, "output-", "What it returns"),
-        snippets=exports.snippets(tool),
-        tokens=exports.tokens(tool),
-    )
+    root, old = particulars.ROOT, tool.version != tool.available_versions[-1]
+    places = {
+        **particulars.of_tool(tool, toolkit),
+        "scopes": _labels(root, "scopes", tool.scopes, old),
+        "tags": _labels(root, "tags", tool.tags, old),
+    }
+    pieces = [*_form(tuple(about.items()), old, tuple(places))]
+    pieces[1::2] = [places[name] for name in pieces[1::2]]
+    return "".join(pieces).encode()
+
+
+@lru_cache(maxsize=8)
+def _form(about: tuple[tuple[str, str], ...], old: bool, places: tuple[str, ...]) -> Sequence[str]:
+    """The page of a tool without the tool: the same on all pages of a site, in pieces, between each two the name of what comes there."""
+    marks = {name: f"\0{name}\0" for name in places}
+    html = _environment().get_template("tool.html").render(root=particulars.ROOT, about=dict(about), old=old, **marks)
+    return re.split(f"\0({'|'.join(places)})\0", html)
 
 
 def history_page(about: About, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
@@ -199,9 +206,21 @@ def _environment() -> "jinja2.Environment":
     made = jinja2.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, finalize=entries.visible
     )
-    made.filters |= {"day": entries.day, "summary": summary, "inline": markdown.inline, "block": markdown.block, "code": entries.code}
-    made.globals |= {"label_path": label_path, "letter": _letter, "items": entries.items, "rows": entries.rows, "badges": entries.badges}
+    made.filters |= {"day": entries.day, "summary": summary, "inline": markdown.inline, "block": markdown.block}
+    made.globals |= {"label_path": label_path, "labels": _labels, "letter": _letter, "items": entries.items, "rows": entries.rows}
     return made
+
+
+def _labels(root: str, kind: str, labels: Iterable[str], old: bool) -> Markup:
+    """The tags or scopes among the facts about something, each with a link; what only an older version has may have no page."""
+    links = "".join(f"{_label(root, kind, label, old)} " for label in labels)
+    return Markup(f"<dt>{kind.capitalize()}</dt><dd>{links}</dd>" if links else "")  # noqa: S704 - of escaped parts
+
+
+@lru_cache(maxsize=1 << 12)
+def _label(root: str, kind: str, label: str, old: bool) -> str:
+    code = f"<code>{escape(entries.visible(label))}</code>"
+    return code if old else f'<a href="{root}{label_path(kind, label)}">{code}</a>'
 
 
 def _letter(name: str) -> str:

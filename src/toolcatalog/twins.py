@@ -10,7 +10,7 @@ Serves: `index.md` beside each tool's page, `llms-full.txt` of each toolkit, and
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolcatalog.snapshot import Tool, Toolkit, dump
 from toolcatalog.unseen import visible
@@ -30,9 +30,31 @@ _BLOCK = re.compile(r"[#>\[=|~+*_-]|`{3}|\d+[.)]|:")  # what a block may begin w
 Lines = Iterator[str]
 
 
+class Twin(NamedTuple):
+    """A tool as Markdown, without its headings' marks: name, all that is said of it as a whole, inputs and outputs."""
+
+    name: str
+    about: str
+    inputs: str
+    outputs: str
+
+    def text(self, level: int) -> bytes:
+        """CommonMark in UTF-8; the tool is a heading of this level."""
+        mark = "#" * level
+        text = f"{mark} {self.name}\n{self.about}\n{mark}# Inputs\n\n{self.inputs}\n{mark}# Outputs\n\n{self.outputs}"
+        return text.encode(errors="replace")
+
+
+def twin(tool: Tool, toolkit: Toolkit) -> Twin:
+    """The twin of a tool's page."""
+    inputs = _parameters(tool.input_parameters, "") if tool.input_parameters else ("None.",)
+    outputs = _parameters(tool.output_parameters, "") if tool.output_parameters else ("Not described.",)
+    return Twin(_plain(tool.name), *map(_text, (_about(tool, toolkit), inputs, outputs)))
+
+
 def tool_markdown(tool: Tool, toolkit: Toolkit) -> bytes:
     """The twin of a tool's page: CommonMark in UTF-8."""
-    return _file(_tool(tool, toolkit, 1))
+    return twin(tool, toolkit).text(1)
 
 
 def llms(about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]) -> bytes:
@@ -40,28 +62,27 @@ def llms(about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[
     return _file(_llms(about, toolkits, counts))
 
 
-def llms_full(toolkit: Toolkit, tools: Iterable[Tool]) -> Iterator[bytes]:
+def llms_full(toolkit: Toolkit, tools: Iterable[Twin]) -> Iterator[bytes]:
     """`llms-full.txt` of a toolkit piece by piece: the toolkit, and then each tool as in its twin, one heading deeper."""
     yield _file(_toolkit(toolkit))
     for tool in tools:
-        yield b"\n" + _file(_tool(tool, toolkit, 2))
+        yield b"\n" + tool.text(2)
 
 
 def _file(lines: Iterable[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode(errors="replace")
+    return _text(lines).encode(errors="replace")
 
 
-def _tool(tool: Tool, toolkit: Toolkit, level: int) -> Lines:
-    mark = "#" * level
-    yield f"{mark} {_plain(tool.name)}"
+def _text(lines: Iterable[str]) -> str:
+    return "".join([f"{line}\n" for line in lines])
+
+
+def _about(tool: Tool, toolkit: Toolkit) -> Lines:
     yield from ("", f"{_code(tool.slug)}, version {_code(tool.version)}, toolkit {_plain(toolkit.name)}", "")
     yield from _paragraph(tool.description)
     yield from _facts(tool)
     if tool.deprecation is not None:
         yield from ("", *_deprecation(tool.deprecation))
-    for title, none, described in (("Inputs", "None.", tool.input_parameters), ("Outputs", "Not described.", tool.output_parameters)):
-        yield from ("", f"{mark}# {title}", "")
-        yield from _parameters(described, "") if described else (none,)
 
 
 def _facts(tool: Tool) -> Lines:

@@ -81,7 +81,8 @@ def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str
     if form == "json":
         click.echo((folder / snapshot.index_path(slug, version)).read_bytes())
     elif form == "markdown":
-        for piece in twins.llms_full(_toolkit(index), _tools(store, index["tools"])):
+        kit = _toolkit(index)
+        for piece in twins.llms_full(kit, (twins.twin(tool, kit) for tool in _tools(store, index["tools"]))):
             click.echo(piece, nl=False)
     else:
         terminal.show(portraits.kit(_toolkit(index), version, index["tools"], _width()))

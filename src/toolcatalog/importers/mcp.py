@@ -7,23 +7,19 @@ Serves: `import mcp` of the command line.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog import names
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import HINTS
+from toolcatalog.importers import slugs
 from toolcatalog.importers.additions import Addition, stop
 from toolcatalog.importers.descriptions import describe
 from toolcatalog.importers.dialects import Loss
-from toolcatalog.snapshot import sha256
 
 _SCHEMAS = {"inputSchema": "input_parameters", "outputSchema": "output_parameters"}
 _READ = ("name", "title", "description", "annotations", *_SCHEMAS)
-_LONGEST = 64  # characters of a slug that is made here: what every model provider takes
-_DIGEST = 8  # of those, where a name had to be shortened or told from another
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
 def additions(value: Any, toolkit: str = "") -> list[Addition]:
@@ -35,8 +31,8 @@ def additions(value: Any, toolkit: str = "") -> list[Addition]:
     tools, server = _listed(value)
     kit = _toolkit(toolkit, server)
     stop([fault for number, tool in enumerate(tools, 1) for fault in _faults(tool, number)])
-    slugs = _slugs(kit["slug"], [tool["name"] for tool in tools])
-    return [_addition(tool, slugs[tool["name"]], kit) for tool in tools]
+    found = slugs.slugs(kit["slug"], [(tool["name"], tool["name"]) for tool in tools])
+    return [_addition(tool, slug, kit) for tool, slug in zip(tools, found, strict=True)]
 
 
 def _listed(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
@@ -83,26 +79,6 @@ def _faults(tool: Any, number: int) -> Iterator[str]:
         schema = tool.get(key)
         if schema is not None and not (isinstance(schema, dict) and schema.get("type", "object") in ("object", ["object"])):
             yield f"`{key}` of item {number} ({str(name)[:100]!r}) is not the JSON Schema of an object: mend it, or remove it."
-
-
-def _slugs(toolkit: str, tools: Sequence[str]) -> dict[str, str]:
-    """The slug of each tool by its name. It depends on no order, and names that would have one slug get a digest each."""
-    plain = {name: _slug(toolkit, name) for name in tools}
-    times = Counter(plain.values())
-    return {name: _short(slug, name, times[slug] > 1) for name, slug in plain.items()}
-
-
-def _slug(toolkit: str, name: str) -> str:
-    """The name in capitals, its words parted by `_`, behind the toolkit's."""
-    first = toolkit.upper().replace("-", "_")
-    words = _WORDS.sub("_", name).strip("_").upper()
-    return words if words.startswith(f"{first}_") else f"{first}_{words}"
-
-
-def _short(slug: str, name: str, shared: bool) -> str:
-    if len(slug) <= _LONGEST and not shared and not slug.endswith("_"):
-        return slug
-    return f"{slug[: _LONGEST - _DIGEST - 1].rstrip('_')}_{sha256(name.encode('utf-8', 'surrogatepass'))[:_DIGEST].upper()}"
 
 
 def _addition(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any]) -> Addition:

@@ -31,11 +31,11 @@ def slugs(toolkit: str, tools: Sequence[tuple[str, str]]) -> list[str]:
 
 def _slug(toolkit: str, name: str) -> str:
     first, rest = toolkit.upper().replace("-", "_"), words(name).upper()
-    return rest if rest.startswith(f"{first}_") else f"{first}_{rest}".rstrip("_")
+    return rest if rest.startswith(f"{first}_") else f"{first}_{rest}"
 
 
 def _told_apart(slug: str, identity: str, shared: bool) -> str:
-    if len(slug) <= LONGEST and not shared:
+    if len(slug) <= LONGEST and not shared and not slug.endswith("_"):  # there may be no letter in a name
         return slug
     digest = sha256(identity.encode("utf-8", "surrogatepass"))[:_DIGEST].upper()
     return f"{slug[: LONGEST - _DIGEST - 1].rstrip('_')}_{digest}"

@@ -4,7 +4,7 @@ A `Lint` looks at one version of a tool, as written; what it finds is kept in th
 anything else. A `Survey` looks at the whole catalog, in which tools are no more than listed, each time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from toolcatalog.errors import Finding
@@ -25,3 +25,14 @@ class Survey(NamedTuple):
     rule: str
     severity: str
     check: Callable[[Catalog], Iterator[Finding]]
+
+
+HISTORY: Mapping[str, str] = {
+    "history-version-changed": "error",
+    "history-version-back": "error",
+    "history-version-removed": "error",
+    "history-tool-removed": "error",
+    "history-toolkit-removed": "error",
+    "history-breaking": "warning",
+    "history-not-compared": "warning",
+}  # the severities of the rules in `history`, which takes long to load, and without a revision to compare with nobody needs it

@@ -1,0 +1,27 @@
+"""How much a reader has to load: every page of a tool, the script and the style, compressed as a host would send them."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+KB = 1024
+PAGE, SCRIPT, STYLE = 30 * KB, 15 * KB, 15 * KB
+
+
+def size(file: Path) -> int:
+    """How many bytes a host sends."""
+    return len(gzip.compress(file.read_bytes(), 6, mtime=0))
+
+
+@pytest.mark.parametrize("build", ["shipped_build", pytest.param("imported_build", marks=pytest.mark.xdist_group("imported"))])
+def test_pages_script_and_style_are_small(build: str, request: pytest.FixtureRequest) -> None:
+    """The issue's budgets, on the shipped catalog and on 930 tools, of which some have a hundred and more parameters within parameters."""
+    folder: Path = request.getfixturevalue(build)
+    site = folder.parent / "site"
+    assert size(site / "site.js") <= SCRIPT
+    assert size(site / "style.css") <= STYLE
+    pages = {file.parent.name: size(file) for file in site.glob("tools/*/index.html")}
+    assert pages
+    largest = max(pages, key=pages.__getitem__)
+    assert pages[largest] <= PAGE, largest
