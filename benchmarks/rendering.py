@@ -23,31 +23,24 @@ _JOBS = 2
 
 def main() -> int:
     """Measure one catalog."""
+    found: dict[str, float] = {}
+
+    def update(folder: Path, groups: Sequence[Group], *_: Any) -> dict[str, Any]:
+        found["files"], found["made in s"] = _timed(_make, groups)
+        _, found["made and written in s"] = _timed(partial(_write, folder), groups)
+        return {}
+
+    making.site.update = update  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        found = groups(Path(sys.argv[1]), Path(folder))
-        files, made = _timed(_make, found)
-        _, both = _timed(partial(_write, Path(folder) / "written"), found)
-    print(json.dumps({"files": files, "made in s": round(made, 1), "made and written in s": round(both, 1)}))
+        build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
+    print(json.dumps({name: round(value, 1) for name, value in found.items()}))
     return 0
 
 
-def groups(catalog: Path, folder: Path) -> list[Group]:
-    """The groups of pages of a catalog, built into a folder: the build hands them over where it would make them."""
-    found: list[Group] = []
-
-    def take(_: Path, groups: Sequence[Group], *__: Any) -> dict[str, Any]:
-        found.extend(groups)
-        return {}
-
-    making.site.update = take  # type: ignore[attr-defined]
-    build(catalog, folder / "build", folder / "site", jobs=_JOBS)
-    return found
-
-
-def _timed(work: Callable[[Group], int], found: Sequence[Group]) -> tuple[int, float]:
+def _timed(work: Callable[[Group], int], groups: Sequence[Group]) -> tuple[int, float]:
     with Crew(_JOBS) as crew:
         started = time.perf_counter()
-        return sum(crew.each(work, found)), time.perf_counter() - started
+        return sum(crew.each(work, groups)), time.perf_counter() - started
 
 
 def _make(group: Group) -> int:
