@@ -43,10 +43,10 @@ def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
     assert found.mended == sum(problem.fix is not None for problem in problems(tmp_path, text))
     again = problems(tmp_path, expected)
     assert not any(problem.fix is not None for problem in again)
-    assert fixing.fixed(found.data, again) == fixing.Fixed(found.data, 0)
+    assert fixing.fixed(found.data, again) == fixing.Fixed(found.data, 0, 0)
 
 
 def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
     """Between checking and mending an editor may have written."""
     found = problems(tmp_path, "name: 5\ndescription: x\n")
-    assert fixing.fixed(b"name: 50\ndescription: x\n", found) == fixing.Fixed(b"name: 50\ndescription: x\n", 0)
+    assert fixing.fixed(b"name: 50\ndescription: x\n", found) == fixing.Fixed(b"name: 50\ndescription: x\n", 0, 0)

@@ -1,6 +1,5 @@
 """The rules of history, each with real git repositories: what is told, of which file, and what passes."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from generating import add_toolkit
 from gitting import CLEAN, TOOL, commit, git, repository, tool
 from running import ROOT
 from toolcatalog import advice
-from toolcatalog.against import changed_files, since
+from toolcatalog.against import since
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.lints.history import PASTS
 
@@ -220,13 +219,12 @@ def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path)
     commit(tmp_path)
     git(tmp_path, "switch", "--quiet", "ours")
     assert since(catalog, "main", TODAY) == ([], {"toolkits/a/A_MINE/20250101_00.yaml"})
-    assert changed_files(catalog, "main") == {"toolkits/a/A_MINE/20250101_00.yaml"}
+    assert since(catalog, "main", TODAY).changed == {"toolkits/a/A_MINE/20250101_00.yaml"}
 
 
-@pytest.mark.parametrize("door", [lambda catalog: since(catalog, "nope", TODAY), lambda catalog: changed_files(catalog, "nope")])
-def test_an_unknown_revision_is_one_sentence(catalog: Path, door: Callable[[Path], object]) -> None:
+def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
     with pytest.raises(UsageError, match="knows no revision `nope`"):
-        door(catalog)
+        since(catalog, "nope", TODAY)
 
 
 # The rules themselves

@@ -50,11 +50,6 @@ def since(catalog: Path, revision: str, today: str) -> Since:
     return Since(history.check(known), written.changed(before, after))
 
 
-def changed_files(catalog: Path, revision: str) -> set[str]:
-    """The files that are not as they were when the catalog left a revision: paths relative to the catalog. Raises as `since` does."""
-    return written.changed(*_since(catalog, revision))
-
-
 def _since(catalog: Path, revision: str) -> tuple[Files, Files]:
     repository = revisions.repository(catalog)
     return revisions.at(repository, revisions.fork(repository, revision), revision), revisions.now(repository)

@@ -12,22 +12,24 @@ _MARK = "\ufeff"
 
 
 class Fixed(NamedTuple):
-    """The bytes of a file, and how many problems have been mended in it."""
+    """The bytes of a file, how many problems have been mended in it, and how many of those were errors."""
 
     data: bytes
     mended: int
+    errors: int
 
 
 def fixed(data: bytes, problems: Iterable[Problem]) -> Fixed:
     """Mend what can be mended of one file's problems. A line that is not the one in which a problem was found is left alone."""
     text = data.decode(errors="surrogateescape")
     lines = text.removeprefix(_MARK).split("\n")
-    before, mended = [*lines], 0
+    before, mended = [*lines], list[Problem]()
     for problem in sorted(problems, reverse=True):  # from the end on, so that what is before stays at its place
         if problem.fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
             lines[problem.line - 1 : problem.line] = _line(lines[problem.line - 1], problem, problem.fix)
-            mended += 1
-    return Fixed((_MARK * text.startswith(_MARK) + "\n".join(lines)).encode(errors="surrogateescape"), mended)
+            mended.append(problem)
+    errors = sum(problem.severity == "error" for problem in mended)
+    return Fixed((_MARK * text.startswith(_MARK) + "\n".join(lines)).encode(errors="surrogateescape"), len(mended), errors)
 
 
 def _line(line: str, problem: Problem, fix: str) -> list[str]:

@@ -157,7 +157,8 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
         fixed = fixing.fixed(before, [problem for problem in problems if problem.path == path])
         old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
         files.write_changed(file, fixed.data)
-        if Counter(problem.rule for problem in checking.examine(catalog, name).problems) - old:
+        new = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
+        if new - old or (new == old and fixed.errors):
             files.write_changed(file, before)
         else:
             mended[path] = fixed.mended

@@ -12,14 +12,13 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
-from toolcatalog import parameters
+from toolcatalog import parameters, versions
 from toolcatalog.errors import UsageError
 from toolcatalog.model import Deprecation, Toolkit, ToolVersion
 from toolcatalog.schema import Record
 from toolcatalog.versions import is_version
 
 UNDATED = "00000000_00"  # the version of tools that come without one
-_LAST = 9_999_999_999  # 99999999_99
 
 Read = Callable[[str], Record | None]
 
@@ -83,10 +82,10 @@ class Standing:
         """The version of a tool that comes without one, in a catalog that has the versions `there` of it, oldest first."""
         if not self.today or not (there or new.toolkit in self.stocked):
             return UNDATED
-        after = int(there[-1].replace("_", "")) + 1 if there else 0
-        if after > _LAST:
+        found = versions.following(there[-1] if there else None, self.today.partition("_")[0])
+        if found is None:
             raise UsageError(f"{new.slug} has version {there[-1]} already, and there is none after it: remove that one.")
-        return max(self.today, f"{after // 100:08}_{after % 100:02}")
+        return found
 
     def content(self, tool: ToolVersion) -> str:
         """All that a tool says, but for its deprecation, in one spelling: as it would be served."""
