@@ -288,11 +288,6 @@ def uses(tool: Tool, base: str = LOCAL) -> Uses:
     return Uses([*requests(tool, base), *_definitions(tool, form)], _tokens(form["openai"]))
 
 
-def snippets(tool: Tool, base: str = LOCAL) -> list[Snippet]:
-    """All texts to copy for one version of a tool; `base` is the address of the server that is asked for it."""
-    return [*requests(tool, base), *definitions(tool)]
-
-
 def requests(tool: Tool, base: str = LOCAL) -> list[Snippet]:
     """How to read this version of a tool from the API. They take the key from the environment; no text of the catalog is in them."""
     base = base.rstrip("/")
@@ -301,11 +296,6 @@ def requests(tool: Tool, base: str = LOCAL) -> list[Snippet]:
         Snippet("python", "Python", "python", _python(tool, base)),
         Snippet("typescript", "TypeScript", "typescript", _typescript(tool, base)),
     ]
-
-
-def definitions(tool: Tool) -> list[Snippet]:
-    """What a model, an MCP client or a validator is given for a tool, as JSON that is laid out to be read."""
-    return _definitions(tool, forms(tool))
 
 
 def _definitions(tool: Tool, form: Mapping[str, Any]) -> list[Snippet]:
