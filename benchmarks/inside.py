@@ -20,6 +20,7 @@ from benchmarks.paths import Question, Sample
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
+from toolcatalog.server.live import Live
 from toolcatalog.store import Filters, Pins, Store
 
 _TIMES = 1_000
@@ -82,7 +83,7 @@ def costs(build: Path, folder: Path) -> dict[str, Any]:
     """Median microseconds of each operation in the store, and of the same question through the whole application without a socket."""
     sample, store = paths.sample(folder / "rows.jsonl"), open_build(build)
     asked = _questions(sample)
-    app = create_app(store, KeyRing(folder / "keys.json"), None)
+    app = create_app(Live(KeyRing(folder / "keys.json"), store), None)
     key = (folder / "key").read_text()
     through = {name: asyncio.run(_through(app, key, questions)) for name, questions in asked.items()}
     return {"store": {name: _median(act, asked[name]) for name, act in operations(store).items()}, "application": through}

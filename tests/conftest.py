@@ -1,6 +1,8 @@
 """What many tests share: the shipped catalog and 930 imported tools, each built once, and one real server of each."""
 
 import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from running import SHARED, SHIPPED, Server, serving, succeed
+from storing import Proxy, s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
 
@@ -50,3 +53,53 @@ def imported(imported_build: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """A server of that catalog and its site."""
     with serving(imported_build, tmp_path_factory.mktemp("server"), "--site", str(imported_build.parent / "site")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def changed_build(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder `build` of the shipped catalog with another name of one tool."""
+    folder = tmp_path_factory.mktemp("changed")
+    shutil.copytree(SHIPPED, folder / "catalog")
+    shutil.copytree(shipped_build, folder / "build", symlinks=True)
+    return _with_another_name(folder, "github")
+
+
+@pytest.fixture(scope="session")
+def small_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder `build` of one toolkit of the shipped catalog."""
+    folder = tmp_path_factory.mktemp("small")
+    shutil.copytree(SHIPPED / "toolkits/hackernews", folder / "catalog/toolkits/hackernews")
+    shutil.copy(SHIPPED / "catalog.yaml", folder / "catalog")
+    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
+    return folder / "build"
+
+
+@pytest.fixture(scope="session")
+def other_build(small_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with another name of one tool."""
+    folder = tmp_path_factory.mktemp("other")
+    shutil.copytree(small_build.parent, folder, symlinks=True, dirs_exist_ok=True)
+    return _with_another_name(folder, "hackernews")
+
+
+def _with_another_name(folder: Path, toolkit: str) -> Path:
+    file = min((folder / "catalog/toolkits" / toolkit).glob("*/*.yaml"))
+    file.write_text(re.sub("(?m)^name: .*", "name: Do something else", file.read_text(), count=1))
+    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
+    return folder / "build"
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The URL of an S3 server."""
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture
+def proxy(s3: str) -> Iterator[Proxy]:
+    """A proxy before that server, without faults."""
+    made = Proxy(s3)
+    made.there()
+    yield made
+    made.away()

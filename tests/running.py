@@ -52,17 +52,21 @@ def new_key(keys_file: Path, *arguments: str) -> str:
 
 
 @contextmanager
-def serving(build: Path, folder: Path, *arguments: str) -> Iterator[Server]:
-    """A real server of this build on a free loopback port, its keys and log in `folder`."""
+def serving(source: Path | str, folder: Path, *arguments: object, env: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """A real server of this build, or of an object store's URL, on a free loopback port; its keys and log in `folder`."""
     keys_file, log = folder / "keys.json", folder / "server.log"
     key = new_key(keys_file)
-    command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(build), "--port", "0", "--keys", str(keys_file), *arguments]
-    with log.open("w") as sink, subprocess.Popen(command, stderr=sink, text=True) as process:
+    origin = ("--build" if isinstance(source, Path) else "--from", str(source))
+    command = [sys.executable, "-m", "toolcatalog", "serve", *origin, "--port", "0", "--keys", str(keys_file), *map(str, arguments)]
+    with log.open("w") as sink, subprocess.Popen(command, stderr=sink, text=True, env={**os.environ, **(env or {})}) as process:
         try:
             yield Server(_url(log, process), key, keys_file, process, log)
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            try:
+                process.wait(timeout=20)
+            finally:
+                process.kill()
 
 
 def _url(log: Path, process: "subprocess.Popen[str]") -> str:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,11 @@ import pytest
 from generating import add_tool, generate
 from reading import newest
 from running import SHIPPED, succeed, toolcatalog
-from toolcatalog import files
-from toolcatalog.build import build
-from toolcatalog.errors import SnapshotError, UsageError
+from toolcatalog import files, holding, snapshot
+from toolcatalog.build import build, check
+from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.opening import open_build
+from toolcatalog.publishing import ALL, FEW, Built
 from toolcatalog.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -413,14 +414,14 @@ def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
     assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
     assert "Nothing was built." in done.stderr
     assert state_of(out / "snapshots", out / "current", site) == before
-    assert {path.name for path in out.iterdir()} == {"snapshots", "current", ".cache", ".lock"}
+    assert {path.name for path in out.iterdir()} == {"snapshots", "current", ".cache", ".lock", ".gitignore"}
 
 
 def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> None:
     """Where nothing was built before, a catalog with problems leaves neither snapshot nor site behind."""
     (catalog / "catalog.yaml").unlink()
     assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
-    assert {path.name for path in out.iterdir()} <= {".cache", ".lock"}
+    assert {path.name for path in out.iterdir()} <= {".cache", ".lock", ".gitignore"}
     assert not site.exists()
 
 
@@ -429,7 +430,7 @@ def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> Non
     [
         ("file/build", "site", "Cannot write {0}/file/build (Not a directory)"),
         ("file", "site", "Directory '{0}/file' is a file."),
-        ("build", "file/site", "Cannot write {0}/file/site/.generated (Not a directory)"),
+        ("build", "file/site", "Cannot write {0}/file/site (Not a directory)"),
         ("build", "file", "Directory '{0}/file' is a file."),
         ("taken", "site", "Cannot write {0}/taken/"),
     ],
@@ -534,3 +535,181 @@ def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> Non
     again = build(catalog, tmp_path / "build", None, jobs=jobs)
     assert again.changed
     assert again.digest == build(catalog, tmp_path / "clean", None).digest
+
+
+# A build that is without many of the tools there are
+
+
+@pytest.fixture(scope="module")
+def hundred(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog of a hundred tools, and its build and site beside it."""
+    folder = tmp_path_factory.mktemp("hundred")
+    generate(folder / "catalog", 100, 3)
+    build(folder / "catalog", folder / "build", folder / "site")
+    return folder
+
+
+@pytest.fixture
+def folder(hundred: Path, tmp_path: Path) -> Path:
+    """A copy of that."""
+    return Path(shutil.copytree(hundred, tmp_path / "copy", symlinks=True))
+
+
+def without(folder: Path, tools: int) -> None:
+    """Take so many tools out of a catalog."""
+    for tool in sorted((folder / "catalog" / "toolkits").glob("*/KIT*"))[:tools]:
+        shutil.rmtree(tool)
+
+
+def built_again(folder: Path, may_lose: int = FEW) -> Built:
+    """What the command builds, by default."""
+    return build(folder / "catalog", folder / "build", None, may_lose=may_lose)
+
+
+@pytest.mark.parametrize("lost", [9, 10])
+def test_some_tools_may_go(lost: int, folder: Path) -> None:
+    """A tenth of the tools may be gone from one build to the next."""
+    without(folder, lost)
+    assert built_again(folder).tools == 100 - lost
+
+
+def test_many_tools_may_not(folder: Path) -> None:
+    """More than a tenth ends with 1 and one sentence, snapshot and site stay as they are; with --allow-shrink they follow."""
+    out, site = folder / "build", folder / "site"
+    arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
+    without(folder, 11)
+    before = state_of(out / "snapshots", out / "current", site)
+    for _ in range(2):  # trying again does not wear it down
+        done = toolcatalog(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.strip().rpartition("\n")[2] == (
+            f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 % of them would be gone, "
+            "so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant."
+        )
+        assert state_of(out / "snapshots", out / "current", site) == before
+        assert left_overs(out, site) == []
+    assert "Built 89 tools" in toolcatalog(*arguments, "--allow-shrink").stderr
+    assert_like_new(folder / "catalog", out, site)
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut off", "more tools", "not counted"])
+def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
+    """What the build in force had cannot be told then; what there is now is better than that."""
+    manifest = folder / "build/current/manifest.json"
+    data = manifest.read_bytes()
+    if damage == "gone":
+        manifest.unlink()
+    else:
+        changed = {"cut off": data[:-9], "more tools": data.replace(b'"tools":100', b'"tools":900'), "not counted": b'{"counts":[]}'}
+        manifest.write_bytes(changed[damage])
+    without(folder, 50)
+    assert built_again(folder).tools == 50
+
+
+def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
+    """A new program with a new format must not let half a catalog through."""
+    manifest = folder / "build/current/manifest.json"
+    said = {key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"} | {"format": 2}
+    manifest.write_bytes(snapshot.dump({"digest": snapshot.sha256(snapshot.dump(said)), **said}))
+    without(folder, 50)
+    with pytest.raises(ShrunkCatalog):
+        built_again(folder)
+    assert json.loads(manifest.read_bytes())["format"] == 2
+
+
+def test_going_back_counts_too(folder: Path) -> None:
+    """After a rollback the tools are counted against what is in force, not against what was built last."""
+    hundred_tools = (folder / "build/current").readlink().name
+    without(folder, 60)
+    assert built_again(folder, ALL).tools == 40
+    holding.use(folder / "build", hundred_tools)
+    with pytest.raises(ShrunkCatalog):
+        built_again(folder)
+    assert (folder / "build/current").readlink().name == hundred_tools
+
+
+def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
+    """Nothing is removed by a build; with more than ten it says, after a change and in one line, what removes old ones."""
+    told = f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones."
+    for number in range(9):
+        describe(catalog, f"number {number}")
+        build(catalog, out, None)
+    arguments = ("build", "--catalog", catalog, "--out", out, "--no-site")
+    for number, expected in ((9, 0), (10, 1)):
+        describe(catalog, f"number {number}")
+        assert toolcatalog(*arguments).stderr.count(told) == expected
+    assert "snapshots prune" not in toolcatalog(*arguments).stderr
+    assert len([*(out / "snapshots").iterdir()]) == 11
+
+
+# Two builds, one site
+
+
+def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -> None:
+    """While a build into another folder has the site, this one says so, and changes neither its snapshots nor the site."""
+    build(catalog, out, site)
+    describe(catalog, "later")
+    before = state_of(out / "snapshots", out / "current", site)
+    with files.alone(site / ".lock") as got_it:
+        assert got_it
+        done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        assert one_sentence(done) == f"error: Another build is writing to {site}: try again when it is done."
+        assert state_of(out / "snapshots", out / "current", site) == before
+        assert build(catalog, out.with_name("other"), None).pages == 0
+    assert build(catalog, out, site).changed
+
+
+def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Path) -> None:
+    """Of builds of two catalogs into two folders and one site, all at once, each ends well or steps back; the site is that of one."""
+    other = Path(shutil.copytree(catalog, catalog.with_name("another")))
+    shutil.rmtree(other / "toolkits/clock")
+    pairs = [(catalog, out), (other, out.with_name("other"))]
+    ended = []
+    for _ in range(2):
+        commands = [building(one, into, site) for one, into in pairs]
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+        for process in processes:
+            _, complaint = process.communicate(timeout=60)
+            assert process.returncode == 0 or (process.returncode == 2 and "Another build is writing" in complaint), complaint
+            ended.append(process.returncode)
+    assert 0 in ended
+    found = bytes_of(site)
+    expected = []
+    for one, _ in pairs:
+        fresh = out.with_name(f"fresh {one.name}")
+        build(one, fresh / "build", fresh / "site")
+        expected.append(bytes_of(fresh / "site"))
+    assert found in expected
+    assert expected[0] != expected[1]
+
+
+def test_a_site_that_nothing_came_of_is_not_there(catalog: Path, out: Path, site: Path) -> None:
+    """A folder that was only made for the lock goes again; one that was there, and empty, stays."""
+    (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
+    with pytest.raises(InvalidCatalog):
+        build(catalog, out, site)
+    assert not site.exists()
+    site.mkdir()
+    with pytest.raises(InvalidCatalog):
+        build(catalog, out, site)
+    assert [path.name for path in site.iterdir()] == [".lock"]
+
+
+# What git sees
+
+
+@pytest.mark.parametrize(
+    "work", [lambda catalog, out: build(catalog, out, None), lambda catalog, out: check(catalog, out, ())], ids=["build", "check"]
+)
+def test_git_sees_nothing_of_a_new_build(work: Callable[[Path, Path], object], catalog: Path, out: Path) -> None:
+    """A folder that is made for a build tells git to leave it out; in one that was there, nothing is written for git."""
+    work(catalog, out)
+    assert (out / ".gitignore").read_text() == "*\n"
+    (out / ".gitignore").write_text("!README.md\n")
+    describe(catalog, "later")
+    work(catalog, out)
+    assert (out / ".gitignore").read_text() == "!README.md\n"
+    theirs = out.with_name("theirs")
+    theirs.mkdir()
+    work(catalog, theirs)
+    assert not (theirs / ".gitignore").exists()

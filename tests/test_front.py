@@ -14,7 +14,7 @@ from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
 from toolcatalog.server.app import long_way
 from toolcatalog.server.front import Front
-from toolcatalog.server.operations import Operations
+from toolcatalog.server.live import Live
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 Headers = tuple[tuple[str, str], ...]
@@ -57,9 +57,9 @@ class Ways:
         self.secret = keys.create(folder / "keys.json", "default", None, None)[0]
         self.limited = keys.create(folder / "keys.json", "default", ["slack"], None)[0]
         store, ring, site = open_build(build), keys.KeyRing(folder / "keys.json"), build.parent / "site"
-        self.operations = Operations(store, ring)
-        self.short = create_app(store, ring, site)
-        self.long = long_way(self.operations, site)
+        self.live = Live(ring, store)
+        self.short = create_app(self.live, site)
+        self.long = long_way(self.live, site)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_another_method_gets_the_same_answer_too(ways: Ways, target: str, method
 @pytest.mark.parametrize("target", PLAIN)
 def test_a_plain_request_goes_the_short_way(ways: Ways, target: str) -> None:
     """It is answered without Starlette, also where it is refused."""
-    front = Front(ways.operations, nowhere)
+    front = Front(ways.live, nowhere)
     for key in (ways.secret, "tc_unknown"):
         for headers in HEADERS:
             assert ask(front, target, (("x-api-key", key), *headers))[0] in (200, 304, 400, 401, 404)
@@ -152,7 +152,7 @@ def test_a_fault_takes_the_long_way(ways: Ways, shipped_build: Path, tmp_path: P
     build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
     file, document = build / "current" / "tools.json", newest(build / "current")["GITHUB_CREATE_ISSUE"]
     file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
-    app = create_app(open_build(build), ways.operations.keys, None)
+    app = create_app(Live(ways.live.keys, open_build(build)), None)
     status, headers, body = ask(app, TOOL, (("x-request-id", "bad"), ("x-api-key", ways.secret)))
     assert (status, dict(headers)[b"x-request-id"]) == (500, b"bad")
     assert b"internal_error" in body

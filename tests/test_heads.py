@@ -10,7 +10,7 @@ import pytest
 
 from running import Server, serving
 from test_protocol import TARGETS, TOOL, answers, connected
-from toolcatalog import keys
+from toolcatalog import keys, minting
 from toolcatalog.server.heads import Head, learn
 
 KEY = b"tc_secret"
@@ -39,7 +39,7 @@ def known(rest: bytes = HEAD, *more: tuple[bytes, bytes]) -> Head:
 
 def test_a_known_head_tells_whose_request_it_is() -> None:
     """The digest of the key, as the key file has it."""
-    assert known().digest == keys.digest_of(KEY)
+    assert known().digest == minting.digest_of(KEY)
     assert known().again(HEAD) == (True, None)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from running import new_key, succeed, toolcatalog
-from toolcatalog import files, keys
+from toolcatalog import files, keys, minting
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError
 
@@ -93,7 +93,7 @@ def test_only_a_hash_is_kept(tmp_path: Path) -> None:
 
 def test_what_a_key_looks_like() -> None:
     """`tc_`, 30 random base-62 characters and a checksum of six; no two are alike."""
-    made = {keys.generate() for _ in range(500)}
+    made = {minting.generate() for _ in range(500)}
     assert len(made) == 500
     assert all(re.fullmatch(KEY, key) for key in made)
     assert {character for key in made for character in key[3:33]} == {*"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"}
@@ -101,15 +101,15 @@ def test_what_a_key_looks_like() -> None:
 
 def test_a_key_tells_a_typing_error_from_a_key() -> None:
     """The checksum fits the rest of the key, and no longer where one character is another or two have changed places."""
-    assert keys.well_formed("tc_" + "0" * 30 + "2bskOd")  # the CRC-32 of the first 33 bytes in base 62, worked out apart from the code
+    assert minting.well_formed("tc_" + "0" * 30 + "2bskOd")  # the CRC-32 of the first 33 bytes in base 62, worked out apart from the code
     for _ in range(20):
-        key = keys.generate()
-        assert keys.well_formed(key)
+        key = minting.generate()
+        assert minting.well_formed(key)
         for place in range(3, len(key)):
             other = key[:place] + ("x" if key[place] != "x" else "y") + key[place + 1 :]
-            assert not keys.well_formed(other)
+            assert not minting.well_formed(other)
     for text in ("", "tc_", key[:-1], key + "0", " " + key, key + "\n", key.replace("tc_", "TC_"), "é" * 39):
-        assert not keys.well_formed(text)
+        assert not minting.well_formed(text)
 
 
 def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
@@ -409,6 +409,25 @@ def test_a_file_damaged_under_a_running_server(tmp_path: Path, caplog: pytest.Lo
     assert found(ring, second)
     assert found(ring, first)
     assert first not in caplog.text
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As a damaged file: the keys stay, one line says why, and the file that comes back is taken over."""
+    file = tmp_path / "keys.json"
+    first, _ = keys.create(file, "p", None, None)
+    ring = keys.KeyRing(file)
+    file.rename(tmp_path / "away")
+    file.mkdir()
+    time.sleep(0.55)
+    assert ring.find(first.encode())
+    assert ring.find(first.encode())
+    assert caplog.messages == [
+        f"keys stay as they were: The key file {file} cannot be read (Is a directory): mend its permissions, or name another with --keys."
+    ]
+    file.rmdir()
+    (tmp_path / "away").rename(file)
+    second, _ = keys.create(file, "p", None, None)
+    assert found(ring, second)
 
 
 def test_a_ring_without_a_file_knows_nobody_until_there_is_one(tmp_path: Path) -> None:

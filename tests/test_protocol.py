@@ -16,7 +16,7 @@ from running import Server
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.front import Front
-from toolcatalog.server.operations import Operations
+from toolcatalog.server.live import Live
 from toolcatalog.server.protocol import Protocol
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
@@ -191,7 +191,7 @@ async def statuses(app: Deaf, data: bytes, count: int) -> list[bytes]:
 
 def test_the_first_of_a_packet_does_without_asgi(shipped: Server, shipped_build: Path) -> None:
     """A plain request is answered before there is any ASGI; the next one of the packet has to wait its turn there."""
-    app = Deaf(Operations(open_build(shipped_build), KeyRing(shipped.keys_file)), nowhere)
+    app = Deaf(Live(KeyRing(shipped.keys_file), open_build(shipped_build)), nowhere)
     for target in (TOOL, LIST, f"{LIST}?limit=0"):
         one = request(shipped, target)
         first, second = asyncio.run(statuses(app, one + one, 2))

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -24,9 +25,15 @@ from reading import documents, newest
 from running import Server, new_key, serving, succeed
 from toolcatalog import keys
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+CODINGS = ("identity", "gzip", "zstd")
 OPEN = ("/openapi.json", "/healthz", "/readyz")
 FIELDS = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
 ORIGIN = {"Origin": "https://somewhere.example"}
@@ -42,7 +49,10 @@ class Judge:
     def __call__(self, response: httpx.Response) -> None:
         """Fail where the answer has a status, a content type or a body that the document does not have at this path."""
         response.read()
+        assert re.fullmatch("[0-9a-f]{64}", response.headers["x-catalog-snapshot"])
         if response.request.method in ("HEAD", "OPTIONS") or response.status_code == 304 or self._is_page(response):
+            return
+        if response.headers.get("content-encoding") == "zstd":  # which httpx leaves packed
             return
         schema = self._schema(response.request.url.path, response.status_code)
         assert response.headers["content-type"] == "application/json"
@@ -331,40 +341,56 @@ def test_each_request_has_its_own_id(client: httpx.Client) -> None:
 
 def spellings(tag: str) -> list[str]:
     """Ways to name a tag in If-None-Match."""
-    strong = tag.removeprefix("W/")
-    return [tag, strong, "*", f'"other", {tag}', f'W/"x",{strong} , "y"']
+    return [tag, f"W/{tag}", f'"other", {tag}', f'W/"x",W/{tag} , "y"']
 
 
+@pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("path", [TOOL, f"{TOOL}?version=latest", f"{LIST}?limit=3", SESSION, f"{SESSION}?limit=1", *OPEN])
-def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str) -> None:
+def test_what_the_client_has_is_not_sent_again(client: httpx.Client, path: str, coding: str) -> None:
     """304 without a body on a matching `If-None-Match`, in every spelling of it, and only then."""
-    whole = client.get(path)
+    whole = client.get(path, headers={"Accept-Encoding": coding})
     tag = whole.headers["etag"]
-    assert re.fullmatch(r'W/"[0-9a-f]{32}"', tag)
-    for header in spellings(tag):
-        same = client.get(path, headers={"If-None-Match": header})
+    packed = "content-encoding" in whole.headers
+    assert re.fullmatch(f'"[0-9a-f]{{32}}{f"-{coding}" if packed else ""}"', tag)
+    for header in [*spellings(tag), *([] if packed else ["*"])]:
+        same = client.get(path, headers={"If-None-Match": header, "Accept-Encoding": coding})
         assert (same.status_code, same.content) == (304, b""), header
         for name in ("etag", "cache-control", "vary"):
             assert same.headers[name] == whole.headers[name]
     for other in (
         {"If-None-Match": '"x"'},
-        {"If-None-Match": tag[3:-1]},
+        {"If-None-Match": tag[1:-1]},
         {"If-None-Match": ""},
         {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
     ):
-        again = client.get(path, headers=other)
+        again = client.get(path, headers={**other, "Accept-Encoding": coding})
         assert (again.status_code, again.content, again.headers["etag"]) == (200, whole.content, tag)
 
 
 def test_a_tag_is_of_the_bytes_alone(client: httpx.Client) -> None:
-    """Equal answers have equal tags, gzipped or not, under either prefix; other answers have others."""
-    tags = [
-        client.get(path, headers=headers).headers["etag"]
-        for path in (TOOL, TOOL.replace("v3", "v3.1"))
-        for headers in ({}, {"Accept-Encoding": "identity"})
-    ]
-    assert len({*tags}) == 1
-    assert client.get(LIST).headers["etag"] not in tags
+    """Equal bytes have equal tags, under either prefix; other bytes have others: another answer, and the same one in another coding."""
+    both = [TOOL, TOOL.replace("v3", "v3.1")]
+    tags = {(path, coding): client.get(path, headers={"Accept-Encoding": coding}).headers["etag"] for path in both for coding in CODINGS}
+    assert all(tags[both[0], coding] == tags[both[1], coding] for coding in CODINGS)
+    assert len({*tags.values()}) == len(CODINGS)
+    assert client.get(LIST).headers["etag"] not in tags.values()
+
+
+def test_what_a_client_holds_in_another_coding_is_sent_again(client: httpx.Client) -> None:
+    """A strong tag stands for bytes: who asks for other ones gets them."""
+    packed = client.get(TOOL, headers={"Accept-Encoding": "gzip"}).headers["etag"]
+    for coding in ("identity", "zstd"):
+        assert client.get(TOOL, headers={"Accept-Encoding": coding, "If-None-Match": packed}).status_code == 200
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_pages_of_the_site_are_held_packed_too(client: httpx.Client, coding: str) -> None:
+    """A browser that has a packed page is told so."""
+    whole = client.get("/", headers={"Accept-Encoding": coding})
+    tag = whole.headers["etag"]
+    assert tag.endswith(f'-{coding}"')
+    same = client.get("/", headers={"Accept-Encoding": coding, "If-None-Match": tag})
+    assert (same.status_code, same.headers["etag"]) == (304, tag)
 
 
 def test_an_error_is_never_a_304(client: httpx.Client) -> None:
@@ -407,7 +433,17 @@ def test_head_of_a_page_has_no_body(shipped: Server) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["gzip", "GZIP", "gzip, deflate", "br;q=1.0, gzip;q=0.8, *;q=0.1", "gzip;q=0.001", "gzip ; q=1", "deflate,gzip", "*", "br, *;q=0.5"],
+    [
+        "gzip",
+        "GZIP",
+        "gzip, deflate",
+        "br;q=1.0, gzip;q=0.8, *;q=0.1",
+        "gzip;q=0.001",
+        "gzip ; q=1",
+        "deflate,gzip",
+        "zstd;q=0.5, gzip",
+        "*, zstd;q=0",
+    ],
 )
 @pytest.mark.parametrize("path", [LIST, SESSION, "/openapi.json", "/"])
 def test_gzip_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
@@ -418,6 +454,19 @@ def test_gzip_where_it_is_asked_for(shipped: Server, path: str, header: str) -> 
     assert "Accept-Encoding" in headers["vary"]
     assert gzip.decompress(body if "content-length" in headers else unchunked(body)) == plain
     assert len(body) < len(plain)
+
+
+@pytest.mark.parametrize(
+    "header", ["zstd", "ZSTD", "gzip, deflate, br, zstd", "gzip;q=0.000, *", "*", "br, *;q=0.5", "gzip;q=0.9, zstd;q=0.9"]
+)
+@pytest.mark.parametrize("path", [LIST, f"{LIST}?limit=1000", SESSION, "/openapi.json", "/"])
+def test_zstd_where_it_is_asked_for(shipped: Server, path: str, header: str) -> None:
+    """Of what a client takes as gladly, zstd: it unpacks to the very bytes of the plain answer."""
+    _, headers, body = raw(shipped, get(path, f"x-api-key: {shipped.key}", f"Accept-Encoding: {header}"))
+    assert headers["content-encoding"] == "zstd"
+    assert (
+        zstd.decompress(body if "content-length" in headers else unchunked(body)) == raw(shipped, get(path, f"x-api-key: {shipped.key}"))[2]
+    )
 
 
 def unchunked(body: bytes) -> bytes:
@@ -432,7 +481,7 @@ def unchunked(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     "headers",
     [(), ("Accept-Encoding:",), ("Accept-Encoding: identity",), ("Accept-Encoding: *;q=0",), ("Accept-Encoding: gzip;q=0",),
-    ("Accept-Encoding: gzip;q=0.000, *",),
+    ("Accept-Encoding: gzip;q=0.000, *;q=0",), ("Accept-Encoding: identity, gzip;q=0.5, zstd;q=0.9",),
      ("Accept-Encoding: x-gzip",), ("Accept-Encoding: deflate, br",), ("Accept-Encoding: identity, gzip; Q=0.0",)],
 )  # fmt: skip
 def test_no_gzip_where_it_is_not_asked_for(shipped: Server, headers: tuple[str, ...]) -> None:
@@ -671,7 +720,7 @@ def test_the_document_says_which_errors_there_are(judge: Judge) -> None:
         assert documented.pop(f"{prefix}/tools/{{tool_slug}}") == ["200", "400", "401", "404", "500"]
         assert documented.pop(f"{prefix}/tools") == ["200", "400", "401", "403", "404", "429", "500"]
         assert documented.pop(f"{prefix}/tool_router/session/{{session_id}}/tools") == ["200", "400", "401", "403", "404", "500"]
-    assert documented == {"/healthz": ["200", "500"], "/readyz": ["200", "500"], "/openapi.json": ["200", "500"]}
+    assert documented == {"/healthz": ["200", "500"], "/readyz": ["200", "500", "503"], "/openapi.json": ["200", "500"]}
 
 
 def test_the_document_names_every_parameter(judge: Judge) -> None:
@@ -748,7 +797,7 @@ def test_no_key_is_told_from_another_that_is_not_good(client: httpx.Client, ship
     ):
         response = client.get(LIST, headers=[(b"x-api-key", key.encode("latin-1"))])
         bodies.add(json.dumps({**error(response, 401, "unauthorized"), "request_id": ""}))
-        assert without(response.headers, "date", "x-request-id") == {
+        assert without(response.headers, "date", "x-request-id", "x-catalog-snapshot") == {
             "cache-control": "no-store",
             "content-length": response.headers["content-length"],
             "content-type": "application/json",

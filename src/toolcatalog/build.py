@@ -6,42 +6,58 @@ build/.cache/               parts of earlier builds, and what those have seen; s
 site/                       see `site`
 """
 
-from collections.abc import Collection, Iterator
-from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolcatalog import files, looking, memory, program, publishing
-from toolcatalog.crew import Crew
-from toolcatalog.errors import UsageError
+from toolcatalog import files, guarding, looking, memory, program, publishing
+from toolcatalog.crew import Crew, Workers
 from toolcatalog.looking import Looked, Outline, Places
 from toolcatalog.memory import Memory
 from toolcatalog.progress import Track, quietly
-from toolcatalog.publishing import Built
+from toolcatalog.publishing import ALL, Built
 
 if TYPE_CHECKING:
     from toolcatalog.checking import Checked
 
 _MANY = 100_000  # tools: to look at fewer takes as long as to begin processes
+Hire = Callable[[Places], Workers]  # brings workers from elsewhere that are fit for a build of these places
 _PATIENCE = 60.0  # seconds that a check waits for a build
 
 
-def build(catalog: Path, out: Path, site: Path | None, track: Track = quietly, jobs: int = 1, *, semantic: bool = False) -> Built:
+def build(
+    catalog: Path,
+    out: Path,
+    site: Path | None,
+    track: Track = quietly,
+    jobs: int = 1,
+    *,
+    semantic: bool = False,
+    hire: Hire | None = None,
+    may_lose: int = ALL,
+) -> Built:
     """Build a catalog into `out` and, unless it is None, `site`, with so many processes; `semantic`: to be searched by meaning too.
 
-    Raises InvalidCatalog with all problems, or UsageError where a folder cannot be used; in both cases `out/current` stays as it was.
+    `hire` brings workers of another kind for all that is done batch by batch, but for looking what has changed.
+
+    `may_lose`: how many of a hundred tools of the snapshot in force the new one may be without.
+
+    Raises InvalidCatalog with all problems, ShrunkCatalog where more tools than that would be gone, or UsageError where a folder cannot
+    be used; in each case `out/current` and the site stay as they were.
     """
     fingerprint = program.fingerprint(_schemas(catalog), _model() if semantic else "")
     places = Places(catalog=catalog, out=out, site=site, vectors=semantic)
+    places = places.absolute() if hire else places
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
-    with _guarded(out, "the last good build is untouched. Build"):
+    with guarding.guarded(out, "the last good build is untouched. Build"), guarding.alone_with_site(site):
         publishing.tidy(out)
         looked, before = _looked(places, outline, fingerprint, jobs, track)
         built = _unchanged(places, looked, before)
         before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
-        return built or _changed(places, looked, before, jobs, track)
+        crew = Crew(jobs, partial(hire, places) if hire else None)  # a new one: its processes begin with all that loaded
+        return built or _changed(places, looked, before, crew, track, may_lose)
 
 
 def check(catalog: Path, out: Path, severities: Collection[str], track: Track = quietly, jobs: int = 1) -> "Checked":
@@ -54,26 +70,9 @@ def check(catalog: Path, out: Path, severities: Collection[str], track: Track = 
     fingerprint = program.fingerprint(_schemas(catalog))
     places = Places(catalog=catalog, out=out, site=None)
     outline = looking.outline(catalog)
-    with _guarded(out, "nothing is lost. Check", wait=_PATIENCE):
+    with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE):
         looked, before = _looked(places, outline, fingerprint, jobs, track)
         return _inspected(places, looked, before, severities, jobs, track)
-
-
-@contextmanager
-def _guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
-    """Alone with a folder, and with words for what may go wrong there; `still`: how things are then, and what to do again.
-
-    Waits so many seconds for another build.
-    """
-    try:
-        with _alone(out, wait):
-            yield
-    except BrokenExecutor:
-        wrong = "A worker process was killed, perhaps for want of memory"
-        raise UsageError(f"{wrong}: {still} again, with --jobs 1 if it happens again.") from None
-    except OSError as error:
-        where = error.filename or out
-        raise UsageError(f"Cannot write {where} ({error.strerror}): make room or mend its permissions, or name another folder.") from None
 
 
 def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track: Track) -> tuple[Looked, Memory]:
@@ -107,15 +106,6 @@ def _model() -> str:
     return meaning.identity()
 
 
-@contextmanager
-def _alone(out: Path, wait: float) -> Iterator[None]:
-    out.mkdir(parents=True, exist_ok=True)
-    with files.alone(out / ".lock", wait) as got_it:
-        if not got_it:
-            raise UsageError(f"Another build is writing to {out}: try again when it is done.")
-        yield
-
-
 def _unchanged(places: Places, looked: Looked, before: Memory) -> Built | None:
     """What was built before, where it was made from the same and nothing of it has been touched since."""
     if not looked.made_from or looked.made_from != before.made_from or not publishing.is_left(places.out, before.digest, before.stamp):
@@ -125,8 +115,8 @@ def _unchanged(places: Places, looked: Looked, before: Memory) -> Built | None:
     return publishing.built(places.out, before.digest, changed=False, pages=looked.site.pages)
 
 
-def _changed(places: Places, looked: Looked, before: Memory, jobs: int, track: Track) -> Built:
+def _changed(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
     from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
-    with Crew(jobs) as crew:  # a new one: its processes begin with all that loaded
-        return making.make(places, looked, before, crew, track)
+    with crew:
+        return making.make(places, looked, before, crew, track, may_lose)

@@ -10,10 +10,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 _FEW = 8  # tasks that are done before a process would have started
 _CHUNK = 8  # tasks handed over at a time, at most
@@ -28,27 +29,42 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Crew:
-    """So many processes, started when there is work for them, and one more for what goes on beside. Leave the `with` block to end them."""
+class Workers(Protocol):
+    """Who works: as `concurrent.futures.Executor`, as far as it is asked for here."""
 
-    def __init__(self, jobs: int) -> None:
+    def map(self, work: Callable[[Task], Result], tasks: Sequence[Task], /, *, chunksize: int) -> Iterator[Result]:
+        """The results of the tasks, in their order; sent so many at a time, at most."""
+
+    def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:
+        """Let them go."""
+
+
+class Crew:
+    """So many processes, started when there is work for them, and one more for what goes on beside. Leave the `with` block to end them.
+
+    `hire` brings workers of another kind instead of the processes; the one beside is a process here in any case.
+    """
+
+    def __init__(self, jobs: int, hire: Callable[[], Workers] | None = None) -> None:
         self.jobs = jobs
-        self._executor: Executor | None = None
+        self._alone = jobs < 2 and hire is None
+        self._hire: Callable[[], Workers] = hire or partial(_started, jobs)
+        self._executor: Workers | None = None
         self._other: Executor | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for executor in (self._executor, self._other):
-            if executor:
-                executor.shutdown(wait=error is None, cancel_futures=True)
+        for workers in (self._executor, self._other):
+            if workers:
+                workers.shutdown(wait=error is None, cancel_futures=True)
 
     def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
-        if self.jobs < 2 or len(tasks) <= _FEW:
+        if self._alone or len(tasks) <= _FEW:
             return map(work, tasks)
-        self._executor = self._executor or _started(self.jobs)
+        self._executor = self._executor or self._hire()
         return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
     def beside(self, work: Callable[[Sequence[Task]], Result], tasks: Sequence[Task]) -> Callable[[], Result]:

@@ -7,6 +7,7 @@ command; each carries one sentence that says what to do.
     ToolcatalogError
     +-- UsageError        a folder, file, port or flag that cannot be used    (exit 2)
     +-- InvalidCatalog    the catalog has problems                            (exit 1)
+    +-- ShrunkCatalog     a build would be without many of the tools there are (exit 1)
     +-- SnapshotError     the build output is missing, damaged or foreign     (exit 2)
     +-- KeyFileError      the key file is missing, damaged or not readable    (exit 2)
 """
@@ -72,6 +73,10 @@ class InvalidCatalog(ToolcatalogError):
         super().__init__(f"{len(problems)} problem(s) in the catalog")
         self.problems = tuple(problems)
         self.files = files
+
+
+class ShrunkCatalog(ToolcatalogError):
+    """The catalog is sound, and has so few of the tools that are served now that somebody should look before they are gone."""
 
 
 class SnapshotError(ToolcatalogError):

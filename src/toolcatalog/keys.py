@@ -1,23 +1,17 @@
-"""API keys: made, kept as hashes in one file, rotated, revoked and checked.
+"""API keys: made, kept as hashes in one document, rotated, revoked and checked.
 
-A key is `tc_`, 30 random base-62 characters (178 bits) and a 6-character checksum of the rest, by which a scanner or a person tells
-a key from a typing error without asking anybody. Because a key is random and long, a plain SHA-256 at rest is enough. The file has
-mode 0600 and is replaced in one step; a server looks at it at most every half second, so a change holds within a second.
+The document lies in a file or, for several servers, in Redis (`keeping`, `remote`); a server reads the file, and looks at it at most
+every half second, so a change holds within a second. What the text of a key is made of: `minting`.
 
 Serves: "Keys" of the decisions.
 """
 
-import contextlib
-import hashlib
 import hmac
 import logging
 import math
 import os
-import re
-import secrets
 import time
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,15 +20,12 @@ from typing import Any
 
 import orjson
 
-from toolcatalog import files
 from toolcatalog.errors import KeyFileError
+from toolcatalog.keeping import KeyFile, Place
+from toolcatalog.minting import chance, digest_of, generate
 
-PREFIX = "tc_"
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FORMAT = 1
 _LOOK_EVERY = 0.5  # seconds
-_PATIENCE = 5.0  # seconds that a command waits for another one to be done with the file
-_MEND = "mend its permissions, or name another with --keys."
 _log = logging.getLogger("toolcatalog.keys")
 
 
@@ -68,45 +59,37 @@ def default_file() -> Path:
     return Path(home) / "toolcatalog" / "keys.json"
 
 
-def generate() -> str:
-    """A new secret: prefix, 30 base-62 characters, checksum."""
-    body = PREFIX + "".join(secrets.choice(_BASE62) for _ in range(30))
-    return body + _checksum(body)
+def load(where: Path | Place) -> tuple[Key, ...]:
+    """The keys in a file or another place, oldest first. Raises KeyFileError where it cannot be read or holds something else."""
+    place = _place(where)
+    data = place.read()
+    if data is None:
+        raise _none(place)
+    return read(data, place)
 
 
-def well_formed(secret: str) -> bool:
-    """Tell whether a text is a key as this room makes them, by its checksum. Says nothing of whether it is known."""
-    shape = re.fullmatch(PREFIX + "[0-9A-Za-z]{36}", secret)
-    return shape is not None and hmac.compare_digest(_checksum(secret[:-6]), secret[-6:])
+def _place(where: Path | Place) -> Place:
+    return KeyFile(where) if isinstance(where, Path) else where
 
 
-def _checksum(body: str) -> str:
-    number, digits = zlib.crc32(body.encode()), ""
-    for _ in range(6):
-        number, digit = divmod(number, 62)
-        digits = _BASE62[digit] + digits
-    return digits
+def _none(place: Place) -> KeyFileError:
+    return KeyFileError(f"There is no {place}: run `toolcatalog keys create --project default {place.option}`.")
 
 
-def digest_of(secret: bytes) -> str:
-    """What is kept of a key: its SHA-256 in hexadecimal."""
-    return hashlib.sha256(secret).hexdigest()
-
-
-def load(file: Path) -> tuple[Key, ...]:
-    """The keys in a file, oldest first. Raises KeyFileError where it cannot be read or is not a key file."""
+def read(data: bytes, place: Place) -> tuple[Key, ...]:
+    """The keys of a document, oldest first. Raises KeyFileError, naming the place it comes from, where it is none."""
     try:
-        value = orjson.loads(file.read_bytes())
+        value = orjson.loads(data)
         if value["format"] != _FORMAT:
-            raise KeyFileError(f"The key file {file} has format {value['format']}, this program reads {_FORMAT}.")
-        keys = tuple(_key(fields) for fields in value["keys"])
-    except FileNotFoundError:
-        raise KeyFileError(f"There is no key file {file}: run `toolcatalog keys create --project default --keys {file}`.") from None
-    except OSError as error:
-        raise KeyFileError(f"The key file {file} cannot be read ({error.strerror}): {_MEND}") from None
+            raise KeyFileError(f"The {place} has format {value['format']}, this program reads {_FORMAT}.")
+        return tuple(_key(fields) for fields in value["keys"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        raise KeyFileError(f"The key file {file} is damaged: restore it from a backup, or move it away and create new keys.") from None
-    return keys
+        raise KeyFileError(f"The {place} is damaged: restore it from a backup, or move it away and create new keys.") from None
+
+
+def document(keys: Sequence[Key]) -> bytes:
+    """Keys as they are kept."""
+    return orjson.dumps({"format": _FORMAT, "keys": [asdict(key) for key in keys]}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def _key(fields: Mapping[str, Any]) -> Key:
@@ -130,56 +113,49 @@ def _lifetime(fields: Mapping[str, Any]) -> int | None:
     return int((datetime.fromisoformat(fields["expires"]) - datetime.fromisoformat(fields["created"])).total_seconds())
 
 
-def _load_or_none(file: Path) -> tuple[Key, ...]:
-    return load(file) if file.exists() else ()
-
-
-def _save(file: Path, keys: Sequence[Key]) -> None:
-    data = orjson.dumps({"format": _FORMAT, "keys": [asdict(key) for key in keys]}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        files.write(file, data, mode=0o600)
-    except OSError as error:
-        raise KeyFileError(f"The key file {file} cannot be written ({error.strerror}): {_MEND}") from None
-
-
-def create(file: Path, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None) -> tuple[str, Key]:
+def create(where: Path | Place, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None) -> tuple[str, Key]:
     """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
-    now = datetime.now(UTC)
+    now, place = datetime.now(UTC), _place(where)
     life = None if lifetime is None else int(lifetime.total_seconds())
     secret, key = _new(project, tuple(toolkits) if toolkits else None, life, now)
-    with _locked(file):
-        _save(file, (*_load_or_none(file), key))
+
+    def grown(before: bytes | None) -> tuple[bytes, None]:
+        return document((*(read(before, place) if before is not None else ()), key)), None
+
+    place.change(grown)
     return secret, key
 
 
-def rotate(file: Path, id: str, overlap: timedelta) -> tuple[str, Key]:
+def rotate(where: Path | Place, id: str, overlap: timedelta) -> tuple[str, Key]:
     """Make the successor of an active key, with its project, toolkits and lifetime; the old one ends after the overlap."""
-    now = datetime.now(UTC)
-    with _locked(file):
-        keys = load(file)
-        old = _active(keys, id, now, file)
+    now, place = datetime.now(UTC), _place(where)
+
+    def rotated(before: bytes | None) -> tuple[bytes, tuple[str, Key]]:
+        keys, old = _found(before, id, now, place)
         secret, new = _new(old.project, old.toolkits, old.lifetime, now)
         ends = _text(now + overlap)
         ending = replace(old, expires=min(old.expires, ends) if old.expires else ends)
-        _save(file, (*(ending if key.id == id else key for key in keys), new))
-    return secret, new
+        return document((*(ending if key.id == id else key for key in keys), new)), (secret, new)
+
+    return place.change(rotated)
 
 
-def revoke(file: Path, id: str) -> Key:
+def revoke(where: Path | Place, id: str) -> Key:
     """End a key now."""
-    now = datetime.now(UTC)
-    with _locked(file):
-        keys = load(file)
-        revoked = replace(_active(keys, id, now, file), revoked=_text(now))
-        _save(file, [revoked if key.id == id else key for key in keys])
-    return revoked
+    now, place = datetime.now(UTC), _place(where)
+
+    def without(before: bytes | None) -> tuple[bytes, Key]:
+        keys, old = _found(before, id, now, place)
+        revoked = replace(old, revoked=_text(now))
+        return document([revoked if key.id == id else key for key in keys]), revoked
+
+    return place.change(without)
 
 
 def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, now: datetime) -> tuple[str, Key]:
     secret = generate()
     return secret, Key(
-        id="key_" + "".join(secrets.choice(_BASE62) for _ in range(8)),
+        id="key_" + chance(8),
         project=project,
         toolkits=toolkits,
         sha256=digest_of(secret.encode()),
@@ -190,30 +166,21 @@ def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, n
     )
 
 
-def _active(keys: Sequence[Key], id: str, now: datetime, file: Path) -> Key:
+def _found(before: bytes | None, id: str, now: datetime, place: Place) -> tuple[tuple[Key, ...], Key]:
+    """All keys of a document, and the active one that is meant."""
+    if before is None:
+        raise _none(place)
+    keys = read(before, place)
     for key in keys:
         if key.id == id:
             if (state := key.state(now)) != "active":
                 raise KeyFileError(f"Key {id} is {state}: create a new one with `toolcatalog keys create`.")
-            return key
-    raise KeyFileError(f"There is no key {id} in {file}: see `toolcatalog keys list`.")
+            return keys, key
+    raise KeyFileError(f"There is no key {id} in {place.name}: see `toolcatalog keys list`.")
 
 
 def _text(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
-
-
-@contextlib.contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """Hold the key file against other commands that change it, after those that are at it already."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with files.alone(file.with_name(f".{file.name}.lock"), _PATIENCE) as got_it:
-            if not got_it:
-                raise KeyFileError(f"Another command is changing the key file {file}: try again when it is done.")
-            yield
-    except OSError as error:
-        raise KeyFileError(f"The key file {file} cannot be written ({error.strerror}): {_MEND}") from None
 
 
 # what an unknown key is compared with: it takes the time of a known one
@@ -231,7 +198,7 @@ class KeyRing:
         self._file = file
         self._seen = _stamp(file)
         self._looked = time.monotonic()
-        self._keys = _by_hash(_load_or_none(file))
+        self._keys = _by_hash(load(file) if file.exists() else ())
 
     def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
@@ -258,11 +225,11 @@ class KeyRing:
 
 def _by_hash(keys: Sequence[Key]) -> Mapping[str, tuple[Key, float]]:
     """Each key by its hash, and until when it is good."""
-    return {key.sha256: (key, _end(key)) for key in keys}
+    return {key.sha256: (key, end_of(key)) for key in keys}
 
 
-def _end(key: Key) -> float:
-    """When a key ends, in seconds since 1970."""
+def end_of(key: Key) -> float:
+    """When a key ends, in seconds since 1970; 0 where it has been revoked, infinity where it never does."""
     if key.revoked is not None:
         return 0.0
     return math.inf if key.expires is None else datetime.fromisoformat(key.expires).timestamp()

@@ -29,6 +29,10 @@ class Places:
         """Where parts and memories lie."""
         return self.out / ".cache"
 
+    def absolute(self) -> "Places":
+        """The same, told so that processes that work in other folders find them."""
+        return replace(self, catalog=self.catalog.absolute(), out=self.out.absolute(), site=self.site and self.site.absolute())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:

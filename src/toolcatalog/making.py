@@ -36,8 +36,8 @@ class Sound:
     several: Mapping[str, Mapping[str, Sequence[str]]]  # of each toolkit the tools that have several versions, with those
 
 
-def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track) -> Built:
-    """Make snapshot and site. Raises InvalidCatalog with all problems, UsageError, OSError or BrokenExecutor."""
+def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
+    """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError, OSError or BrokenExecutor."""
     if places.site:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
         pages.prepare()
@@ -46,6 +46,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     crew.rest()
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks))
+    publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
     if places.site is None:  # only pages are told by their files, which of a million tools are much to hold
         sound = replace(sound, tasks=[replace(task, known=Known(task.known.key, b"[]")) for task in sound.tasks])
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):

@@ -20,6 +20,7 @@ _ERRORS = {
     "404": ("NotFound", "There is no such tool, version, toolkit, auth config or session."),
     "429": ("RateLimited", "Too many requests; `Retry-After` tells when to try again."),
     "500": ("InternalError", "A fault of the server; its log has the trace under the request id."),
+    "503": ("NotReady", "No snapshot is open yet, or the server is about to end: ask another one."),
 }
 
 
@@ -31,12 +32,12 @@ def document() -> Part:
         paths[f"{prefix}/tools/{{tool_slug}}"] = {"get": _get_tool(alias)}
         paths[f"{prefix}/tools"] = {"get": _list_tools(alias)}
         paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
-    for path, what in (
+    for path, what, *errors in (
         ("/healthz", "Whether the process is alive"),
-        ("/readyz", "Whether the server can answer"),
+        ("/readyz", "Whether the server wants requests", "503"),
         ("/openapi.json", "This document"),
     ):
-        paths[path] = {"get": _open_operation(path, what)}
+        paths[path] = {"get": _open_operation(path, what, *errors)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -56,7 +57,11 @@ def document() -> Part:
                 "RequestId": {
                     "description": "The id of the request: the caller's own `X-Request-Id` where it is sane.",
                     "schema": {"type": "string"},
-                }
+                },
+                "CatalogSnapshot": {
+                    "description": "The digest of the snapshot that the answer comes from.",
+                    "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                },
             },
             "securitySchemes": {"ProjectKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A project API key."}},
         },
@@ -118,7 +123,9 @@ def _list_tools(alias: str) -> Part:
     ]
     what = "Tools by page, filtered, searched and sorted."
     errors = ("400", "401", "403", "404", "429", "500")
-    return _operation(f"listTools{alias}", "Tools", "List available tools", what, parameters, "ToolPage", errors, ("X-Suggested-Query",))
+    return _operation(
+        f"listTools{alias}", "Tools", "List available tools", what, parameters, "ToolPage", errors, ("X-Suggested-Query", *_LIMITS)
+    )
 
 
 def _session_tools(alias: str) -> Part:
@@ -138,15 +145,15 @@ def _session_tools(alias: str) -> Part:
     return _operation(f"listSessionTools{alias}", "Tool router", summary, what, parameters, "SessionTools", errors, requestBody=body)
 
 
-def _open_operation(path: str, what: str) -> Part:
+def _open_operation(path: str, what: str, *errors: str) -> Part:
     ok = {"description": what, "headers": _headers("ETag"), "content": _json({"type": "object"})}
-    fault = {"$ref": "#/components/responses/InternalError"}
+    refused = {status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in (*errors, "500")}
     return {
         "operationId": path.strip("/").partition(".")[0],
         "tags": ["Service"],
         "summary": what,
         "security": [],
-        "responses": {"200": ok, "500": fault},
+        "responses": {"200": ok, **dict(sorted(refused.items()))},
     }
 
 
@@ -169,12 +176,13 @@ def _json(schema: Part) -> Part:
 
 
 def _headers(*also: str) -> Part:
-    found: Part = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    always = {"X-Request-Id": "RequestId", "X-Catalog-Snapshot": "CatalogSnapshot"}
+    found: Part = {name: {"$ref": f"#/components/headers/{known}"} for name, known in always.items()}
     return found | {name: {"schema": {"type": "string"}} for name in also}
 
 
 def _error_response(status: str, what: str) -> Part:
-    headers = _headers("Retry-After") if status == "429" else _headers()
+    headers = _headers("Retry-After", *_LIMITS) if status == "429" else _headers()
     return {"description": what, "headers": headers, "content": _json({"$ref": "#/components/schemas/Error"})}
 
 
@@ -186,6 +194,7 @@ def _ref(name: str) -> Part:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+_LIMITS = ("RateLimit", "RateLimit-Policy")  # where lists are limited
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _VERSION = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}

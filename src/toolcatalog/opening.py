@@ -9,9 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import orjson
-
-from toolcatalog import meaning, snapshot
+from toolcatalog import meaning, snapshot, verifying
 from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.nearness import Encode
 from toolcatalog.store import TABLES, Store
@@ -29,26 +27,20 @@ def open_build(build: Path) -> Store:
 def open_snapshot(folder: Path, named: Path | None = None) -> Store:
     """Open the snapshot in a folder; `named` is the folder that people know it by. Raises SnapshotError as `open_build` does."""
     build = named or folder
+    manifest = verifying.read(folder, build)
     try:
-        manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
-        if manifest["format"] != snapshot.FORMAT:
-            raise SnapshotError(f"The build in {build} has format {manifest['format']}, this program reads {snapshot.FORMAT}: {MEND}")
-        if not snapshot.is_sealed(manifest):
-            raise SnapshotError(f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that was written): {MEND}")
-        data = {path: _mapped(folder / path, path, of["size"]) for path, of in manifest["files"].items()}
+        data = {path: _mapped(folder / path, path, said.size) for path, said in manifest.files.items()}
         encode = meaning.encoder().query if snapshot.VECTORS in data and meaning.is_installed() else None
         for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):  # they have no checksums within
-            if hashlib.sha256(data[path]).hexdigest() != manifest["files"][path]["sha256"]:
-                raise _Damaged(f"{path} has other bytes than were written")
-        return _store(manifest["digest"], data, {path: _table(data[path], path) for path in TABLES}, encode)
+            if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
+                raise _Damaged(f"{path} has {verifying.OTHERS}")
+        return _store(manifest.digest, data, {path: _table(data[path], path) for path in TABLES}, encode)
     except _Damaged as error:
         raise SnapshotError(f"The build in {build} is damaged ({error}): {MEND}") from None
-    except FileNotFoundError:
-        raise SnapshotError(f"There is no finished build in {build}: {MEND}") from None
     except OSError as error:
         raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): mend its permissions, or {MEND}") from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-        raise SnapshotError(f"The manifest of the build in {build} is damaged: {MEND}") from None
+    except KeyError as error:
+        raise SnapshotError(f"The manifest of the build in {build} is damaged (it does not name {error}): {MEND}") from None
 
 
 class _Damaged(Exception):
@@ -59,7 +51,7 @@ def _table(data: Data, path: str) -> Table:
     try:
         return Table(data)
     except SnapshotError:
-        raise _Damaged(f"{path} has other bytes than were written") from None
+        raise _Damaged(f"{path} has {verifying.OTHERS}") from None
 
 
 def _store(digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None) -> Store:

@@ -7,8 +7,10 @@ from pathlib import Path
 import orjson
 
 from toolcatalog import files, signatures, snapshot
+from toolcatalog.errors import ShrunkCatalog
 from toolcatalog.snapshot import Stated
 
+ALL, FEW = 100, 10  # of a hundred tools that a build may be without: whatever is wanted, and what happens from day to day
 _PART = ".part"
 
 
@@ -34,8 +36,38 @@ def built(out: Path, digest: str, *, changed: bool, pages: int) -> Built:
 def tidy(out: Path) -> None:
     """Remove what a build that was killed has left behind."""
     files.clean(out)
-    for left_over in (out / "snapshots").glob(f"*{_PART}"):
+    for left_over in left_overs(out):
         files.remove(left_over)
+
+
+def left_overs(out: Path) -> list[Path]:
+    """Snapshots that were never completed, or never removed to their end."""
+    return [*(out / "snapshots").glob(f"*{_PART}")]
+
+
+def remove(out: Path, digest: str) -> None:
+    """Remove a snapshot. It leaves its name first, so that it is never half there; who has it open goes on reading it."""
+    folder = out / "snapshots" / digest
+    gone = folder.with_name(f"{digest}.removed{_PART}")
+    folder.rename(gone)
+    files.remove(gone)
+
+
+def keep_most(out: Path, tools: int, may_lose: int) -> None:
+    """Raise ShrunkCatalog where a snapshot of so many tools is without more than `may_lose` of a hundred of those in force."""
+    before = _tools(out)
+    if 100 * (before - tools) > may_lose * before:
+        gone = f"The catalog has {tools:,} tools, and the build in {out} serves {before:,}: more than {may_lose} % of them would be gone"
+        raise ShrunkCatalog(f"{gone}, so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant.")
+
+
+def _tools(out: Path) -> int:
+    """How many tools the snapshot in force has, whatever its format; 0 where there is none, or its manifest is damaged."""
+    try:
+        manifest = orjson.loads((out / "current" / snapshot.MANIFEST).read_bytes())
+        return int(manifest["counts"]["tools"]) if snapshot.is_sealed(manifest) else 0
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return 0
 
 
 def beside(out: Path) -> Path:

@@ -171,6 +171,10 @@ class Store:
         """The slugs of all toolkits, also of those without tools."""
         return [name.partition(" ")[2] for name in _kind(self._facts, "toolkit")]
 
+    def sessions(self) -> list[str]:
+        """The ids of all sessions."""
+        return [name.partition(" ")[2] for name in _kind(self._facts, "session")]
+
     def labels(self, kind: str) -> dict[str, int]:
         """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have it in their newest version."""
         newest = self._set(snapshot.NEWEST)

@@ -11,7 +11,7 @@ import click
 
 from toolcatalog import __version__, names
 from toolcatalog.cli import terminal
-from toolcatalog.errors import InvalidCatalog, ToolcatalogError
+from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError
 
 _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
@@ -31,7 +31,11 @@ _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "verify": ("verify", "Tell whether locked tools are still what they were.", "Catalog"),
     "diff": ("diff", "Tell what differs between two versions, revisions or builds, and whom it breaks.", "Catalog"),
     "serve": ("serve", "Answer the read API, and the site, from a build.", "Service"),
+    "publish": ("publish", "Send a build to an object store, for servers that follow it.", "Service"),
+    "mirror": ("mirror", "Write a build as files from which any static host answers the read API.", "Service"),
+    "snapshots": ("snapshots", "List, use, prune and verify the snapshots that a build has left.", "Service"),
     "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
+    "mcp": ("mcp", "Let an agent search the catalog, as a server of MCP.", "Service"),
     "completion": ("completion", "Print the completion script of a shell.", "Help"),
 }
 _EPILOG = """\b
@@ -89,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         return 1
     except ToolcatalogError as error:
         terminal.error(str(error))
-        return 2
+        return 1 if isinstance(error, ShrunkCatalog) else 2
     except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
         return 0
     except Exception as bug:

@@ -1,10 +1,12 @@
 """`toolcatalog build`"""
 
+from functools import partial
 from pathlib import Path
 
 import click
 
-from toolcatalog.build import build
+from toolcatalog import holding, publishing
+from toolcatalog.build import Hire, build
 from toolcatalog.cli import options, terminal
 from toolcatalog.crew import cores
 
@@ -13,9 +15,18 @@ Examples:
   toolcatalog build
   toolcatalog build --catalog my-catalog --out /srv/build --no-site
   toolcatalog build --semantic
+  toolcatalog build --cluster tcp://scheduler:8786
 
-Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build stays.
+Exits with 1 where the catalog has problems: all are shown, nothing is built, the last good build stays. So it does where more than 10 %
+of the tools that the last build has would be gone, unless --allow-shrink says that this is meant.
 """
+
+
+def _hire(url: str) -> Hire:
+    """How the workers of a cluster are hired."""
+    from toolcatalog import cluster  # noqa: PLC0415 - it loads much that a build of what has not changed does without
+
+    return partial(cluster.hire, url)
 
 
 @click.command("build", epilog=_EPILOG)
@@ -24,10 +35,19 @@ Exits with 1 where the catalog has problems: all are shown, nothing is built, th
 @options.site
 @click.option("--no-site", is_flag=True, help="Make no HTML pages.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Processes to work with.  [default: the number of cores]")
+@click.option("--cluster", metavar="URL", help="A dask scheduler whose workers do the work of --jobs; needs the extra `cluster`.")
 @click.option("--semantic", is_flag=True, help="Make the tools searchable by meaning too; needs the extra `semantic`.")
-def command(catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None, semantic: bool) -> None:
+@click.option("--allow-shrink", is_flag=True, help="Publish also where more than 10 % of the tools would be gone.")
+def command(
+    catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None, cluster: str | None, semantic: bool, allow_shrink: bool
+) -> None:
     """Validate the catalog and build its snapshot and site."""
-    built = build(catalog, out, None if no_site else site, terminal.track, jobs or cores(), semantic=semantic)
+    may_lose = publishing.ALL if allow_shrink else publishing.FEW
+    hire = _hire(cluster) if cluster else None
+    where = None if no_site else site
+    built = build(catalog, out, where, terminal.track, jobs or cores(), semantic=semantic, hire=hire, may_lose=may_lose)
     counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
     terminal.say(f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages.")
+    if built.changed and (held := len(holding.digests(out))) > holding.MANY:
+        terminal.say(f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones.")
     click.echo(built.digest)

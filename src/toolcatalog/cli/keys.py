@@ -9,6 +9,7 @@ import click
 
 from toolcatalog import keys, names
 from toolcatalog.cli import options, terminal
+from toolcatalog.keeping import KeyFile, Place
 
 _EPILOG = """\b
 Examples:
@@ -17,8 +18,10 @@ Examples:
   toolcatalog keys list
   toolcatalog keys rotate key_4Fq0aZ9b --overlap 24h
   toolcatalog keys revoke key_4Fq0aZ9b
+  toolcatalog keys list --redis redis://10.0.0.5:6379
 
-A key is shown once, when it is made; the file keeps only its hash. A running server takes a change over within a second.
+A key is shown once, when it is made; the file keeps only its hash. A running server takes a change over within a second. With --redis
+the keys are those of all servers that were started with the same --redis, which have a change within two seconds.
 """
 _CREATE = """\b
 Examples:
@@ -37,6 +40,10 @@ Examples:
 _REVOKE = """\b
 Example:
   toolcatalog keys revoke key_4Fq0aZ9b
+"""
+_PUSH = """\b
+Example:
+  toolcatalog keys push --keys /etc/toolcatalog/keys.json --redis redis://10.0.0.5:6379
 """
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -76,25 +83,27 @@ def command() -> None:
 @click.option("--toolkits", type=_Toolkits(), metavar="A,B", help="Limit the key to these toolkits.")
 @click.option("--expires", type=_Duration(), metavar="DURATION", help="When the key ends, as in 90d. Never, if left out.")
 @options.keys
-def create(project: str, toolkits: tuple[str, ...] | None, expires: timedelta | None, keys_file: Path | None) -> None:
+@options.redis
+def create(project: str, toolkits: tuple[str, ...] | None, expires: timedelta | None, keys_file: Path | None, redis: str | None) -> None:
     """Make a key: printed alone on standard output, and never again."""
     if not project.strip():
         raise click.BadParameter("a project needs a name", param_hint="--project")
     if expires == timedelta(0):
         raise click.BadParameter("a key must live for a while: leave the option out for a key without end", param_hint="--expires")
-    file = keys_file or keys.default_file()
-    secret, key = keys.create(file, project.strip(), toolkits, expires)
+    place = _place(keys_file, redis)
+    secret, key = keys.create(place, project.strip(), toolkits, expires)
     click.echo(secret)
-    terminal.say(f"{_told(key)} Kept as a hash in {file}: store the key now, it is not shown again.")
+    terminal.say(f"{_told(key)} Kept as a hash in {place.name}: store the key now, it is not shown again.")
 
 
 @command.command("list", epilog=_LIST)
 @options.keys
-def list_(keys_file: Path | None) -> None:
+@options.redis
+def list_(keys_file: Path | None, redis: str | None) -> None:
     """List the keys, without their secrets."""
     now = datetime.now(UTC)
     rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
-    for key in keys.load(keys_file or keys.default_file()):
+    for key in keys.load(_place(keys_file, redis)):
         toolkits = "all" if key.toolkits is None else ",".join(key.toolkits) or "none"
         rows.append((key.id, key.project, toolkits, key.hint, key.created[:10], (key.expires or "never")[:16], key.state(now)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -106,9 +115,10 @@ def list_(keys_file: Path | None) -> None:
 @click.argument("id")
 @click.option("--overlap", type=_Duration(), default="24h", show_default=True, metavar="DURATION", help="How long the old key stays good.")
 @options.keys
-def rotate(id: str, overlap: timedelta, keys_file: Path | None) -> None:
+@options.redis
+def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | None) -> None:
     """Make the successor of a key; the old one ends after the overlap."""
-    secret, key = keys.rotate(keys_file or keys.default_file(), id, overlap)
+    secret, key = keys.rotate(_place(keys_file, redis), id, overlap)
     click.echo(secret)
     terminal.say(f"{_told(key)} It follows {id}, which ends in {overlap}. Store the key now, it is not shown again.")
 
@@ -116,10 +126,38 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None) -> None:
 @command.command(epilog=_REVOKE)
 @click.argument("id")
 @options.keys
-def revoke(id: str, keys_file: Path | None) -> None:
+@options.redis
+def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
     """End a key at once."""
-    key = keys.revoke(keys_file or keys.default_file(), id)
-    terminal.say(f"Revoked {key.id} of project {key.project}: running servers refuse it within a second.")
+    key = keys.revoke(_place(keys_file, redis), id)
+    terminal.say(f"Revoked {key.id} of project {key.project}: running servers refuse it within {'two seconds' if redis else 'a second'}.")
+
+
+@command.command(epilog=_PUSH)
+@options.keys
+@options.redis
+def push(keys_file: Path | None, redis: str | None) -> None:
+    """Add the keys of a file to those in Redis; nothing that was revoked on either side comes back."""
+    from toolcatalog.relaying import joined  # noqa: PLC0415 - the other commands do without
+
+    if not redis:
+        raise click.MissingParameter(param_hint="'--redis'", param_type="option")
+    remote, ours = _place(None, redis), keys.load(keys_file or keys.default_file())
+
+    def grown(before: bytes | None) -> tuple[bytes, int]:
+        all_keys = joined(keys.read(before, remote) if before is not None else (), ours)
+        return keys.document(all_keys), len(all_keys)
+
+    terminal.say(f"{remote.change(grown):,} keys are in {remote.name} now, {len(ours):,} of them from the file.")
+
+
+def _place(keys_file: Path | None, redis: str | None) -> Place:
+    """Where the keys are that a command is about."""
+    if not redis:
+        return KeyFile(keys_file or keys.default_file())
+    from toolcatalog.remote import Address, RemoteKeys  # noqa: PLC0415 - only where it is asked for
+
+    return RemoteKeys(Address(redis))
 
 
 def _told(key: keys.Key) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import socket
 
 from toolcatalog.errors import UsageError
@@ -9,8 +10,8 @@ from toolcatalog.errors import UsageError
 _BACKLOG = 2048  # connections that may wait to be taken
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is none to be had."""
+def listen(host: str, port: int, flags: str = "--port or --host") -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is none to be had, and these flags."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -19,7 +20,15 @@ def listen(host: str, port: int) -> socket.socket:
         reason = os.strerror(error.errno or 0) if known else error.strerror
         if error.errno == errno.EADDRINUSE:
             reason = "the port is in use"
-        raise UsageError(f"Cannot listen on {host}:{port} ({reason}): choose another with --port or --host.") from None
+        raise UsageError(f"Cannot listen on {host}:{port} ({reason}): choose another with {flags}.") from None
+
+
+def address(text: str) -> tuple[str, int]:
+    """A host and a port that were written as `HOST:PORT`, or `[HOST]:PORT`. Raises UsageError."""
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (":" in host and not host.startswith("[")):
+        raise UsageError(f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100.")
+    return host.strip("[]"), int(port)
 
 
 def url(listener: socket.socket) -> str:

@@ -21,6 +21,13 @@ keys = click.option(
     show_envvar=True,
     help="The key file.  [default: keys.json in the user's configuration folder]",
 )
+redis = click.option(
+    "--redis",
+    metavar="URL",
+    envvar="TOOLCATALOG_REDIS",
+    show_envvar=True,
+    help="Redis that several servers share: redis://host:port, rediss:// with TLS.",
+)
 lock = click.option(
     "--lock",
     "lock_file",

@@ -1,11 +1,13 @@
-"""Bytes to answers: status, headers and body, with ETag, 304, caching and request id. Knows nothing of tools, and no framework.
+"""Bytes to answers: status, headers and body, with ETag, 304, caching, request id and snapshot. Knows nothing of tools, and no framework.
 
-Serves: ETag/304 and HEAD; an answer that needs a key is never kept by a shared cache.
+Serves: ETag/304 and HEAD; an answer that needs a key is never kept by a shared cache; "Every answer names its snapshot".
 """
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from toolcatalog.server import tracing
 from toolcatalog.server.refusals import Refusal, envelope, first
 
 Header = tuple[bytes, bytes]
@@ -21,18 +23,32 @@ _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri
 NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
 
-def answer(body: bytes, tag: bytes, held: bytes | None, request_id: bytes) -> Answer:
+class Marks(NamedTuple):
+    """What every answer names: its request, the snapshot that it comes from (empty where none is open), and the trace it is part of."""
+
+    request_id: bytes
+    snapshot: bytes
+    traceparent: bytes | None = None
+
+    @property
+    def headers(self) -> list[Header]:
+        """The same as headers."""
+        named = ((b"x-request-id", self.request_id), (b"x-catalog-snapshot", self.snapshot), (tracing.NAME, self.traceparent))
+        return [(name, value) for name, value in named if value]
+
+
+def answer(body: bytes, tag: bytes, held: bytes | None, marks: Marks) -> Answer:
     """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own `If-None-Match`, or None."""
     if held is not None and _holds(held, _ETAG % tag):
-        return 304, _unchanged(_ETAG % tag, request_id), b""
-    return 200, _whole(_ETAG % tag, b"%d" % len(body), request_id), body
+        return 304, _unchanged(_ETAG % tag, marks.headers), b""
+    return 200, _whole(_ETAG % tag, b"%d" % len(body), marks.headers), body
 
 
-def written(body: list[Piece], tag: bytes, held: bytes | None, request_id: bytes) -> tuple[int, bytes, list[Piece]]:
-    """As `answer`, ready to be sent: the headers as lines, the body in pieces."""
+def written(body: list[Piece], tag: bytes, held: bytes | None, marks: Marks) -> tuple[int, bytes, list[Piece]]:
+    """As `answer`, ready to be sent: the headers as lines, the body in pieces. For answers from a snapshot that are part of no trace."""
     if held is not None and _holds(held, _ETAG % tag):
-        return 304, _UNCHANGED % (tag, request_id), []
-    return 200, _WHOLE % (tag, sum(map(len, body)), request_id), body
+        return 304, _UNCHANGED % (tag, marks.request_id, marks.snapshot), []
+    return 200, _WHOLE % (tag, sum(map(len, body)), marks.request_id, marks.snapshot), body
 
 
 def lines(headers: Sequence[Header]) -> bytes:
@@ -40,31 +56,31 @@ def lines(headers: Sequence[Header]) -> bytes:
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
-def _whole(etag: bytes, size: bytes, request_id: bytes) -> list[Header]:
-    sized = (b"content-length", size)
-    return [(b"etag", etag), _REVALIDATE, _VARY, sized, _JSON, (b"x-request-id", request_id), *NOTHING_RUNS]
+def _whole(etag: bytes, size: bytes, marks: Sequence[Header]) -> list[Header]:
+    return [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", size), _JSON, *marks, *NOTHING_RUNS]
 
 
-def _unchanged(etag: bytes, request_id: bytes) -> list[Header]:
-    return [(b"etag", etag), _REVALIDATE, _VARY, (b"x-request-id", request_id), *NOTHING_RUNS]
+def _unchanged(etag: bytes, marks: Sequence[Header]) -> list[Header]:
+    return [(b"etag", etag), _REVALIDATE, _VARY, *marks, *NOTHING_RUNS]
 
 
-_ETAG = b'W/"%b"'  # weak: the same for the gzipped bytes
-_WHOLE, _UNCHANGED = lines(_whole(_ETAG, b"%d", b"%b")), lines(_unchanged(_ETAG, b"%b"))
+_ANY = Marks(b"%b", b"%b").headers
+_ETAG = b'"%b"'  # of these very bytes; coded ones have another (see `coding`)
+_WHOLE, _UNCHANGED = lines(_whole(_ETAG, b"%d", _ANY)), lines(_unchanged(_ETAG, _ANY))
 
 
 def _holds(held: bytes, etag: bytes) -> bool:
-    """Weak comparison (RFC 9110, 13.1.2): a tag matches with or without its `W/`."""
+    """Weak comparison (RFC 9110, 13.1.2): a tag matches with or without a `W/` before it."""
     if held == etag:
         return True
     tags = [one.strip().removeprefix(b"W/") for one in held.split(b",")]
-    return tags == [b"*"] or etag.removeprefix(b"W/") in tags
+    return tags == [b"*"] or etag in tags
 
 
-def refuse(refusals: Sequence[Refusal], request_id: bytes, *more: Header) -> Answer:
+def refuse(refusals: Sequence[Refusal], marks: Marks, *more: Header) -> Answer:
     """The error envelope under its status. Errors are never cached."""
-    body, own = envelope(refusals, request_id.decode()), (b"x-request-id", request_id)
-    headers = [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON, own, *NOTHING_RUNS]
+    body = envelope(refusals, marks.request_id.decode())
+    headers = [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON, *marks.headers, *NOTHING_RUNS]
     return first(refusals).status, headers, body
 
 

@@ -4,6 +4,7 @@ Serves: "Endpoints" of the interface.
 """
 
 import string
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -19,28 +20,27 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog import openapi
-from toolcatalog.keys import Key, KeyRing
+from toolcatalog.keys import Key
 from toolcatalog.server.answers import Header, answer, refuse
-from toolcatalog.server.edge import Edge, fault, request_id, response
+from toolcatalog.server.edge import Edge, fault, marks, response
 from toolcatalog.server.front import Front
+from toolcatalog.server.live import Live, Serving
 from toolcatalog.server.operations import Operations, Tagged, stranger, tagged
 from toolcatalog.server.questions import LARGEST_BODY
-from toolcatalog.server.refusals import Refusal, Refused
-from toolcatalog.store import Store
+from toolcatalog.server.refusals import Refusal, Refused, draining, not_ready
 
 _PLAIN = string.punctuation.replace("%", "") + " "  # of a header
 
 
-def create_app(store: Store, keys: KeyRing, site: Path | None) -> ASGIApp:
-    """The ASGI application that answers from this store, with these keys, and serves the site at `/` where there is one."""
-    operations = Operations(store, keys)
-    return Front(operations, long_way(operations, site))
+def create_app(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> ASGIApp:
+    """The ASGI application that answers from what is live, at more routes too, and serves the site at `/` where there is one."""
+    return Front(live, long_way(live, site, more))
 
 
-def long_way(operations: Operations, site: Path | None) -> ASGIApp:
+def long_way(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> ASGIApp:
     """The same application without its short way."""
-    api = Api(operations)
-    routes: list[BaseRoute] = []
+    api = Api(live)
+    routes: list[BaseRoute] = [*more]
     for prefix in openapi.PREFIXES:
         routes.append(Route(f"{prefix}/tools", api.tools))
         routes.append(Route(f"{prefix}/tools/{{slug}}", api.tool))
@@ -52,34 +52,35 @@ def long_way(operations: Operations, site: Path | None) -> ASGIApp:
     app.router.redirect_slashes = False
     if site:
         app.router.default = _Site(site)
-    return Edge(app)
+    return Edge(app, live)
 
 
 class Api:
     """The endpoints."""
 
-    def __init__(self, operations: Operations) -> None:
-        self.operations = operations
+    def __init__(self, live: Live) -> None:
+        self.live = live
         self.document = tagged(orjson.dumps(openapi.document()))
         self.alive = tagged(b'{"status":"ok"}')
-        self.open = tagged(orjson.dumps({"status": "ready", "snapshot": operations.store.digest}))
 
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
-        return _answer(request, self.operations.tool(self._key(request), request.path_params["slug"], request.scope["query_string"]))
+        key, operations = self._key(request), _operations(request)
+        return _answer(request, operations.tool(key, request.path_params["slug"], request.scope["query_string"]))
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        key, query = self._key(request), request.scope["query_string"]
-        if self.operations.store.knows_meaning:
-            await run_in_threadpool(self.operations.encode, query)  # meanwhile others are answered
-        return _answer(request, self.operations.tools(key, query))
+        key, operations, query = self._key(request), _operations(request), request.scope["query_string"]
+        await self._count(request, key)
+        if operations.store.knows_meaning:
+            await run_in_threadpool(operations.encode, query)  # meanwhile others are answered
+        return _answer(request, operations.tools(key, query))
 
     async def session(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
-        key = self._key(request)  # before the body is read
+        key, operations = self._key(request), _operations(request)  # before the body is read
         id, query = request.path_params["id"], request.scope["query_string"]
-        return _answer(request, self.operations.session(key, id, query, await _body(request)))
+        return _answer(request, operations.session(key, id, query, await _body(request)))
 
     async def openapi(self, request: Request) -> Response:
         """The OpenAPI document."""
@@ -90,17 +91,44 @@ class Api:
         return _answer(request, self.alive)
 
     async def ready(self, request: Request) -> Response:
-        """Whether the server can answer, and from which snapshot."""
-        return _answer(request, self.open)
+        """Whether the server wants requests, and from which snapshot it answers: 503 while it has none, and when it is about to end."""
+        if self.live.draining.is_set():
+            raise Refused(draining())
+        digest = _operations(request).store.digest
+        return _answer(request, tagged(orjson.dumps({"status": "ready", "snapshot": digest})))
 
     def _key(self, request: Request) -> Key:
         """Whose request it is; refuses a stranger's."""
-        return self.operations.keys.find(_header(request, "x-api-key") or b"") or stranger()
+        key = self.live.keys.find(_header(request, "x-api-key") or b"") or stranger()
+        request.scope["key"] = key
+        return key
+
+    async def _count(self, request: Request, key: Key) -> None:
+        """Count a list where lists are counted; refuses one too many. Where the key stands is told with whatever answer comes."""
+        if self.live.limits and "limits" not in request.scope:  # the short way may have counted it
+            now = await self.live.limits.hit(key.id)
+            request.scope["limits"] = now.headers()
+            if not now.is_within:
+                raise Refused(now.refusal())
+
+
+def _operations(request: Request) -> Operations:
+    """What answers a request; refuses it while no snapshot is open."""
+    serving: Serving | None = request.scope["serving"]
+    if serving is None:
+        raise Refused(not_ready())
+    return serving.operations
 
 
 def _answer(request: Request, found: Tagged) -> Response:
-    status, headers, body = answer(b"".join(found.pieces), found.tag, _header(request, "if-none-match"), request_id(request))
-    return response((status, [*headers, *_suggested(found.suggested)], body))
+    status, headers, body = answer(b"".join(found.pieces), found.tag, _header(request, "if-none-match"), marks(request))
+    return response((status, [*headers, *_suggested(found.suggested), *_limits(request)], body))
+
+
+def _limits(request: Request) -> list[Header]:
+    """Where the key stands that has asked, where that is counted."""
+    told: list[Header] = request.scope.get("limits", [])
+    return told
 
 
 def _suggested(query: str) -> list[Header]:
@@ -159,11 +187,12 @@ async def _with_policy(send: Send, message: Message) -> None:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    return response(refuse(error.refusals, request_id(request)))
+    again = [(b"retry-after", b"1")] if any(refusal.status == 503 for refusal in error.refusals) else []
+    return response(refuse(error.refusals, marks(request), *again, *_limits(request)))
 
 
 async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette raises it again, and the edge logs it
-    return fault(request_id(request))
+    return fault(marks(request))
 
 
 async def _http_refused(request: Request, error: Exception) -> Response:
@@ -173,9 +202,9 @@ async def _http_refused(request: Request, error: Exception) -> Response:
     if status == 405:
         allowed = ", ".join(sorted((error.headers or {}).get("Allow", "GET, HEAD").split(", ")))
         refusal = Refusal(405, "method_not_allowed", f"{request.method} is not answered at {where}.", f"Use {allowed}.")
-        return response(refuse([refusal], request_id(request), (b"allow", allowed.encode())))
+        return response(refuse([refusal], marks(request), (b"allow", allowed.encode())))
     if status == 404:
         refusal = Refusal(404, "route_not_found", f"There is nothing at {where}.", "See /openapi.json for the paths that are there.")
     else:
         refusal = Refusal(status, "invalid_request", str(error.detail), "See /openapi.json for what is answered.")
-    return response(refuse([refusal], request_id(request)))
+    return response(refuse([refusal], marks(request)))

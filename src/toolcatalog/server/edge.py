@@ -1,73 +1,120 @@
-"""What holds for every answer: a request id, gzip where asked for, CORS, and no fault without an envelope. Pure ASGI."""
+"""What holds for every answer: a request id, the snapshot, a coding where asked for, CORS, and no fault without an envelope. Pure ASGI."""
 
 import itertools
 import logging
 import re
 import secrets
 from collections.abc import Sequence
+from time import perf_counter
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcatalog.server.answers import NOTHING_RUNS, Answer, Header, refuse
+from toolcatalog.keys import Key
+from toolcatalog.server import tracing
+from toolcatalog.server.answers import NOTHING_RUNS, Answer, Header, Marks, refuse
+from toolcatalog.server.coding import CODINGS, Coded, chosen
+from toolcatalog.server.live import Live
 from toolcatalog.server.refusals import Refusal
+from toolcatalog.server.witness import Answered, asked
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 _EXPOSED = ("ETag", "X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Suggested-Query", "X-Catalog-Snapshot")
 _SERIES = secrets.token_hex(8).encode()  # of this process: a worker is spawned, not forked, and has one of its own
 _NUMBERS = itertools.count()
-_LEVEL = 3  # of gzip: a third of the time of level 6 for a seventh more bytes
-_INLINE = 64 * 1024  # bytes packed at once, in half a millisecond; more goes to a thread, and others are answered meanwhile
 _log = logging.getLogger("toolcatalog.server")
 
 
 class Edge:
-    """Wraps the application."""
+    """Wraps the application. What it answers from, and with which marks, is settled here for the whole request."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, live: Live) -> None:
+        self.live = live
         methods = ("GET", "HEAD", "OPTIONS")
-        self.plain = _Cors(app, allow_origins=["*"], allow_methods=methods, allow_headers=["*"], expose_headers=_EXPOSED, max_age=86400)
-        self.gzipped = GZipMiddleware(self.plain, minimum_size=1024, compresslevel=_LEVEL, thread_minimum_size=_INLINE)
+        self._cors = _Cors(app, allow_origins=["*"], allow_methods=methods, allow_headers=["*"], expose_headers=_EXPOSED, max_age=86400)
+        self._coded = {coding: Coded(self._found, coding) for coding in CODINGS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
+        began, headers = perf_counter(), Headers(scope=scope)
         given = headers.get("x-request-id")
-        scope["request_id"] = request_id = identify(None if given is None else given.encode("latin-1"))
-        started = False
+        scope["serving"] = serving = self.live.now
+        request_id = identify(None if given is None else given.encode("latin-1"))
+        traceparent = tracing.sane(headers.get("traceparent", "").encode("latin-1"))
+        scope["marks"] = marks = Marks(request_id, serving.snapshot if serving else b"", traceparent)
+        scope["found"] = found = _Found()
+        status, size = 0, 0
 
         async def send_on(message: Message) -> None:
-            nonlocal started
+            nonlocal status, size
+            size += len(message.get("body", b""))
             if message["type"] == "http.response.start":
-                started = True
-                message["headers"] = _complete(message["headers"], request_id)
+                status = message["status"]
+                message["headers"] = _complete(message["headers"], marks)
             await send(message)
 
-        app: ASGIApp = self.plain
-        if accepts_gzip(headers.get("accept-encoding", "")):
-            app = self.gzipped
-            scope["headers"] = [(b"accept-encoding", b"gzip"), *scope["headers"]]  # Starlette knows no other spelling
         try:
-            await app(scope, receive, send_on)
+            await self._coded.get(chosen(headers.get("accept-encoding", "")), self._found)(scope, receive, send_on)
         except ClientDisconnect:
             _log.info("request %s: the client went away before it had sent its body", request_id.decode())
         except Exception:
-            _log.exception("request %s: %s %r failed", request_id.decode(), scope["method"], scope["path"])
-            if not started:
-                await fault(request_id)(scope, receive, send_on)
+            _log.exception("request %s: %s %r failed%s", request_id.decode(), scope["method"], scope["path"], _of_trace(traceparent))
+            if not status:
+                await fault(marks)(scope, receive, send_on)
+        if status:
+            size = 0 if scope["method"] == "HEAD" else size
+            told = (marks, scope["method"], asked(scope), scope.get("client"), found.route(scope["method"], status), found.key)
+            self.live.witness.saw(Answered(*told, status, size, began))
+
+    async def _found(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and note what was found out about it: a coding hands on a copy of the scope."""
+        try:
+            await self._cors(scope, receive, send)
+        finally:
+            scope["found"].note(scope)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Begin and end with the server: in the end all has been answered, and what is still to be written down is."""
+        while (await receive())["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        self.live.witness.close()
+        await send({"type": "lifespan.shutdown.complete"})
 
 
-def _complete(headers: Sequence[Header], request_id: bytes) -> list[Header]:
+class _Found:
+    """What the application finds out about a request: which of its routes leads there, and whose key came with it."""
+
+    def __init__(self) -> None:
+        self.key: Key | None = None
+        self._path = ""
+
+    def note(self, scope: Scope) -> None:
+        """Take over what the scope says in the end."""
+        self.key, self._path = scope.get("key"), getattr(scope.get("route"), "path", "")
+
+    def route(self, method: str, status: int) -> str:
+        """The route as it is counted: its template; `site` for pages and `preflight`, which have none; `none` where nothing is."""
+        if self._path or status >= 400:
+            return self._path or "none"
+        return "preflight" if method == "OPTIONS" else "site"
+
+
+def _of_trace(traceparent: bytes | None) -> str:
+    return f" (traceparent {traceparent.decode()})" if traceparent else ""
+
+
+def _complete(headers: Sequence[Header], marks: Marks) -> list[Header]:
     """What is in every answer, added where it is not there yet: pages, and what CORS answers."""
     found = [*map(_vary_once, headers)]
     there = {name for name, _ in found}
-    return [*found, *(header for header in ((b"x-request-id", request_id), *NOTHING_RUNS) if header[0] not in there)]
+    return [*found, *(header for header in (*marks.headers, *NOTHING_RUNS) if header[0] not in there)]
 
 
 def _vary_once(header: Header) -> Header:
@@ -85,10 +132,10 @@ class _Cors(CORSMiddleware):
         return response
 
 
-def fault(request_id: bytes) -> Response:
+def fault(marks: Marks) -> Response:
     """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
-    fix = f"Try again; if it lasts, report request id {request_id.decode()} to the operator."
-    return response(refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], request_id))
+    fix = f"Try again; if it lasts, report request id {marks.request_id.decode()} to the operator."
+    return response(refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], marks))
 
 
 def response(answer: Answer) -> Response:
@@ -99,21 +146,12 @@ def response(answer: Answer) -> Response:
     return found
 
 
-def request_id(request: Request) -> bytes:
-    """The id of a request, the caller's own where it is sane."""
-    found: bytes = request.scope["request_id"]
+def marks(request: Request) -> Marks:
+    """What the answer to a request names: the id, the caller's own where it is sane, and the snapshot."""
+    found: Marks = request.scope["marks"]
     return found
 
 
 def identify(given: bytes | None) -> bytes:
     """The id that a request came with where it is sane, else a new one: no two requests to any server have the same."""
     return given if given is not None and _SANE_ID.fullmatch(given) else b"%s%016x" % (_SERIES, next(_NUMBERS))
-
-
-def accepts_gzip(header: str) -> bool:
-    """Tell whether an Accept-Encoding asks for gzip, by name or by `*`, with a weight above 0 (RFC 9110, 12.5.3)."""
-    weights: dict[str, bool] = {}
-    for part in header.lower().split(","):
-        coding, _, parameter = part.partition(";")
-        weights[coding.strip()] = re.fullmatch(r"q=0(\.0*)?", parameter.strip()) is None
-    return weights.get("gzip", weights.get("*", False))

@@ -1,37 +1,46 @@
 """The short way for the two plain requests that nearly all traffic consists of: get a tool and list tools.
 
 It does no work of its own: the operations, the answers and the headers are those of the long way, through Edge and Starlette, and so
-are the bytes. What is not plain goes the long way: another path or method, an `Origin`, gzip asked for, a query whose meaning is to be
-found, and every fault.
+are the bytes. What is not plain goes the long way: another path or method, an `Origin`, a coding asked for, a query whose meaning is to
+be found, a list for which Redis counts, every fault, and everything while no snapshot is open.
 """
 
 import re
+from time import perf_counter
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key
 from toolcatalog.openapi import PREFIXES
-from toolcatalog.server.answers import Answer, Piece, answer, refuse, written
-from toolcatalog.server.edge import accepts_gzip, identify
+from toolcatalog.server import tracing
+from toolcatalog.server.answers import Answer, Marks, Piece, answer, lines, refuse, written
+from toolcatalog.server.coding import chosen
+from toolcatalog.server.edge import identify
 from toolcatalog.server.heads import Head
-from toolcatalog.server.operations import Operations, Tagged, stranger
+from toolcatalog.server.limiting import Counts
+from toolcatalog.server.live import Live, Serving
+from toolcatalog.server.operations import Tagged, stranger
 from toolcatalog.server.refusals import Refused
-from toolcatalog.server.remembered import Remembered
+from toolcatalog.server.tallies import MISSED
+from toolcatalog.server.witness import Answered, asked
 
 _TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
+_ONE = {tools: f"{tools}/{{slug}}" for tools in _TOOLS}  # the route of a tool, as the long way has it
 _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
 _LONGEST = 256  # bytes of a query string
 _PATHS = b"|".join(re.escape(path.encode()) for path in sorted(_TOOLS))
-_LINE = re.compile(rb"GET (?:%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST))
+_LINE = re.compile(rb"GET (%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST))
 
 
 class Front:
     """Wraps the application, `rest`."""
 
-    def __init__(self, operations: Operations, rest: ASGIApp) -> None:
-        self.operations = operations
+    def __init__(self, live: Live, rest: ASGIApp) -> None:
+        self.live = live
         self.rest = rest
-        self._remembered = Remembered()
+        self._tallies = live.witness.tallies
+        self._counts = live.limits if isinstance(live.limits, Counts) else None  # at once, in memory
+        self._asks = live.limits is not None and self._counts is None  # Redis, for each list: that is no short way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -45,57 +54,96 @@ class Front:
 
     def answer(self, scope: Scope) -> Answer | None:
         """The answer to a plain request; None for any other, and where something fails: the long way tells and logs it."""
+        began = perf_counter()
         above, _, slug = scope["path"].rpartition("/")
         one = above in _TOOLS and slug != ""
-        query = scope["query_string"]
-        if not (one or scope["path"] in _TOOLS) or scope["method"] not in _METHODS or self._is_long(query):
+        query, now = scope["query_string"], self.live.now
+        if now is None or not (one or scope["path"] in _TOOLS) or scope["method"] not in _METHODS or _is_long(now, query):
+            return None
+        if self._asks and not one:
             return None
         headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
         coding = headers.get(b"accept-encoding")
-        if b"origin" in headers or (coding is not None and accepts_gzip(coding.decode("latin-1"))):
+        if b"origin" in headers or (coding is not None and chosen(coding.decode("latin-1"))):
             return None
-        request_id = identify(headers.get(b"x-request-id"))
+        marks = Marks(identify(headers.get(b"x-request-id")), now.snapshot, tracing.sane(headers.get(tracing.NAME)))
+        key: Key | None = None
         try:
-            key = self.operations.keys.find(headers.get(b"x-api-key", b"")) or stranger()
-            found = self._found(key, slug if one else None, query)
-            return None if found.suggested else answer(b"".join(found.pieces), found.tag, headers.get(b"if-none-match"), request_id)
+            key = self.live.keys.find(headers.get(b"x-api-key", b"")) or stranger()
+            if self._counts and not one:
+                standing = self._counts.count(key.id)
+                scope["limits"] = standing.headers()  # for the long way too: a list is counted once
+                if not standing.is_within:
+                    raise Refused(standing.refusal())
+            found = _found(now, key, slug if one else None, query)
+            if found.suggested:
+                return None
+            answered = answer(b"".join(found.pieces), found.tag, headers.get(b"if-none-match"), marks)
+            answered[1].extend(scope.get("limits", ()))
         except Refused as refused:
-            return refuse(refused.refusals, request_id)
+            answered = refuse(refused.refusals, marks, *scope.get("limits", ()))
         except Exception:
             return None
+        size = 0 if scope["method"] == "HEAD" else len(answered[2])
+        route = _ONE[above] if one else scope["path"]
+        self.live.witness.saw(Answered(marks, scope["method"], asked(scope), scope.get("client"), route, key, answered[0], size, began))
+        return answered
 
-    def again(self, packet: bytes, head: Head) -> tuple[int, bytes, list[Piece]] | None:
+    def again(self, packet: bytes, head: Head, client: tuple[str, int] | None = None) -> tuple[int, bytes, list[Piece]] | None:
         """The answer to a packet whose head is this one: status, lines of headers, body; None for any other, and for what is refused."""
+        began = perf_counter()
         line, _, rest = packet.partition(b"\r")
         is_same, held = head.again(rest)
-        if not is_same:
+        now = self.live.now
+        if not is_same or now is None:
             return None
         try:
-            key = self.operations.keys.holder(head.digest)
+            key = self.live.keys.holder(head.digest)
             if key is None:
                 return None
-            found = self._remembered.get((key.toolkits, line)) or self._first(key, line)
-            return found and written(found.pieces, found.tag, held, identify(None))
+            found = now.remembered.get((key.toolkits, line))
+            if found:
+                self._tallies.hits += 1
+            elif found := _first(now, key, line, only_one=self._asks):
+                self._tallies.happened(MISSED)
+            else:
+                return None
+            marks = Marks(identify(None), now.snapshot)
+            answered = written(found.pieces, found.tag, held, marks)
+            if self._counts and found.route in _TOOLS:
+                standing = self._counts.count(key.id)
+                if not standing.is_within:
+                    return None  # one that is refused is not counted, so it may be asked again
+                answered = (answered[0], answered[1] + lines(standing.headers()), answered[2])
         except Exception:
             return None  # the way of a request whose head is new tells it
+        self._tallies.answered(found.route, answered[0], perf_counter() - began, key.id)
+        if self.live.witness.log:
+            size = sum(map(len, answered[2]))
+            self.live.witness.note(Answered(marks, "GET", line[4:-9], client, found.route, key, answered[0], size, began))
+        return answered
 
-    def _first(self, key: Key, line: bytes) -> Tagged | None:
-        """What is asked for with a key of these toolkits for the first time; None where it is not plain."""
-        asked = _LINE.fullmatch(line)
-        if asked is None:
-            return None
-        slug, query = asked.groups()
-        if self._is_long(query or b""):
-            return None
-        found = self._found(key, slug.decode() if slug else None, query or b"")
-        if found.suggested:
-            return None
-        self._remembered.keep((key.toolkits, line), found)
-        return found
 
-    def _is_long(self, query: bytes) -> bool:
-        """Tell whether a query string takes long to answer: where there is a text to find the meaning of."""
-        return len(query) > _LONGEST or (self.operations.store.knows_meaning and (b"query=" in query or b"search=" in query))
+def _first(now: Serving, key: Key, line: bytes, *, only_one: bool) -> Tagged | None:
+    """What is asked for with a key of these toolkits for the first time; None where it is not plain, or a list for which Redis is asked."""
+    line_asked = _LINE.fullmatch(line)
+    if line_asked is None:
+        return None
+    path, slug, query = line_asked.groups()
+    if _is_long(now, query or b"") or (only_one and not slug):
+        return None
+    found = _found(now, key, slug.decode() if slug else None, query or b"")
+    if found.suggested:
+        return None
+    found = found._replace(route=_ONE[path.decode()] if slug else path.decode())
+    now.remembered.keep((key.toolkits, line), found)
+    return found
 
-    def _found(self, key: Key, slug: str | None, query: bytes) -> Tagged:
-        return self.operations.tools(key, query) if slug is None else self.operations.tool(key, slug, query)
+
+def _is_long(now: Serving, query: bytes) -> bool:
+    """Tell whether a query string takes long to answer: where there is a text to find the meaning of."""
+    return len(query) > _LONGEST or (now.store.knows_meaning and (b"query=" in query or b"search=" in query))
+
+
+def _found(now: Serving, key: Key, slug: str | None, query: bytes) -> Tagged:
+    return now.operations.tools(key, query) if slug is None else now.operations.tool(key, slug, query)

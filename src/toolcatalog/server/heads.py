@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolcatalog.keys import digest_of
+from toolcatalog.minting import digest_of
+from toolcatalog.server import tracing
 from toolcatalog.server.answers import Header
 
 _TAG = rb"[!-+\x2d-~]{1,80}"  # no white space, and no comma: one tag, or `*`
@@ -38,7 +39,7 @@ def learn(rest: bytes, headers: Sequence[Header]) -> Head | None:
     """The head of a packet that was parsed to these headers, names in lower case; None where it will not come again, or is not plain."""
     found = dict(reversed(headers))
     held, digest = found.get(b"if-none-match"), digest_of(found.get(b"x-api-key", b""))
-    if b"x-request-id" in found:
+    if b"x-request-id" in found or tracing.NAME in found:
         return None
     if held is None:
         return Head(rest, None, digest)

@@ -22,11 +22,12 @@ from toolcatalog.store import Store
 
 
 class Tagged(NamedTuple):
-    """A body, in pieces, its tag, and the query that was perhaps meant where nothing was found."""
+    """A body, in pieces, its tag, the query that was perhaps meant where nothing was found, and, where it is remembered, by which route."""
 
     pieces: list[Piece]
     tag: bytes
     suggested: str = ""
+    route: str = ""
 
 
 _VIEWS = 256  # sets of toolkits that keys are limited to
@@ -76,12 +77,8 @@ class Operations:
         return Tagged(*_paged(whole, question.page)) if question.page else tagged(whole)
 
     def _not_its_session(self, id: str, project: str) -> list[Refusal]:
-        found = self.store.session(id)
-        if not names.fits(names.SESSION_ID, id) or (found and found[0] == project):
-            return []
-        if found is None:
-            return [Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")]
-        return [Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")]
+        found = self._view(None).session(id, project) if names.fits(names.SESSION_ID, id) else b""
+        return [found] if isinstance(found, Refusal) else []
 
 
 def stranger() -> NoReturn:

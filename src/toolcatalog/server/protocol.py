@@ -49,7 +49,7 @@ class Protocol(HttpToolsProtocol):
         return data.startswith(b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode("ascii"), self.url))
 
     def _again(self, data: bytes, head: Head) -> bool:
-        found = self._front.again(data, head)
+        found = self._front.again(data, head, self.client)
         if found is None:
             return False
         self._send(*found)

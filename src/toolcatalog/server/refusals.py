@@ -17,6 +17,7 @@ _MESSAGES = {
     405: "This path does not answer that method.",
     429: "Too many requests.",
     500: "Something went wrong on the server.",
+    503: "The server is not ready.",
 }
 
 
@@ -47,6 +48,16 @@ def unauthorized() -> Refusal:
     """One text for a key that is missing, unknown, expired or revoked: it tells a guesser nothing."""
     fix = "Send an active project API key in the header x-api-key; `toolcatalog keys create` makes one."
     return Refusal(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
+
+
+def not_ready() -> Refusal:
+    """No snapshot is open yet."""
+    return Refusal(503, "not_ready", "The server has no catalog yet: it is being fetched.", "Try again in some seconds.")
+
+
+def draining() -> Refusal:
+    """The server answers what still comes, and then ends."""
+    return Refusal(503, "draining", "The server is about to end.", "Send further requests to another one.")
 
 
 def first(refusals: Sequence[Refusal]) -> Refusal:

@@ -112,6 +112,15 @@ class View:
                 refusals.append(_forbidden(f"auth_config_ids: {id} is for a toolkit that this key's project may not use."))
         return refusals
 
+    def session(self, id: str, project: str | None) -> bytes | Refusal:
+        """What is answered for a session of this project (None: of any)."""
+        owner, whole = self.store.session(id) or (None, b"")
+        if owner is None:
+            return Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")
+        if project not in (None, owner):
+            return Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")
+        return whole
+
     def _hidden(self, toolkit: str) -> bool:
         return self.visible is not None and toolkit not in self.visible
 

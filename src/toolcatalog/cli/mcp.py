@@ -1,0 +1,93 @@
+"""`toolcatalog mcp`"""
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from toolcatalog import keys, names, opening
+from toolcatalog.cli import options
+from toolcatalog.errors import UsageError
+from toolcatalog.server import reloading, running
+from toolcatalog.server.agents import Seen
+from toolcatalog.server.live import Live
+from toolcatalog.store import Store
+
+_EPILOG = """\b
+Examples:
+  toolcatalog mcp --build /srv/catalog/build
+  toolcatalog mcp --toolkits github,slack
+  toolcatalog mcp --session trs_support_desk
+
+A host of agents starts it by itself. What it needs to know:
+  {"mcpServers": {"toolcatalog": {"command": "toolcatalog", "args": ["mcp", "--build", "/srv/catalog/build"]}}}
+
+No key is asked for: who can start this can read the build. Ends when its standard input does.
+"""
+_NO_KEYS = Path(os.devnull) / "keys"  # nobody sends a key here
+
+
+@click.command("mcp", epilog=_EPILOG)
+@options.build
+@click.option("--session", metavar="ID", default="", help="List this session's meta tools too, as tools of this server.")
+@click.option("--toolkits", metavar="A,B", default="", help="Show only these toolkits.  [default: all]")
+def command(build: Path, session: str, toolkits: str) -> None:
+    """Let an agent search the catalog and read its tools: a server of MCP over standard input and output.
+
+    It offers search_tools, get_tool, list_toolkits and list_session_tools, and takes new builds over. The tools of the catalog are
+    told of, and not run.
+    """
+    need()
+    running.start_log()
+    named = reloading.named(build)
+    store = opening.open_build(build)
+    shown = _shown(store, toolkits)
+    _expect(store, session)
+    live = Live(keys.KeyRing(_NO_KEYS), store)
+    del store  # the next one takes its place
+    reloading.Reloading(live, build, named).start()
+
+    def look() -> Seen:
+        assert live.now
+        return Seen(live.now.store, shown)
+
+    _serve(look, session)
+
+
+def need() -> None:
+    """Raise UsageError, which says what to install, where the extra is not there."""
+    if importlib.util.find_spec("mcp") is None:
+        raise UsageError("MCP is spoken by the package mcp: run `pip install 'toolcatalog[mcp]'`.")
+
+
+def _shown(store: Store, toolkits: str) -> tuple[str, ...] | None:
+    """The toolkits to show; None for all."""
+    wanted = tuple(dict.fromkeys(slug.strip() for slug in toolkits.split(",") if slug.strip()))
+    for slug in wanted:
+        if store.toolkit(slug) is None:
+            near = names.nearest(slug, store.names_near("toolkit", slug, 500))
+            meant = f" Did you mean {near[0]}?" if near else " `toolcatalog stats` tells what there is."
+            raise UsageError(f"There is no toolkit {slug} in this build.{meant}")
+    return wanted or None
+
+
+def _expect(store: Store, session: str) -> None:
+    if session and store.session(session) is None:
+        raise UsageError(f"There is no session {session} in this build: its sessions are the files in `sessions/` of the catalog.")
+
+
+def _serve(look: Callable[[], Seen], session: str) -> None:
+    """Speak until the standard input ends."""
+    import anyio  # noqa: PLC0415 - both come with the extra
+    from mcp import stdio_server  # noqa: PLC0415
+
+    from toolcatalog.server import speaking  # noqa: PLC0415
+
+    async def speak() -> None:
+        server = speaking.server(look, session)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    anyio.run(speak)

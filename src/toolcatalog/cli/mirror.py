@@ -1,0 +1,48 @@
+"""`toolcatalog mirror`"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolcatalog import mirrored, mirroring
+from toolcatalog.cli import options, terminal
+from toolcatalog.opening import open_build
+
+_ALL = ("all",)
+_EPILOG = """\b
+Examples:
+  toolcatalog mirror /srv/mirror
+  toolcatalog mirror /srv/mirror --build /srv/catalog/build --toolkits github,slack
+  toolcatalog mirror /srv/mirror --sessions trs_playground,trs_support_desk
+
+A mirror asks for no key: whoever reaches its host reads all of it. Sessions belong to projects, so none is in it unless it is named.
+docs/mirror.md has the settings of nginx, object stores and CDNs.
+"""
+
+
+class _Names(click.ParamType[tuple[str, ...]]):
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        found = tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+        if not found:
+            self.fail("nothing is named: write names with commas between, or leave the option out", param, ctx)
+        return tuple(found)
+
+
+@click.command("mirror", epilog=_EPILOG)
+@click.argument("to", metavar="DIR", type=options.FOLDER)
+@options.build
+@click.option("--toolkits", type=_Names(), metavar="A,B", help="Only these toolkits.  [default: all]")
+@click.option("--sessions", type=_Names(), metavar="A,B", help="These sessions too; `all` for all of them.  [default: none]")
+def command(to: Path, build: Path, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None) -> None:
+    """Write a build as files from which any static host answers the read API."""
+    store = open_build(build)
+    choice = mirrored.chosen(store, toolkits, None if sessions == _ALL else sessions or ())
+    done = mirroring.mirror(store, to, choice, int(time.time()), terminal.track)
+    what = f"{'all' if choice.toolkits is None else len(choice.toolkits)} toolkits and {len(choice.sessions)} sessions"
+    terminal.say(f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot {store.digest[:12]} in {to}.")
+    terminal.say("It asks for no key: whoever reaches its host reads all of it.")
+    click.echo(done.tree)

@@ -1,0 +1,46 @@
+"""`toolcatalog publish`"""
+
+from pathlib import Path
+
+import click
+
+from toolcatalog.cli import options, terminal
+
+_EPILOG = """\b
+Examples:
+  toolcatalog publish s3://tools/catalog                   what `build` made, for all who follow that address
+  toolcatalog publish s3://tools/catalog --build /srv/build
+  toolcatalog publish s3://tools/catalog --keep 10         and old snapshots out of the store
+  AWS_ENDPOINT_URL=https://minio.example.com toolcatalog publish s3://tools/catalog
+  toolcatalog publish file:///mnt/shared/catalog           a disk that several machines see
+
+Servers take it over with `toolcatalog serve --from s3://tools/catalog`.
+"""
+
+
+@click.command("publish", epilog=_EPILOG)
+@click.argument("url")
+@options.build
+@click.option("--jobs", type=click.IntRange(min=1), default=8, show_default=True, help="Objects that are sent at a time.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Then remove all but the N newest other snapshots from the store.")
+def command(url: str, build: Path, jobs: int, keep: int | None) -> None:
+    """Send a build's snapshot to an object store: only what is not there yet, and the pointer to it last.
+
+    One that was cut off is gone on with by running it again. With --keep, what no kept snapshot needs is removed, but nothing that was
+    written within a day. Prints the digest on standard output.
+    """
+    from toolcatalog import sending, sweeping  # noqa: PLC0415 - numpy, and the library of the store
+    from toolcatalog.objects import Objects  # noqa: PLC0415
+
+    objects = Objects(url)
+    sent = sending.send(objects, build, jobs, terminal.track)
+    if sent.objects:
+        terminal.say(f"Sent {sent.objects:,} objects, {sent.size:,} bytes.")
+    elif sent.moved:
+        terminal.say("Nothing to send but the pointer.")
+    else:
+        terminal.say("Nothing to send: this snapshot is published already.")
+    if keep is not None:
+        swept = sweeping.sweep(objects, keep)
+        terminal.say(f"Removed {swept.snapshots:,} snapshots, {swept.objects:,} objects, {swept.size:,} bytes.")
+    click.echo(sent.digest)

@@ -1,0 +1,144 @@
+"""`toolcatalog snapshots`"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import orjson
+
+from toolcatalog import holding
+from toolcatalog.cli import options, terminal
+from toolcatalog.errors import SnapshotError
+from toolcatalog.holding import Held, Pruned
+
+_EPILOG = """\b
+Examples:
+  toolcatalog snapshots list
+  toolcatalog snapshots use 8ee378de73cc
+  toolcatalog snapshots prune --keep 5
+  toolcatalog snapshots verify
+
+A digest may be cut short as long as it is one snapshot's alone.
+"""
+_LIST = """\b
+Examples:
+  toolcatalog snapshots list
+  toolcatalog snapshots list --build /srv/catalog/build --format json
+"""
+_USE = """\b
+Example:
+  toolcatalog snapshots use 8ee378de73cc
+
+Every byte of the snapshot is verified first; where it is not whole, nothing changes. A running server takes it over by itself. The pages
+of the site stay those of the last build, and the next `toolcatalog build` moves forward again to what the catalog says.
+"""
+_PRUNE = """\b
+Examples:
+  toolcatalog snapshots prune
+  toolcatalog snapshots prune --keep 10 --dry-run
+
+The snapshot in force is never removed, nor are the newest others; half snapshots, and what killed builds have left, always are. A server
+that still has one open goes on reading it: its room on the disk becomes free when the server lets go of it.
+"""
+_VERIFY = """\b
+Examples:
+  toolcatalog snapshots verify
+  toolcatalog snapshots verify 8ee378de73cc e13c728aaa30 --build /srv/catalog/build
+
+Holds every file against its size and SHA-256, and tells what should not be there. Exits with 1 where anything is wrong.
+"""
+
+
+@click.group("snapshots", epilog=_EPILOG)
+def command() -> None:
+    """List, use, prune and verify the snapshots that a build has left."""
+
+
+@command.command("list", epilog=_LIST)
+@options.build
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How they are shown.")
+def list_(build: Path, form: str) -> None:
+    """List the snapshots, the newest first, and which of them is in force."""
+    held = holding.held(build)
+    if form == "json":
+        click.echo(orjson.dumps([asdict(one) for one in held], option=orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS))
+        return
+    for line in _table(held):
+        click.echo(line)
+    for one in held:
+        if one.wrong:
+            terminal.say(one.wrong)
+
+
+def _table(held: Sequence[Held]) -> list[str]:
+    rows: list[tuple[str, ...]] = [("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")]
+    for digest, one in zip(holding.shortened([one.digest for one in held]), held, strict=True):
+        counts = (f"{count:,}" if one.tool_versions or not one.state else "-" for count in (one.tools, one.tool_versions, one.toolkits))
+        state = ", ".join(filter(None, ("current" if one.current else "", one.state)))
+        rows.append((digest, f"{one.placed:%Y-%m-%d %H:%M}", *counts, _sized(one.size), state))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    aligned = [str.ljust, str.ljust, str.rjust, str.rjust, str.rjust, str.rjust, str.ljust]
+    return ["  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip() for row in rows]
+
+
+@command.command(epilog=_USE)
+@click.argument("digest")
+@options.build
+def use(digest: str, build: Path) -> None:
+    """Roll back, or forward, to another snapshot."""
+    moved = holding.use(build, digest, terminal.track)
+    if moved.was == moved.now:
+        terminal.say(f"{build / 'current'} names this snapshot already, and it is whole.")
+    else:
+        was = f"was {moved.was[: holding.SHORT]}" if moved.was else "was none"
+        terminal.say(f"The snapshot in force {was}, and is {moved.now[: holding.SHORT]} now. The site is still that of the last build.")
+        terminal.say("The next `toolcatalog build` moves forward again: mend the catalog before that.")
+    click.echo(moved.now)
+
+
+@command.command(epilog=_PRUNE)
+@click.option("--keep", type=click.IntRange(min=0), default=3, show_default=True, help="How many to keep beside the one in force.")
+@click.option("--dry-run", is_flag=True, help="Only tell which would be removed.")
+@options.build
+def prune(keep: int, dry_run: bool, build: Path) -> None:
+    """Remove old snapshots: never the one in force, nor the newest others."""
+    gone, left_over = Pruned(holding.spare(build, keep), 0) if dry_run else holding.prune(build, keep)
+    for one in gone:
+        click.echo(one.digest)
+    what = f"{_counted(len(gone))} ({_sized(sum(one.size for one in gone))})"
+    rest = f", and what {left_over:,} killed builds had left" if left_over else ""
+    terminal.say(f"{'Would remove' if dry_run else 'Removed'} {what}{rest}; the one in force stays.")
+
+
+@command.command(epilog=_VERIFY)
+@click.argument("digests", nargs=-1, metavar="[DIGEST]...")
+@options.build
+def verify(digests: tuple[str, ...], build: Path) -> int:
+    """Hold every file of these snapshots, or of all, against what was written."""
+    every = [one.digest for one in holding.held(build)]
+    chosen = dict.fromkeys(holding.find(build, digest) for digest in digests) or dict.fromkeys(every)
+    broken = 0
+    for digest in chosen:
+        wrong = _wrong(build, digest)
+        broken += bool(wrong)
+        for one in wrong:
+            terminal.say(f"{digest[: holding.SHORT]}: {one}")
+    told = f"{broken:,} not whole." if broken else "all are whole."
+    terminal.say(f"{_counted(len(chosen))} verified: {told}")
+    return 1 if broken else 0
+
+
+def _wrong(build: Path, digest: str) -> list[str]:
+    try:
+        return holding.verify(build, digest, terminal.track)
+    except SnapshotError as error:
+        return [str(error)]
+
+
+def _counted(number: int) -> str:
+    return f"{number:,} snapshot{'' if number == 1 else 's'}"
+
+
+def _sized(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

@@ -1,0 +1,167 @@
+"""A snapshot of an object store into a folder of the shape of a build, every byte verified before it has its name.
+
+Nothing that the store says is believed: not a length, not a list, not a name. What is taken for a chunk has its SHA-256; what is taken
+for the snapshot is held, file by file, against the manifest that the digest vouches for. Chunks that a snapshot beside it has are
+copied from there.
+
+Serves: "verified local cache"; "a store that lies about length".
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from toolcatalog import depot, files, publishing, snapshot, verifying
+from toolcatalog.depot import Chunk, Refused
+from toolcatalog.objects import Missing, Objects, in_parallel
+from toolcatalog.progress import Track
+from toolcatalog.snapshot import Stated
+
+_KNOWN = "chunks"  # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files are all listed
+_AGAIN = "publish again, or wait until the store is mended."
+_SPARE = 1.02  # of what a snapshot takes on disk, to what its files hold
+
+
+class Fetched(NamedTuple):
+    """What came from the store, and not from a snapshot beside: chunks, and their bytes."""
+
+    objects: int
+    size: int
+
+
+class _Place(NamedTuple):
+    """Where a chunk lies on this machine."""
+
+    file: Path
+    begin: int
+
+
+def fetch(objects: Objects, digest: str, cache: Path, jobs: int, track: Track) -> Fetched:
+    """Put the snapshot of this digest at `cache/snapshots/<digest>`; the work is told in bytes.
+
+    Raises Refused where what the store has is not that snapshot, SnapshotError where it is of another format, StoreError where the
+    store cannot be used, OSError where the disk cannot. Whatever is raised, nothing is left behind.
+    """
+    part = cache / "snapshots" / f"{digest}.part"
+    files.remove(part)
+    part.mkdir(parents=True)
+    try:
+        (part / snapshot.MANIFEST).write_bytes(_named(objects, depot.manifest_path(digest), depot.MOST_MANIFEST))
+        manifest = verifying.read(part, Path("snapshots", digest[:12]), f"publish to {objects.url} again, or wait until it is mended.")
+        if manifest.digest != digest:
+            raise Refused(f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: {_AGAIN}")
+        known = _named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS)
+        chunks = depot.unpack(known)
+        source = _Source(objects, _local(cache), jobs)
+        _fill(source, part, _agreed(chunks, {snapshot.LISTING: manifest.files[snapshot.LISTING]}), track)
+        stated = verifying.contents(part, manifest)
+        rest = {path: said for path, said in stated.items() if path != snapshot.LISTING}
+        _make_room(part, sum(said.size for said in rest.values()))
+        _fill(source, part, _agreed(chunks, rest), track)
+        if wrong := verifying.verify(part):
+            raise Refused(f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}")
+        files.replace(cache / _KNOWN / f"{digest}.json", known)
+        publishing.place(part, digest, stated)
+    finally:
+        files.remove(part)
+    return Fetched(source.objects, source.size)
+
+
+def forget(cache: Path) -> None:
+    """Remove what is known of snapshots that are no longer there."""
+    for file in (cache / _KNOWN).glob("*.json"):
+        if not (cache / "snapshots" / file.stem).is_dir():
+            files.remove(file)
+
+
+def _named(objects: Objects, path: str, most: int) -> bytes:
+    try:
+        found = objects.read(path, most)
+    except Missing:
+        raise Refused(f"{depot.POINTER} in {objects.url} names a snapshot that is not there ({path}): {_AGAIN}") from None
+    assert found  # it was asked for without a condition
+    return found.data
+
+
+def _agreed(chunks: Mapping[str, Sequence[Chunk]], stated: Mapping[str, Stated]) -> dict[str, Sequence[Chunk]]:
+    """The chunks of these files, whose sizes must be those that the manifest states: a wrong list may not fill the disk."""
+    for path, said in stated.items():
+        if sum(chunk.size for chunk in chunks.get(path, ())) != said.size or (path not in chunks):
+            raise Refused(f"The list of chunks does not make {path} of {said.size:,} bytes: {_AGAIN}")
+    return {path: chunks[path] for path in stated}
+
+
+def _make_room(folder: Path, size: int) -> None:
+    if shutil.disk_usage(folder).free < size * _SPARE:
+        raise OSError(28, f"No room for a snapshot of {size:,} bytes")
+
+
+def _fill(source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]], track: Track) -> None:
+    """Write files, chunk after chunk, while the next chunks are on their way."""
+    pieces = source.pieces([chunk for some in wanted.values() for chunk in some])
+    with track("Fetching bytes", sum(chunk.size for some in wanted.values() for chunk in some)) as advance:
+        for path, some in wanted.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            with (folder / path).open("xb") as file:
+                for chunk in some:
+                    file.write(next(pieces))
+                    advance(chunk.size)
+
+
+class _Source:
+    """Chunks, from a snapshot beside where one has them, else from the store: so many objects and bytes came from there."""
+
+    def __init__(self, objects: Objects, local: Mapping[str, _Place], jobs: int) -> None:
+        self.from_, self.local, self.jobs = objects, local, jobs
+        self.objects = self.size = 0
+
+    def pieces(self, chunks: Sequence[Chunk]) -> Iterator[bytes]:
+        """The bytes of the chunks, in their order, each verified."""
+        for data, is_remote in in_parallel(self._one, chunks, self.jobs):
+            self.objects, self.size = self.objects + is_remote, self.size + is_remote * len(data)
+            yield data
+
+    def _one(self, chunk: Chunk) -> tuple[bytes, bool]:
+        found = _copied(self.local.get(chunk.sha256), chunk)
+        return (found, False) if found is not None else (self._fetched(chunk), True)
+
+    def _fetched(self, chunk: Chunk) -> bytes:
+        path = depot.object_path(chunk.sha256)
+        try:
+            found = self.from_.read(path, chunk.size)
+        except Missing:
+            raise Refused(f"{path} is not in {self.from_.url}: {_AGAIN}") from None
+        if found is None or snapshot.sha256(found.data) != chunk.sha256:
+            raise Refused(f"{path} in {self.from_.url} has other bytes than its name says: remove that object, then publish again.")
+        return found.data
+
+
+def _copied(place: _Place | None, chunk: Chunk) -> bytes | None:
+    """A chunk from a snapshot beside; None where it is not there, or not any more, or damaged."""
+    if not place:
+        return None
+    try:
+        with place.file.open("rb") as file:
+            file.seek(place.begin)
+            data = file.read(chunk.size)
+    except OSError:
+        return None
+    return data if snapshot.sha256(data) == chunk.sha256 else None
+
+
+def _local(cache: Path) -> dict[str, _Place]:
+    """Where chunks lie in the snapshots that this cache holds."""
+    found: dict[str, _Place] = {}
+    for known in (cache / _KNOWN).glob("*.json"):
+        folder = cache / "snapshots" / known.stem
+        try:
+            chunks = depot.unpack(known.read_bytes())
+        except (OSError, Refused):
+            continue
+        for path, some in chunks.items():
+            begin = 0
+            for chunk in some:
+                found[chunk.sha256] = _Place(folder / path, begin)
+                begin += chunk.size
+    return found

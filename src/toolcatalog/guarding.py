@@ -1,0 +1,90 @@
+"""One writer at a time: the locks of a build's folder and of a site, and words for what may go wrong while somebody writes there.
+
+A lock is a file that is held and not one that is there: it ends with its process, however that ends.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from toolcatalog import files
+from toolcatalog.errors import UsageError
+
+_LOCK = ".lock"
+
+
+@contextmanager
+def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
+    """Alone with a build's folder, and with words for what may go wrong there; `still`: how things are then, and what to do again.
+
+    Waits so many seconds for another build. Raises UsageError where one is still writing, and for whatever cannot be written.
+    """
+    try:
+        with _alone(out, wait):
+            yield
+    except BrokenExecutor:
+        wrong = "A worker process was killed, perhaps for want of memory"
+        raise UsageError(f"{wrong}: {still} again, with --jobs 1 if it happens again.") from None
+    except OSError as error:
+        where = error.filename or out
+        raise UsageError(f"Cannot write {where} ({error.strerror}): make room or mend its permissions, or name another folder.") from None
+
+
+@contextmanager
+def _alone(out: Path, wait: float) -> Iterator[None]:
+    """A folder that is made for this tells git that nothing in it is to be kept; one that was there is somebody's, and stays as it is."""
+    if _made(out):
+        files.replace(out / ".gitignore", b"*\n")
+    with files.alone(out / _LOCK, wait) as got_it:
+        if not got_it:
+            raise UsageError(f"Another build is writing to {out}: try again when it is done.")
+        yield
+
+
+@contextmanager
+def alone_with_site(site: Path | None) -> Iterator[None]:
+    """Alone with a site from before it is looked at, for builds into other folders may write to it too; None: there is none.
+
+    A folder that is made for the lock goes again where no page comes into it. Raises UsageError where another build is writing, OSError.
+    """
+    if site is None or _is_others(site):
+        yield
+        return
+    fresh = _made(site)
+    with files.alone(site / _LOCK) as got_it:
+        if not got_it:
+            raise UsageError(f"Another build is writing to {site}: try again when it is done.")
+        try:
+            yield
+        finally:
+            if fresh and [path.name for path in site.iterdir()] == [_LOCK]:
+                _forget(site)
+
+
+def _is_others(site: Path) -> bool:
+    """Tell whether a folder holds a site without a list of pages as builds leave it: nothing is written there, and the build says so."""
+    if not (site / "index.html").exists():
+        return False
+    try:
+        with (site / ".generated").open(
+            "rb"
+        ) as listing:  # of a million pages: all of it is read where something has changed, and only there
+            return listing.read(1) != b"["
+    except FileNotFoundError:
+        return True
+
+
+def _made(folder: Path) -> bool:
+    """Make a folder; tell whether it was not there."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _forget(site: Path) -> None:
+    with suppress(OSError):
+        (site / _LOCK).unlink()
+        site.rmdir()

@@ -1,0 +1,44 @@
+"""How the text of a key is made: `tc_`, 30 random base-62 characters (178 bits) and a 6-character checksum of the rest.
+
+By the checksum a scanner or a person tells a key from a typing error without asking anybody. Because a key is random and long, a plain
+SHA-256 at rest is enough.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import zlib
+
+PREFIX = "tc_"
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def generate() -> str:
+    """A new secret: prefix, 30 base-62 characters, checksum."""
+    body = PREFIX + chance(30)
+    return body + _checksum(body)
+
+
+def chance(length: int) -> str:
+    """So many random base-62 characters."""
+    return "".join(secrets.choice(_BASE62) for _ in range(length))
+
+
+def well_formed(secret: str) -> bool:
+    """Tell whether a text is a key as this room makes them, by its checksum. Says nothing of whether it is known."""
+    shape = re.fullmatch(PREFIX + "[0-9A-Za-z]{36}", secret)
+    return shape is not None and hmac.compare_digest(_checksum(secret[:-6]), secret[-6:])
+
+
+def _checksum(body: str) -> str:
+    number, digits = zlib.crc32(body.encode()), ""
+    for _ in range(6):
+        number, digit = divmod(number, 62)
+        digits = _BASE62[digit] + digits
+    return digits
+
+
+def digest_of(secret: bytes) -> str:
+    """What is kept of a key: its SHA-256 in hexadecimal."""
+    return hashlib.sha256(secret).hexdigest()

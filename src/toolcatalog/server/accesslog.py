@@ -1,0 +1,202 @@
+"""The access log: a JSON object a line for each request that was answered, written by a thread, so that no request ever waits for a disk.
+
+A line tells whose key it was by the key's id; the key itself, and all other headers, never come here. Lines of several processes stay
+whole: each write is of whole lines, to a file opened to append, or no larger than a pipe takes in one piece. A file that was renamed or
+removed (logrotate) is opened anew before the next lines. Where lines cannot be written, they are dropped and counted, and the log says so.
+
+Serves: "structured JSON access log with request id, key id, snapshot, never the key".
+"""
+
+import contextlib
+import logging
+import os
+import select
+import stat
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from toolcatalog.errors import UsageError
+from toolcatalog.server.tallies import DROPPED, Tallies
+
+STANDARD_OUTPUT = Path("-")
+_EVERY = 0.2  # seconds
+_MANY = 192  # lines that are not left lying so long: some 64 KiB
+_MOST = 16_384  # lines that wait while a disk hangs; more are dropped
+_LARGEST = 64 * 1024  # bytes of one write
+_LONGEST = 2048  # bytes of a path with its query
+_LINE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # bytes that a pipe takes in one piece
+_SHORT = 256  # bytes of a path, where the line would be longer than that
+_PATIENCE = 2.0  # seconds that the end of a process waits for the last lines
+_log = logging.getLogger("toolcatalog.server")
+
+
+class Entry(NamedTuple):
+    """One answered request. `at`: seconds since 1970; `size`: of the body, as sent; `key`, `project`: empty where no good key came."""
+
+    at: float
+    seconds: float
+    request_id: bytes
+    method: str
+    path: bytes
+    route: str
+    status: int
+    size: int
+    key: str
+    project: str
+    snapshot: bytes
+    traceparent: bytes | None
+    client: str
+
+
+def line(entry: Entry) -> bytes:
+    """The line of a request, with its line break. What a client sent stands in JSON strings: whatever could end a line is escaped there."""
+    whole = _json(entry, _LONGEST)
+    return whole if len(whole) <= _LINE else _json(entry, _SHORT)
+
+
+def _json(entry: Entry, longest: int) -> bytes:
+    fields = {
+        "time": datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds"),
+        "request_id": entry.request_id.decode("latin-1"),
+        "method": entry.method,
+        "path": entry.path[:longest].decode("latin-1"),
+        "route": entry.route,
+        "status": entry.status,
+        "bytes": entry.size,
+        "milliseconds": round(entry.seconds * 1000, 3),
+        "key": entry.key or None,
+        "project": entry.project[:_SHORT] or None,
+        "snapshot": entry.snapshot[:12].decode() or None,
+        "client": entry.client or None,
+    }
+    if entry.traceparent is not None:
+        fields["traceparent"] = entry.traceparent.decode("latin-1")
+    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def check(file: Path) -> None:
+    """Raises UsageError where the access log cannot be written."""
+    if file == STANDARD_OUTPUT:
+        return
+    try:
+        os.close(_opened(file))
+    except OSError as error:
+        raise UsageError(f"The access log {file} cannot be written ({error.strerror}): name another file with --access-log.") from None
+
+
+def _opened(file: Path | None) -> int:
+    if file is None:
+        return 1
+    return os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
+
+
+class AccessLog:
+    """The access log of one process; it writes from now on, and drops what it cannot (see `check`)."""
+
+    def __init__(self, file: Path, tallies: Tallies) -> None:
+        self._file = None if file == STANDARD_OUTPUT else file.absolute()
+        self._tallies = tallies
+        self._waiting: deque[Entry] = deque()
+        self._wake = threading.Event()
+        self._ends = False
+        self._torn = False  # whether a write has ended within a line
+        self._works = True
+        self._handle: int | None = None
+        self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
+        self._thread.start()
+
+    def note(self, entry: Entry) -> None:
+        """Have a request written down, soon. For the event loop's thread: never waits, never fails."""
+        waiting = self._waiting
+        if len(waiting) < _MOST:
+            waiting.append(entry)
+            if len(waiting) == _MANY:
+                self._wake.set()
+        else:
+            self._tallies.happened(DROPPED)
+
+    def close(self) -> None:
+        """Write all that is still to be written, for some seconds at most. No more may be noted."""
+        self._ends = True
+        self._wake.set()
+        self._thread.join(_PATIENCE)
+
+    def _run(self) -> None:
+        while not self._ends:
+            self._wake.wait(_EVERY)
+            self._wake.clear()
+            try:
+                self._flush()
+            except Exception:  # whatever it is, the next lines may do better
+                _log.exception("lines of the access log are lost")
+        self._flush()
+
+    def _flush(self) -> None:
+        """Write all that waits just now."""
+        lines = [line(self._waiting.popleft()) for _ in range(len(self._waiting))]
+        if not lines:
+            return
+        try:
+            handle = self._handle = self._followed()
+        except OSError as error:
+            self._drop(len(lines), error)
+            return
+        largest = _LARGEST if stat.S_ISREG(os.fstat(handle).st_mode) else _LINE
+        for batch in _batches(lines, largest):
+            self._write(handle, batch)
+
+    def _followed(self) -> int:
+        """Where to write: a new file where the old one was renamed or removed. Raises OSError where there is neither."""
+        held = self._handle
+        if held is None or self._file is None:
+            return _opened(self._file)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(self._file.stat(), os.fstat(held)):
+                return held
+        try:
+            found = _opened(self._file)
+        except OSError:
+            return held
+        os.close(held)
+        self._torn = False
+        return found
+
+    def _write(self, handle: int, batch: list[bytes]) -> None:
+        data = b"".join([b"\n", *batch] if self._torn else batch)
+        try:
+            while data:
+                written = os.write(handle, data)
+                self._torn = data[written - 1 : written] != b"\n"
+                data = data[written:]
+        except OSError as error:
+            self._drop(len(batch), error)
+            return
+        if not self._works:
+            _log.info("the access log is written again")
+        self._works = True
+
+    def _drop(self, number: int, error: OSError) -> None:
+        self._tallies.happened(DROPPED, number)
+        if self._works:
+            _log.error("lines of the access log are dropped, and counted: it cannot be written (%s)", error.strerror)
+        self._works = False
+
+
+def _batches(lines: Iterable[bytes], largest: int) -> Iterator[list[bytes]]:
+    """Lines in runs of at most so many bytes, a longer line by itself."""
+    batch: list[bytes] = []
+    size = 0
+    for one in lines:
+        if batch and size + len(one) > largest:
+            yield batch
+            batch, size = [], 0
+        batch.append(one)
+        size += len(one)
+    if batch:
+        yield batch

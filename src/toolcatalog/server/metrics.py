@@ -1,0 +1,165 @@
+"""Counts as Prometheus reads them: by its own library, which is loaded when somebody asks, from numbers that are plain until then.
+
+The library's own way with several processes is a file of a megabyte for each process that ever was, all of them read at each scrape; a
+server that runs for years and replaces its workers has `ledger` for that.
+
+Serves: "/metrics (prometheus-client ...) on its own bind when asked, right under several workers".
+"""
+
+import os
+import socket
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, NamedTuple
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from toolcatalog.server.tallies import BOUNDS, DROPPED, FAILED, FETCHED, HIT, MISSED, REFUSED, RELOADED, Counts, Now, total
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
+
+_PATIENCE = 10.0  # seconds for a scrape to send its request
+Every = Callable[[], Sequence[Counts]]  # the counts of all processes, as they are now
+Counted = Callable[[], Counts]  # those of one
+
+_EVENTS = {
+    RELOADED: ("toolcatalog_snapshot_reloads", "New snapshots taken over, by each process."),
+    REFUSED: ("toolcatalog_snapshot_refused", "New snapshots that were not whole, by each process; the one before stayed."),
+    HIT: ("toolcatalog_remembered_hits", "Answers put together before and given again."),
+    MISSED: ("toolcatalog_remembered_misses", "Plain questions that were not remembered."),
+    DROPPED: ("toolcatalog_access_log_dropped", "Lines of the access log that could not be written."),
+    FETCHED: ("toolcatalog_store_fetched", "Snapshots fetched from the object store."),
+    FAILED: ("toolcatalog_store_failures", "Looks at the object store that failed, or found what was refused."),
+}
+
+
+class Text(NamedTuple):
+    """What a scrape is answered with, and its content type."""
+
+    body: bytes
+    kind: str
+
+
+def text(every: Every, accept: str) -> Text:
+    """The metrics in the format that an `Accept` header asks for: Prometheus's text, or OpenMetrics. Takes some milliseconds."""
+    from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only who is scraped needs it
+
+    encode, kind = choose_encoder(accept)
+    return Text(encode(_registry(every)), kind)
+
+
+def serve(every: Every, listener: socket.socket) -> None:
+    """Answer scrapes, and nothing else, on a socket of their own, in threads of this process, until it ends."""
+    from prometheus_client import make_wsgi_app  # noqa: PLC0415
+
+    server = _Server(listener)
+    server.set_app(make_wsgi_app(_registry(every)))
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _PATIENCE
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing: a scrape every few seconds is no news."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """The standard library's, on a socket that listens already."""
+
+    daemon_threads = True
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.server_name, self.server_port = listener.getsockname()[:2]  # by itself it would ask the DNS for a name
+        self.setup_environ()
+
+
+def _registry(every: Every) -> "CollectorRegistry":
+    from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(every))
+    return registry
+
+
+class _Collector:
+    def __init__(self, every: Every) -> None:
+        self._every = every
+
+    def collect(self) -> Iterator["Metric"]:
+        """All metrics, from counts that were taken once."""
+        counts = total(self._every())
+        yield from _requests(counts)
+        yield from _events(counts)
+        yield from _processes(counts.now)
+
+
+def _requests(counts: Counts) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415
+
+    requests = CounterMetricFamily("toolcatalog_requests", "Requests answered.", labels=["route", "status"])
+    latency = HistogramMetricFamily("toolcatalog_request_duration_seconds", "From its headers to the end of its answer.", labels=["route"])
+    keys = CounterMetricFamily("toolcatalog_key_requests", "Requests by the id of their key; none: without a good one.", labels=["key"])
+    for name, cell in sorted(counts.answered.items()):
+        status, _, route = name.partition(" ")
+        requests.add_metric([route, status], sum(cell[:-1]))
+    for route, cell in sorted(_by_route(counts.answered).items()):
+        buckets = zip([*map(str, BOUNDS), "+Inf"], accumulate(cell[:-1]), strict=True)
+        latency.add_metric([route], [*buckets], cell[-1])
+    for key, number in sorted(counts.keys.items()):
+        keys.add_metric([key], number)
+    yield from (requests, latency, keys)
+
+
+def _by_route(answered: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+    found: dict[str, Sequence[float]] = {}
+    for name, cell in answered.items():
+        route = name.partition(" ")[2]
+        found[route] = [a + b for a, b in zip(found[route], cell, strict=True)] if route in found else cell
+    return found
+
+
+def _events(counts: Counts) -> Iterator["Metric"]:
+    from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415
+
+    for event, (name, meaning) in _EVENTS.items():
+        yield CounterMetricFamily(name, meaning, counts.events[event])
+
+
+def _processes(processes: Sequence[Now]) -> Iterator["Metric"]:
+    from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415
+
+    info = InfoMetricFamily("toolcatalog_snapshot", "The snapshot that is served; two while processes take over a new one.")
+    since = "Since a process first opened it, by a clock that never jumps."
+    age = GaugeMetricFamily("toolcatalog_snapshot_age_seconds", since, labels=["digest"])
+    opened: defaultdict[str, list[float]] = defaultdict(list)
+    for process in processes:
+        if process.snapshot:
+            opened[process.snapshot].append(process.opened)
+    for digest, times in sorted(opened.items()):
+        info.add_metric([], {"digest": digest})
+        age.add_metric([digest], max(0.0, time.monotonic() - min(times)))
+    yield from (info, age)
+    yield GaugeMetricFamily("toolcatalog_processes", "Processes that answer.", len(processes))
+    remembered = sum(process.remembered for process in processes)
+    yield GaugeMetricFamily("toolcatalog_remembered_answers", "Answers that are remembered just now.", remembered)
+    sizes = [_resident(process.process) for process in processes]
+    if all(sizes):
+        yield GaugeMetricFamily("toolcatalog_resident_memory_bytes", "Of all processes; what they share counts for each.", sum(sizes))
+
+
+def _resident(process: int) -> int:
+    """The memory of a process, in bytes; 0 where this system does not tell, or the process is gone."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0

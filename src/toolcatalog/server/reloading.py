@@ -1,0 +1,95 @@
+"""A thread that notices a new build and lets the server answer from it: opened and verified beside the old one, or refused.
+
+Serves: "a server notices a new `build/current` within two seconds, opens and verifies it beside the old one, swaps between requests ... A
+bad new snapshot is refused with a log line and a metric; the old keeps serving".
+"""
+
+import gc
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+
+from toolcatalog import opening, snapshot, verifying
+from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.server.live import Live
+from toolcatalog.store import Store
+
+LOOK_EVERY = 0.5  # seconds
+_AGAIN = 30.0  # seconds until what was refused is tried again: a disk that was away may be back
+_TOLD = 3  # things that are wrong with a snapshot, in the log
+_log = logging.getLogger("toolcatalog.server")
+
+Named = tuple[str, int, int]  # a snapshot as `current` names it: its folder, and which manifest lies there
+
+
+def named(build: Path) -> Named | None:
+    """What `build/current` names, be it whole or not; None where there is no such link."""
+    current = build / "current"
+    folder = current.resolve()
+    try:
+        manifest = (folder / snapshot.MANIFEST).stat()
+    except OSError:
+        return (str(folder), 0, 0) if os.path.lexists(current) else None
+    return str(folder), manifest.st_ino, manifest.st_mtime_ns
+
+
+class Reloading:
+    """Keeps what is live in step with a build. `seen` is what was named when the store that is live was opened."""
+
+    def __init__(self, live: Live, build: Path, seen: Named | None) -> None:
+        self.live = live
+        self.build = build
+        self.done = 0
+        self.refused = 0
+        self._seen = seen
+        self._refused_at = 0.0
+
+    def start(self) -> None:
+        """Look twice a second from now on, until the process ends."""
+        threading.Thread(target=self._run, name="reloading", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(LOOK_EVERY)
+            try:
+                self.look()
+            except Exception:  # whatever it is: the next look may do better, and what is live stays
+                _log.exception("looking for a new build failed")
+
+    def look(self) -> None:
+        """Look once: where another snapshot is named than before, take it over, or say why not."""
+        found, now = named(self.build), time.monotonic()
+        is_due = self._refused_at and now - self._refused_at >= _AGAIN
+        if found is None or (found == self._seen and not is_due):
+            return
+        self._seen, self._refused_at = found, 0.0
+        try:
+            self._exchange(_opened(Path(found[0]), self.build))
+        except SnapshotError as error:
+            self.refused += 1
+            self.live.witness.tallies.reloaded(ok=False)
+            self._refused_at = now
+            _log.error("new snapshot %s is refused, %s stays: %s", _short(Path(found[0]).name), _short(self.live.snapshot.decode()), error)
+
+    def _exchange(self, store: Store) -> None:
+        before = self.live.snapshot.decode()
+        self.live.exchange(store)
+        self.done += 1
+        self.live.witness.tallies.reloaded(ok=True)
+        _log.info("serving snapshot %s, before: %s", _short(store.digest), _short(before))
+        gc.collect()  # a store holds on to itself in its caches: without this its files would stay mapped for hours
+
+
+def _opened(folder: Path, build: Path) -> Store:
+    """A snapshot, verified from its first byte to its last. Raises SnapshotError."""
+    store = opening.open_snapshot(folder, build)
+    if wrong := verifying.verify(folder):
+        told = "; ".join(wrong[:_TOLD]) + (f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else "")
+        raise SnapshotError(f"The build in {build} is damaged ({told}): {MEND}")
+    return store
+
+
+def _short(digest: str) -> str:
+    return digest[:12] or "none"

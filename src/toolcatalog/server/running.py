@@ -1,0 +1,201 @@
+"""The processes of a server: one, or several and one that watches over them; how they begin, hear that the end is near, and end.
+
+Serves: "right under several workers", "SIGTERM drains within a bound".
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from toolcatalog.errors import ToolcatalogError
+from toolcatalog.server import ledger, metrics
+from toolcatalog.server.ledger import Page
+from toolcatalog.server.live import Flag
+from toolcatalog.server.process import Settings, application
+from toolcatalog.server.protocol import Protocol
+
+_BOUND = 10  # seconds for the requests under way
+_SILENCE = 10  # seconds after which a worker that does not answer its supervisor is replaced
+_PAUSE = 1.0  # second before a worker that cannot start is tried again
+_log = logging.getLogger("toolcatalog.serve")
+
+
+def run(settings: Settings, listener: socket.socket, scraped: socket.socket | None = None, beside: metrics.Counted | None = None) -> None:
+    """Answer until told to stop; `scraped` is a socket of its own for metrics, `beside` tells what is counted beside the answering.
+
+    Raises SystemExit where that was by SIGTERM, and KeyboardInterrupt where it was by Ctrl-C.
+    """
+    start_log()
+    if settings.redis:
+        _relay(settings.redis, settings.keys)
+    if settings.workers > 1:
+        with ledger.folder() as pages:
+            if beside:
+                Page(pages, beside)
+            if scraped:
+                metrics.serve(partial(ledger.read, pages), scraped)
+            _run_workers(replace(settings, pages=pages), listener)
+    else:
+        draining = threading.Event()
+        signal.signal(signal.SIGTERM, _stop)  # uvicorn drains, then raises the signal again: that is a good end
+        _Server(_config(application(settings, draining, scraped, beside)), draining, settings.drain).run(sockets=[listener])
+
+
+def _relay(redis: str, file: Path) -> None:
+    """Keep the key file in step with Redis, from before the first request on."""
+    from toolcatalog.relaying import Relay  # noqa: PLC0415 - only where there is a Redis
+    from toolcatalog.remote import Address, RemoteKeys  # noqa: PLC0415
+
+    relay = Relay(RemoteKeys(Address(redis)), file)
+    relay.look()
+    if not file.exists():
+        _log.warning("No keys yet: every API call answers 401 until they come from Redis")
+    relay.start()
+
+
+def start_log() -> None:
+    """Let this process say what happens, on standard error."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def _stop(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given
+    raise SystemExit(0)
+
+
+def _config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=workers > 1,
+        workers=workers,
+        http=Protocol,
+        loop="auto",
+        lifespan="on",  # in the end, what the last requests leave to be written down is
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nobody here asks where a request came from
+        timeout_graceful_shutdown=_BOUND,
+        timeout_worker_healthcheck=_SILENCE,
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which goes on for a while after the first SIGTERM and lets it be known."""
+
+    def __init__(self, config: uvicorn.Config, draining: threading.Event, seconds: float) -> None:
+        super().__init__(config)
+        self._draining = draining
+        self._seconds = seconds
+        self._ends: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        is_first = not self._draining.is_set()
+        self._draining.set()
+        if sig == signal.SIGTERM and is_first and self._seconds:
+            self._ends = time.monotonic() + self._seconds
+        else:
+            super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._ends is not None and time.monotonic() >= self._ends and not self.should_exit:
+            super().handle_exit(signal.SIGTERM, None)
+        return await super().on_tick(counter)
+
+
+class _Shared:
+    """A flag that all processes see. A byte of shared memory and no lock: one that is killed leaves nothing held."""
+
+    def __init__(self) -> None:
+        self._byte: Any = multiprocessing.get_context("spawn").RawValue("b", 0)
+
+    def set(self) -> None:
+        self._byte.value = 1
+
+    def is_set(self) -> bool:
+        return bool(self._byte.value)
+
+
+def _run_workers(settings: Settings, listener: socket.socket) -> None:
+    """Run processes that share the listening socket, until this one is told to stop."""
+    draining = _Shared()
+    config = _config(partial(_worker, settings, draining), settings.workers)
+    supervisor = _Supervisor(config, [listener], draining, settings.drain, settings.pages)
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # here, not in the workers: who started, who died, who is waited for
+    try:
+        supervisor.run()
+    except BaseException:
+        supervisor.end()
+        raise
+    if supervisor.interrupted:
+        raise KeyboardInterrupt
+
+
+class _Supervisor(Multiprocess):
+    """uvicorn's: it starts the workers, replaces one that dies or hangs, all in turn on SIGHUP, and drains them on SIGTERM and SIGINT."""
+
+    interrupted = False
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], draining: _Shared, seconds: float, pages: Path | None) -> None:
+        super().__init__(config, sockets)
+        self._pages = pages
+        self._draining = draining
+        self._seconds = seconds
+
+    def keep_subprocess_alive(self) -> None:
+        super().keep_subprocess_alive()
+        if self._pages is None:
+            return
+        with contextlib.suppress(OSError):  # then their pages stay, and count all the same
+            ledger.fold(self._pages, {os.getpid(), *(process.pid for process in self.processes)})
+
+    def handle_int(self) -> None:
+        self.interrupted = True
+        super().handle_int()
+
+    def handle_term(self) -> None:
+        is_first = not self._draining.is_set()
+        self._draining.set()
+        if is_first and self._seconds:
+            later = threading.Timer(self._seconds, self.should_exit.set)
+            later.daemon = True
+            later.start()
+        else:
+            super().handle_term()
+
+    def end(self) -> None:
+        """End the workers at once: this process would wait for them, and nobody would watch over them."""
+        for process in self.processes:
+            process.process.kill()
+
+    def terminate_all(self) -> None:
+        self._draining.set()
+        for listener in self.sockets:
+            listener.close()  # else a connection made from now on would wait for a worker that never comes
+        super().terminate_all()
+
+
+def _worker(settings: Settings, draining: Flag) -> ASGIApp:
+    """What a worker runs, made in its own process. One that cannot start says why, and is tried again: the others answer meanwhile."""
+    start_log()
+    try:
+        return application(settings, draining)
+    except ToolcatalogError as error:
+        _log.error("A worker cannot start: %s", error)
+        time.sleep(_PAUSE)
+        os._exit(1)  # at once: an interpreter that winds down is alive and answers no health check, and the supervisor would wait for it

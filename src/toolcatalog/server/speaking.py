@@ -1,0 +1,64 @@
+"""MCP as the official SDK speaks it: messages to `agents`, and its answers to messages. Needs the extra `mcp`; knows no transport.
+
+Serves: "MCP: ... official SDK".
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+from mcp import MCPError, types
+from mcp.server.lowlevel import Server
+
+from toolcatalog import __version__
+from toolcatalog.server import agents, offers
+from toolcatalog.server.agents import Said, Seen
+from toolcatalog.server.refusals import Refusal, Refused
+
+logging.getLogger("mcp").setLevel(logging.WARNING)  # the SDK tells of each transport that begins and ends: lines for every request
+_log = logging.getLogger("toolcatalog.mcp")
+_FAULT = Said("Something went wrong on the server; its log has the reason. Try again.")
+
+
+async def _nobody_counts() -> Refusal | None:
+    return None
+
+
+def server(look: Callable[[], Seen], session: str = "", count: Callable[[], Awaitable[Refusal | None]] = _nobody_counts) -> Server[Any]:
+    """A server of MCP that answers from what `look` gives, asked once for each request; it lists this session's meta tools too.
+
+    Where the session is not there, the catalog's own tools are all that is listed, and the log says so. `count` counts a search, which is
+    a list by another name, and refuses one too many.
+    """
+
+    async def list_tools(_: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:  # noqa: ARG001 - all on one page
+        try:
+            found = agents.definitions(look(), session)
+        except Refused as refused:
+            _log.warning("the tools of session %s are not listed: %s", session, refused)
+            found = agents.definitions(look())
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in found])
+
+    async def answered(seen: Seen, name: str, arguments: dict[str, Any]) -> Said | None:
+        if name == "search_tools" and (refusal := await count()):
+            return agents.refusing(seen, refusal)
+        if seen.store.knows_meaning:
+            await anyio.to_thread.run_sync(agents.encode, seen, name, arguments)  # meanwhile others are answered
+        return agents.answer(seen, name, arguments, session)
+
+    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        seen, arguments = look(), params.arguments or {}
+        try:
+            said = await answered(seen, params.name, arguments)
+        except Exception:
+            _log.exception("%.200r failed", params.name)
+            said = _FAULT
+        if said is None:
+            offered = ", ".join(offers.NAMES)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:200]}. There are {offered}.")
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=said.text)], structured_content=said.value, is_error=said.value is None
+        )
+
+    return Server("toolcatalog", version=__version__, instructions=offers.INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)

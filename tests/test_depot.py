@@ -1,0 +1,61 @@
+"""What is said in a store, and what is refused of it."""
+
+import orjson
+import pytest
+
+from toolcatalog import depot
+from toolcatalog.depot import Chunk, Refused
+
+SHA = "0123456789abcdef" * 4
+
+
+def test_what_is_packed_is_unpacked() -> None:
+    """The chunks of files and the pointer, there and back."""
+    files = {"tools.json": [Chunk(SHA, 3), Chunk(SHA[::-1], 4)], "toolkits/a/20250101_00.json": [], "sessions/b.json": [Chunk(SHA, 3)]}
+    assert depot.unpack(depot.pack(files)) == files
+    assert depot.named(depot.pointer(SHA)) == SHA
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b'{"digest":"' + SHA.encode() + b'"}',
+        orjson.dumps({"format": 1, "digest": SHA.upper()}),
+        orjson.dumps({"format": 1, "digest": f"../{SHA}"}),
+        orjson.dumps({"format": 1, "digest": 5}),
+        orjson.dumps({"format": 1}),
+        depot.pointer(SHA)[:-10],
+    ],
+)
+def test_what_is_no_pointer_is_refused(data: bytes) -> None:
+    """A pointer that names nothing that could be a snapshot."""
+    with pytest.raises(Refused, match=r"publish again"):
+        depot.named(data)
+
+
+def test_what_is_newer_is_refused_with_advice() -> None:
+    """A pointer, or a list, that a later program has written."""
+    with pytest.raises(Refused, match=r"has format 2, this program reads 1: upgrade"):
+        depot.named(orjson.dumps({"format": 2, "digest": SHA}))
+    with pytest.raises(Refused, match=r"has format 2, this program reads 1: upgrade"):
+        depot.unpack(orjson.dumps({"format": 2, "files": {}}))
+
+
+@pytest.mark.parametrize(
+    "chunk", [[SHA], [SHA, -1], [SHA, 1 << 40], [SHA, "3"], [SHA, 3, 4], ["x", 3], [None, 3], SHA, {}, [f"../{SHA[3:]}", 3]]
+)
+def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
+    """Something in the list that is no SHA-256 with a size."""
+    with pytest.raises(Refused, match=r"damaged"):
+        depot.unpack(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "../tools.json", "a/../../b", "a//b", "./a", "a/", "a\\b", "a\0b", "."])
+def test_no_path_leads_out(path: str) -> None:
+    """A path that would be written elsewhere than below the folder of the snapshot, or that has another name there."""
+    with pytest.raises(Refused, match=r"leads elsewhere"):
+        depot.unpack(orjson.dumps({"format": 1, "files": {path: []}}))

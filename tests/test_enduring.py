@@ -1,0 +1,19 @@
+"""Steady load while everything changes: `tests/enduring.py`, for a shorter time."""
+
+from pathlib import Path
+
+import pytest
+
+from enduring import CLIENTS, Plan, endure
+
+pytest.importorskip("obstore")
+
+
+def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:
+    """Reloads, rollbacks, killed workers and a store that is away: every request is answered, and each from one snapshot."""
+    plan = Plan(reloads=10, rollbacks=2, kills=1, outages=1, published=2)
+    local, following = endure(tmp_path, plan)
+    assert (local.failed, following.failed, local.mixed, following.mixed) == (0, 0, 0, 0)
+    assert local.broken <= CLIENTS * plan.kills
+    assert following.broken == 0
+    assert len(local.snapshots) == len(following.snapshots) == 2

@@ -1,0 +1,332 @@
+"""What a server tells of itself: counts that equal what was asked, over one process or several, whoever dies meanwhile; and who may read them."""
+
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
+from prometheus_client.parser import text_string_to_metric_families as families
+
+from running import Server, new_key, serving, toolcatalog
+from toolcatalog.cli import listening
+from toolcatalog.errors import UsageError
+from toolcatalog.server import ledger, metrics
+from toolcatalog.server.tallies import BOUNDS, HIT, MISSED, NOBODY, RELOADED, Counts, Now, Tallies, total
+
+TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+PATIENCE = 60.0  # seconds; a worker has to import everything first
+
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+
+def until(happens: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def samples(text: str) -> dict[Sample, float]:
+    """All samples, by name and labels."""
+    return {(one.name, frozenset(one.labels.items())): one.value for family in families(text) for one in family.samples}
+
+
+def sample(name: str, **labels: str) -> Sample:
+    return f"toolcatalog_{name}", frozenset(labels.items())
+
+
+def requests(found: Mapping[Sample, float]) -> dict[tuple[str, str], float]:
+    """How many requests were answered, by route and status."""
+    return {
+        (dict(labels)["route"], dict(labels)["status"]): value
+        for (name, labels), value in found.items()
+        if name == "toolcatalog_requests_total"
+    }
+
+
+def where(server: Server) -> str:
+    """The address of the metrics, where they have one of their own."""
+    found = re.search(r"Metrics at (http://\S+/metrics)\.", server.log.read_text())
+    assert found
+    return found[1]
+
+
+def scrape(url: str) -> dict[Sample, float]:
+    response = httpx.get(url)
+    assert response.status_code == 200
+    return samples(response.text)
+
+
+def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
+    """Ask by all ways, each on a connection of its own as far as it matters; what that comes to, by route and status."""
+    headers, plain = {"x-api-key": key}, {"x-api-key": key, "accept-encoding": "identity"}
+    for _ in range(rounds):
+        with httpx.Client(base_url=server.url) as kept:
+            for _ in range(5):  # from the third on, the head is known
+                tag = kept.get(TOOL, headers=plain).headers["etag"]
+            assert kept.get(TOOL, headers={**plain, "if-none-match": tag}).status_code == 304
+            kept.head(TOOL, headers=plain)
+            kept.get(LIST, headers=headers)  # coded
+            kept.get(TOOL.replace("ISSUE", "NOTHING"), headers=plain)
+            kept.get(TOOL, headers={**plain, "x-api-key": "tc_no"})
+            kept.get(SESSION, headers=headers)
+            kept.get("/")
+            kept.get("/nowhere")
+            kept.post(LIST, headers=headers)
+            kept.options(LIST, headers={"origin": "https://a.example", "access-control-request-method": "GET"})
+    one = "/api/v3/tools/{slug}"
+    each = {
+        (one, "200"): 6, (one, "304"): 1, (one, "404"): 1, (one, "401"): 1, (LIST, "200"): 1, (LIST, "405"): 1,
+        ("/api/v3/tool_router/session/{id}/tools", "200"): 1, ("site", "200"): 1, ("none", "404"): 1, ("preflight", "200"): 1,
+    }  # fmt: skip
+    return {name: rounds * number for name, number in each.items()}
+
+
+def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) -> None:
+    """By route and status, by key, in the histogram, with what was remembered; routes are templates, and hostile paths make no new ones."""
+    with serving(shipped_build, tmp_path, "--site", str(shipped_build.parent / "site"), "--metrics", "127.0.0.1:0") as server:
+        other = new_key(server.keys_file)
+        time.sleep(1)
+        sent = send(server, server.key, 3)
+        for path in ("/api/v3/tools/A%0AB", "/api/v3/tools/%22%7D", '/x"}{', "/metrics"):
+            httpx.get(server.url + path, headers={"x-api-key": other})
+        sent["/api/v3/tools/{slug}", "400"], sent["none", "404"] = 2, sent["none", "404"] + 2
+        url = where(server)
+        until(lambda: requests(scrape(url)) == sent)
+        found = scrape(url)
+        ids = dict(zip((server.key, other), re.findall("key_[0-9A-Za-z]{8}", server.keys_file.read_text()), strict=True))
+        assert found[sample("key_requests_total", key=ids[other])] == 2
+        assert (
+            found[sample("key_requests_total", key="none")] == 3 * 5 + 2
+        )  # nobody asks for a key at pages, at what is not there, and before another method is refused
+        assert sum(value for (name, _), value in found.items() if name == "toolcatalog_key_requests_total") == sum(sent.values())
+        for route in {route for route, _ in sent}:
+            number = sum(value for (one, _), value in sent.items() if one == route)
+            buckets = [found[sample("request_duration_seconds_bucket", route=route, le=le)] for le in [*map(str, BOUNDS), "+Inf"]]
+            assert buckets == sorted(buckets)
+            assert buckets[-1] == found[sample("request_duration_seconds_count", route=route)] == number
+            assert 0 < found[sample("request_duration_seconds_sum", route=route)] < PATIENCE
+        assert found[sample("remembered_misses_total")] == 1
+        assert found[sample("remembered_hits_total")] == 3 * 4 - 1
+        assert found[sample("remembered_answers")] == found[sample("processes")] == 1
+        assert found[sample("resident_memory_bytes")] > 10e6
+        digest = httpx.get(f"{server.url}/readyz").json()["snapshot"]
+        assert found[sample("snapshot_info", digest=digest)] == 1
+        assert 0 < found[sample("snapshot_age_seconds", digest=digest)] < PATIENCE
+        text = httpx.get(url).text
+        assert server.key not in text
+        assert other not in text
+
+
+def test_workers_are_counted_together_and_nothing_goes_back(shipped_build: Path, tmp_path: Path) -> None:
+    """Three workers, one killed, then all told to end: every scrape adds them up, no counter is ever smaller, the dead are no processes."""
+    arguments = ("--site", str(shipped_build.parent / "site"), "--workers", "3", "--metrics", "127.0.0.1:0")
+    with serving(shipped_build, tmp_path, *arguments) as server:
+        url = where(server)
+        until(lambda: scrape(url)[sample("processes")] == 3)
+        sent = send(server, server.key, 4)
+        until(lambda: requests(scrape(url)) == sent)
+        before, pids = scrape(url), workers(server)
+        os.kill(min(pids), signal.SIGKILL)
+        until(lambda: never_back(before, now := scrape(url)) and now[sample("processes")] == 3 and min(pids) not in workers(server))
+        before, pids = scrape(url), workers(server)
+        sent = added(sent, send(server, server.key, 2))
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)  # at once: who ends in good order leaves all that was counted
+        until(lambda: never_back(before, now := scrape(url)) and now[sample("processes")] == 3 and not pids & workers(server))
+        assert requests(scrape(url)) == sent
+
+
+def never_back(before: Mapping[Sample, float], now: Mapping[Sample, float]) -> bool:
+    """No counter is smaller than it was, nor gone."""
+    counters = [name for name in before if re.search("_(total|bucket|count|sum)$", name[0])]
+    assert len(counters) > 20
+    assert [name for name in counters if now[name] < before[name]] == []
+    return True
+
+
+def added(a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    return {name: a[name] + b[name] for name in a}
+
+
+def workers(server: Server) -> set[int]:
+    """The process ids of the workers that are there now."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    return {int(child) for child in children if b"spawn_main" in command_line(child)}
+
+
+def command_line(process: str) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_on_the_port_of_the_api_only_the_own_machine_is_told(shipped_build: Path, tmp_path: Path) -> None:
+    """Workers are added up there too. Whoever comes from elsewhere, by another name or through a proxy is told that there is nothing."""
+    with serving(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
+        port = server.url.rpartition(":")[2]
+        url = f"http://127.0.0.1:{port}/metrics"
+        until(lambda: scrape(url)[sample("processes")] == 2)
+        for _ in range(8):
+            httpx.get(server.url + TOOL, headers={"x-api-key": server.key})
+        until(lambda: requests(scrape(url)).get(("/api/v3/tools/{slug}", "200")) == 8)
+        for headers in (
+            {"host": "tools.example.com"},
+            {"x-forwarded-for": "127.0.0.1"},
+            {"forwarded": "for=1.2.3.4"},
+            {"via": "1.1 a"},
+            {"host": ""},
+        ):
+            response = httpx.get(url, headers=headers)
+            assert (response.status_code, response.json()["error"]["slug"]) == (404, "route_not_found")
+        for headers in ({"host": "localhost:1"}, {"host": "[::1]"}, {"host": "127.9.9.9:80"}):
+            assert httpx.get(url, headers=headers).status_code == 200
+        answer = httpx.get(url, headers={"accept": "application/openmetrics-text; version=1.0.0"})
+        assert answer.headers["cache-control"] == "no-store"
+        assert len([*open_families(answer.text)]) == 15  # type: ignore[no-untyped-call]
+        if address := own_address():
+            assert httpx.get(f"http://{address}:{port}/healthz").status_code == 200
+            for headers in ({}, {"host": "localhost"}):
+                assert httpx.get(f"http://{address}:{port}/metrics", headers=headers).status_code == 404
+
+
+def own_address() -> str | None:
+    """An address of this machine that is not a loopback one; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        address: str = asking.getsockname()[0]
+        return None if address.startswith("127.") else address
+
+
+@pytest.mark.parametrize("text", ["9100", "localhost", "a:b", "127.0.0.1:99999", "::1:80", ":80", "a:-1", ""])
+def test_what_is_no_address(text: str) -> None:
+    """The sentence shows what one looks like."""
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
+        listening.address(text)
+
+
+def test_addresses() -> None:
+    """A name, a number, and one with colons."""
+    assert [listening.address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")] == [
+        ("localhost", 0),
+        ("127.0.0.1", 9100),
+        ("::1", 65535),
+    ]
+
+
+@pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
+def test_an_address_that_cannot_be_had_is_told_in_a_sentence(shipped_build: Path, address: str) -> None:
+    """Before anything is served."""
+    done = toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Serving" not in done.stderr
+    assert address in done.stderr
+
+
+def test_a_bound_belongs_to_its_bucket() -> None:
+    """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind them."""
+    tallies = Tallies()
+    for seconds in (0.0, BOUNDS[0], BOUNDS[3], BOUNDS[-1], BOUNDS[-1] + 1):
+        tallies.answered("/a", 200, seconds, NOBODY)
+    cell = tallies.counts().answered["200 /a"]
+    assert [index for index, number in enumerate(cell[:-1]) for _ in range(int(number))] == [0, 0, 3, len(BOUNDS) - 1, len(BOUNDS)]
+    assert cell[-1] == pytest.approx(sum((BOUNDS[0], BOUNDS[3], 2 * BOUNDS[-1] + 1)))
+
+
+def counted(key: str, times: int, process: int = 1) -> Counts:
+    """Some counts."""
+    tallies = Tallies()
+    for _ in range(times):
+        tallies.answered("/a", 200, 0.25, key)
+    tallies.reloaded(ok=True)
+    tallies.happened(MISSED, 2)
+    tallies.hits = times
+    return tallies.counts(Now(process, "digest", 1.0, 3))
+
+
+def test_counts_add_up() -> None:
+    """Of several processes, and of none."""
+    both = total([counted("a", 2, 1), counted("b", 3, 2)])
+    assert both.answered["200 /a"][-1] == 1.25
+    assert sum(both.answered["200 /a"][:-1]) == 5
+    assert both.keys == {"a": 2, "b": 3}
+    assert (both.events[RELOADED], both.events[MISSED], both.events[HIT]) == (2, 4, 5)
+    assert [now.process for now in both.now] == [1, 2]
+    assert total([]) == Counts()
+
+
+def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -> None:
+    """Added to the past, read in the middle of that, added twice: the sum is the same; only processes that live are processes."""
+    for process, times in ((11, 2), (12, 5)):
+        write(tmp_path, process, times)
+    assert summed(tmp_path) == (7, 2)
+    page = next(tmp_path.glob("12-*.page"))
+    content = page.read_bytes()
+    ledger.fold(tmp_path, {11})
+    assert summed(tmp_path) == (7, 1)
+    page.write_bytes(content)  # as if it had been read before it went
+    assert summed(tmp_path) == (7, 1)
+    ledger.fold(tmp_path, {11})
+    ledger.fold(tmp_path, {11})
+    assert summed(tmp_path) == (7, 1)
+    ledger.fold(tmp_path, set())
+    assert summed(tmp_path) == (7, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["past.json"]
+
+
+def write(folder: Path, process: int, times: int) -> None:
+    """A page as another process would write it."""
+    page = ledger.Page(folder, lambda: counted("a", times, process))
+    page.write()
+    found = next(folder.glob(f"{os.getpid()}-*.page"))
+    found.rename(folder / found.name.replace(f"{os.getpid()}-", f"{process}-"))
+
+
+def summed(folder: Path) -> tuple[int, int]:
+    """Requests, and processes."""
+    found = total(ledger.read(folder))
+    return found.keys["a"], len(found.now)
+
+
+def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
+    """A scrape fails then: numbers that begin again would be taken for a new start."""
+    with pytest.raises(FileNotFoundError):
+        ledger.read(tmp_path / "gone")
+
+
+def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Counting goes on in memory while the folder is away."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    times = 1
+    page = ledger.Page(folder, lambda: counted("a", times))
+    away = folder.rename(tmp_path / "away")
+    times = 4
+    page.write()
+    page.write()
+    away.rename(folder)
+    assert caplog.text.count("cannot be written") == 1
+    assert summed(folder)[0] == 1
+    page.write()
+    assert summed(folder)[0] == 4
+
+
+def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
+    """Every metric is told in docs/operating.md."""
+    told = (Path(__file__).parent.parent / "docs/operating.md").read_text()
+    text = metrics.text(lambda: [counted("a", 1, os.getpid())], "").body.decode()
+    names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    assert len(names) == 15
+    assert {name for name in names if f"`{name}`" not in told} == set()

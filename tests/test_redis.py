@@ -1,0 +1,551 @@
+"""What servers share through Redis, with a real redis-server that is killed, hangs, loses all, or holds something else."""
+
+import asyncio
+import json
+import logging
+import re
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, aclosing, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from redising import RedisServer, free_port, needs_redis, redis_server, until
+from running import Server, serving, succeed, toolcatalog
+from toolcatalog import keys
+from toolcatalog.errors import KeyFileError, UsageError
+from toolcatalog.relaying import Relay, joined, taken_back
+from toolcatalog.remote import Address, RemoteKeys
+from toolcatalog.server.limiting import Counts, Rate, Standing
+from toolcatalog.server.pooled import Pooled
+
+__all__ = ["redis_server"]
+pytestmark = needs_redis
+DAY = timedelta(days=1)
+RATE = Rate(100, 60)
+
+
+def place(server: RedisServer) -> RemoteKeys:
+    """Where the keys are in this Redis."""
+    return RemoteKeys(Address(server.url))
+
+
+def states(where: Path | RemoteKeys) -> dict[str, str]:
+    """The state of each key by its id."""
+    return {key.id: key.state(datetime.now(UTC)) for key in keys.load(where)}
+
+
+# The address
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://localhost", "Redis at localhost:6379"),
+        ("rediss://a.example:7000/3", "Redis at a.example:7000, database 3"),
+        ("redis://user:s3cret@10.0.0.5:6380/", "Redis at 10.0.0.5:6380"),
+        ("redis://:s3cret@[::1]:6380", "Redis at ::1:6380"),
+    ],
+)
+def test_an_address_never_tells_its_password(url: str, told: str) -> None:
+    """What is shown is host, port and number."""
+    assert str(Address(url)) == told
+    assert "s3cret" not in str(RemoteKeys(Address(url)))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "localhost:6379",
+        "http://localhost",
+        "redis://",
+        "redis://h:port",
+        "redis://h:99999",
+        "redis://h/name",
+        "redis://[::1",
+        "unix:///x",
+    ],
+)
+def test_what_is_no_address(url: str) -> None:
+    """One sentence, without what was typed: it may have a password in it."""
+    with pytest.raises(UsageError, match=r"^--redis takes redis://host:port, or rediss://"):
+        Address(url)
+
+
+# The commands
+
+
+def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
+    """Create, list, rotate and revoke; the document is that of a key file, hashes only, under one name; no file is touched."""
+    env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
+    made = toolcatalog("keys", "create", "--project", "research", env=env)
+    assert f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now" in made.stderr
+    secret = made.stdout.strip()
+    (key,) = keys.load(place(redis_server))
+    assert (key.project, key.hint) == ("research", secret[-4:])
+    assert key.id in succeed("keys", "list", "--redis", redis_server.url)
+    successor = succeed("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
+    revoked = toolcatalog("keys", "revoke", key.id, env=env)
+    assert "running servers refuse it within two seconds." in revoked.stderr
+    assert sorted(states(place(redis_server)).values()) == ["active", "revoked"]
+    assert redis_server.ask("KEYS", "*") == [b"toolcatalog:keys"]
+    document = redis_server.ask("HGET", "toolcatalog:keys", "document")
+    assert set(json.loads(document)) == {"format", "keys"}
+    for text in (secret, successor):
+        assert text[3:-4].encode() not in document
+    assert not (tmp_path / "keys.json").exists()
+
+
+def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+    """The rights that docs/operating.md names are all that is needed, for keys and for limits."""
+    told = re.search(r"ACL SETUSER (toolcatalog .*)", (Path(__file__).parents[1] / "docs" / "operating.md").read_text())
+    assert told
+    redis_server.ask("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
+    url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
+    succeed("keys", "create", "--project", "p", "--redis", url)
+    Relay(RemoteKeys(Address(url)), tmp_path / "keys.json").look()
+    assert len(keys.load(tmp_path / "keys.json")) == 1
+
+    async def ask() -> int:
+        async with aclosing(Pooled(Address(url), Rate(5, 60), Counts(Rate(1, 60)))) as limits:
+            return await hits(limits, 9)
+
+    assert asyncio.run(ask()) == 5
+    wrong = toolcatalog("keys", "list", "--redis", redis_server.url.replace("//", "//toolcatalog:wr0ng@"))
+    assert wrong.returncode == 2
+    assert "wr0ng" not in wrong.stderr
+    assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
+    """Forty changes from eight threads are all there, and each leaves another version."""
+    with ThreadPoolExecutor(8) as pool:
+        made = [*pool.map(lambda number: keys.create(place(redis_server), f"p{number}", None, None)[1].id, range(40))]
+    assert set(states(place(redis_server))) == {*made}
+    before = place(redis_server).version()
+    keys.revoke(place(redis_server), made[0])
+    assert place(redis_server).version() != before
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["create", "--project", "p"], ["revoke", "key_1"], ["rotate", "key_1"]])
+def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
+    """One sentence and 2, within seconds."""
+    done = toolcatalog("keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert done.stderr.startswith("error: Redis at 127.0.0.1:")
+    assert "s3cret" not in done.stderr
+
+
+def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> None:
+    """A damaged document, one of a newer format, or another kind of value: refused in a sentence, not written over."""
+    for write, what in [
+        (["HSET", "toolcatalog:keys", "document", "{", "version", "1"], "is damaged"),
+        (["HSET", "toolcatalog:keys", "document", '{"format": 9, "keys": []}', "version", "2"], "has format 9"),
+        (["SET", "toolcatalog:keys", "x"], "WRONGTYPE"),
+    ]:
+        redis_server.ask("DEL", "toolcatalog:keys")
+        redis_server.ask(*write)
+        before = redis_server.ask("DUMP", "toolcatalog:keys")
+        with pytest.raises(KeyFileError, match=what):
+            keys.create(place(redis_server), "p", None, None)
+        assert redis_server.ask("DUMP", "toolcatalog:keys") == before
+
+
+def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
+    """There is no document yet: the sentence says how to begin."""
+    done = toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
+    assert done.stderr == (
+        f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run `toolcatalog keys create --project default --redis URL`.\n"
+    )
+
+
+def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path: Path) -> None:
+    """The keys of a file come to those in Redis; what is revoked on either side stays so; a second push changes nothing."""
+    file, remote = tmp_path / "keys.json", place(redis_server)
+    _, one = keys.create(file, "p", None, None)
+    _, two = keys.create(file, "p", None, None)
+    done = toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
+    assert done.stderr == f"2 keys are in {remote.name} now, 2 of them from the file.\n"
+    _, three = keys.create(remote, "p", None, None)
+    keys.revoke(file, one.id)
+    keys.revoke(remote, two.id)
+    for _ in range(2):
+        succeed("keys", "push", "--keys", file, "--redis", redis_server.url)
+        assert states(remote) == {one.id: "revoked", two.id: "revoked", three.id: "active"}
+    missing = toolcatalog("keys", "push", "--keys", file, env={"TOOLCATALOG_REDIS": ""})
+    assert (missing.returncode, "Missing option '--redis'" in missing.stderr) == (2, True)
+
+
+def test_what_takes_something_back() -> None:
+    """A key that is gone, one that lives longer, one that is good again; not one more key, an earlier end, a revocation."""
+
+    def key(id: str, expires: str | None = None, revoked: str | None = None) -> keys.Key:
+        made = "2026-01-01T00:00:00+00:00"
+        return keys.Key(
+            id=id, project="p", toolkits=None, sha256=id * 2, hint="", created=made, lifetime=None, expires=expires, revoked=revoked
+        )
+
+    soon, late = "2026-12-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
+    plain, ending, revoked = key("a"), key("a", expires=soon), key("a", revoked=soon)
+    for before, after in [(plain, ()), (ending, (plain,)), (ending, (key("a", expires=late),)), (revoked, (plain,)), (revoked, (ending,))]:
+        assert taken_back([before], after) == [before]
+        assert taken_back([before], joined([before], after)) == []
+    for before, after in [(plain, (plain, key("b"))), (plain, (ending,)), (ending, (revoked,)), (revoked, (revoked,))]:
+        assert taken_back([before], after) == []
+
+
+# Relay
+
+
+def follower(server: RedisServer, file: Path) -> Relay:
+    """One that has looked once."""
+    following = Relay(place(server), file)
+    following.look()
+    return following
+
+
+def test_a_change_reaches_the_file_within_two_seconds(redis_server: RedisServer, tmp_path: Path) -> None:
+    """A new key, a rotation and a revocation; the file has mode 0600 and the keys of Redis, and nobody writes while nothing changes."""
+    file = tmp_path / "new" / "keys.json"
+    secret, key = keys.create(place(redis_server), "p", None, None)
+    following = follower(redis_server, file)
+    ring = keys.KeyRing(file)
+    assert ring.find(secret.encode()) == key
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    following.start()
+    successor, _ = keys.rotate(place(redis_server), key.id, DAY)
+    until(lambda: ring.find(successor.encode()))
+    keys.revoke(place(redis_server), key.id)
+    until(lambda: ring.find(secret.encode()) is None)
+    before = file.stat()
+    time.sleep(1.2)  # two looks
+    assert file.stat() == before
+
+
+def test_redis_away_and_back(redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The keys stay, also for a server that starts meanwhile; the log says so once; what was changed after it came back is taken over."""
+    file = tmp_path / "keys.json"
+    secret, key = keys.create(place(redis_server), "p", None, None)
+    following = follower(redis_server, file)
+    redis_server.kill()
+    caplog.clear()
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            following.look()
+        assert [record.levelname for record in caplog.records] == ["ERROR"]
+        assert caplog.messages[0].startswith(f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked")
+        Relay(place(redis_server), file).look()
+        assert keys.KeyRing(file).find(secret.encode())
+        redis_server.start()
+        assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
+        keys.revoke(place(redis_server), key.id)
+        following.look()
+    assert caplog.messages[-1] == f"keys follow Redis at 127.0.0.1:{redis_server.port} again"
+    assert keys.KeyRing(file).find(secret.encode()) is None
+
+
+def test_a_redis_that_hangs_is_not_waited_for(redis_server: RedisServer, tmp_path: Path) -> None:
+    """It takes connections and answers nothing: a look comes to its end, the keys stay."""
+    secret, _ = keys.create(place(redis_server), "p", None, None)
+    following = follower(redis_server, tmp_path / "keys.json")
+    redis_server.hang()
+    begun = time.monotonic()
+    following.look()
+    assert time.monotonic() - begun < 20
+    assert keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
+
+
+@contextmanager
+def refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator[None]:
+    """What happens inside leaves the file as it was, and one line in the log."""
+    before = file.read_bytes()
+    caplog.clear()
+    yield
+    assert file.read_bytes() == before
+    assert len(caplog.messages) == 1
+    assert what in caplog.text
+
+
+def test_nothing_is_taken_over_that_takes_something_back(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An empty Redis, another one's keys, an older state, garbage: the keys of the file stay, with one line in the log; `push` mends it."""
+    file, remote = tmp_path / "keys.json", place(redis_server)
+    _, one = keys.create(file, "p", None, None)
+    _, two = keys.create(file, "p", None, None)
+    old = file.read_bytes()
+    with refused(caplog, file, "There is no key document in Redis"):
+        following = follower(redis_server, file)
+        following.look()
+    _, other = keys.create(remote, "p", None, None)
+    with refused(caplog, file, f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` joins both"):
+        following.look()
+        following.look()
+    succeed("keys", "push", "--keys", file, "--redis", redis_server.url)
+    following.look()
+    assert set(states(file)) == {one.id, two.id, other.id}
+    keys.revoke(remote, one.id)
+    following.look()
+    assert states(file)[one.id] == "revoked"
+    for document in (old, b"{", b'{"format": 1, "keys": [{}]}'):
+        redis_server.ask("HSET", "toolcatalog:keys", "document", document, "version", "restored")
+        with refused(caplog, file, "keys stay as they were"):
+            following.look()
+            following.look()
+        redis_server.ask("HSET", "toolcatalog:keys", "document", file.read_bytes(), "version", "good")
+        following.look()
+
+
+def test_a_file_that_cannot_be_read_is_not_written_over(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Garbage in the file, or a folder in its place: it is not known what would be lost, so somebody has to look."""
+    file = tmp_path / "keys.json"
+    keys.create(place(redis_server), "p", None, None)
+    file.write_bytes(b"{")
+    with refused(caplog, file, "is damaged"):
+        follower(redis_server, file)
+    file.unlink()
+    file.mkdir()
+    follower(redis_server, file)
+    assert "Is a directory" in caplog.messages[-1]
+    assert file.is_dir()
+
+
+# Limits
+
+
+async def hits(limits: Pooled, times: int, id: str = "key_a") -> int:
+    """How many of so many requests, one after the other, are within the rate."""
+    return sum([(await limits.hit(id)).is_within for _ in range(times)])
+
+
+def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> Pooled:
+    """The limits of one process of several."""
+    return Pooled(Address(server.url), rate, Counts(Rate(own, rate.seconds)))
+
+
+def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
+    """Three processes and sixty connections of each: a hundred requests are within the rate, each key by itself, and all see the same rest."""
+
+    async def ask() -> None:
+        async with AsyncExitStack() as stack:
+            servers = [await stack.enter_async_context(aclosing(pooled(redis_server))) for _ in range(3)]
+            found = await asyncio.gather(*(server.hit("key_a") for server in servers for _ in range(60)))
+            last = await servers[0].hit("key_a")
+            other = await servers[1].hit("key_b")
+        assert sum(standing.is_within for standing in found) == 100
+        assert (last.is_within, last.remaining, last.rate) == (False, 0, Rate(100, 60))
+        assert dict(last.headers())[b"ratelimit"].startswith(b'"list";r=0;t=')
+        assert (other.is_within, other.remaining) == (True, 99)
+        assert 58 < other.wait <= 60
+
+    asyncio.run(ask())
+    assert all(name.startswith(b"toolcatalog:limits:{key_") for name in redis_server.ask("KEYS", "*"))
+    assert all(redis_server.ask("PTTL", name) > 0 for name in redis_server.ask("KEYS", "*"))
+
+
+def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
+    """Over a time, at twice the rate, Redis lets through what the memory of one process does, to a few requests."""
+
+    async def ask() -> tuple[int, int]:
+        end, given, also, alone = time.monotonic() + 2.5, 0, 0, Counts(Rate(40, 1))
+        async with aclosing(pooled(redis_server, Rate(40, 1))) as limits:
+            while time.monotonic() < end:
+                given += (await limits.hit("key_a")).is_within
+                also += alone.count("key_a").is_within
+                await asyncio.sleep(0.01)
+        return given, also
+
+    given, also = asyncio.run(ask())
+    assert 40 < given <= 40 * 4
+    assert abs(given - also) <= 20
+
+
+def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    """It is killed, and started again, while requests come: each is answered, none without a limit, and the log has a line for each turn."""
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
+            slowest = 0.0
+
+            async def one() -> Standing:
+                nonlocal slowest
+                begun = time.monotonic()
+                found = await limits.hit("key_a")
+                slowest = max(slowest, time.monotonic() - begun)
+                await asyncio.sleep(0.005)
+                return found
+
+            async def load() -> list[Standing]:
+                return await asyncio.gather(*(one() for _ in range(20)))
+
+            assert all(found.rate.amount == 1_000_000 for found in await load())
+            redis_server.kill()
+            alone = [found for _ in range(10) for found in await load()]
+            assert all(found.rate.amount == 7 for found in alone)
+            assert sum(found.is_within for found in alone) == 7
+            assert len(caplog.messages) == 1
+            assert "does not count" in caplog.messages[0]
+            await asyncio.to_thread(redis_server.start)
+            end = time.monotonic() + 30
+            while (await load())[0].rate.amount == 7:
+                assert time.monotonic() < end, "it never came back"
+            assert caplog.messages[1:] == [f"Redis at 127.0.0.1:{redis_server.port} counts again for all servers"]
+            assert slowest < 10
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(ask())
+
+
+def test_a_redis_that_hangs_holds_a_request_up_once(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    """It takes connections and answers nothing: who asked waits a moment and is counted here, the next do not wait; then it goes on."""
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server)) as limits:
+            assert (await limits.hit("key_a")).rate.amount == 100
+            redis_server.hang()
+            assert (await limits.hit("key_a")).rate.amount == 10
+            begun = time.monotonic()
+            for _ in range(100):
+                assert (await limits.hit("key_a")).rate.amount == 10
+            assert time.monotonic() - begun < 0.5 * 100 / 2
+            redis_server.go_on()
+            end = time.monotonic() + 30
+            while (await limits.hit("key_a")).rate.amount == 10:
+                assert time.monotonic() < end, "it never came back"
+                await asyncio.sleep(0.05)
+
+    asyncio.run(ask())
+    assert len(caplog.messages) == 2
+
+
+def test_a_redis_that_refuses_is_as_one_that_is_away(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    """A password that is asked for: counted here, told once, not once a second."""
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server)) as limits:
+            redis_server.ask("CONFIG", "SET", "requirepass", "s3cret")
+            for _ in range(12):
+                assert (await limits.hit("key_a")).rate.amount == 10
+                await asyncio.sleep(0.2)
+
+    asyncio.run(ask())
+    assert len(caplog.messages) == 1
+    assert "s3cret" not in caplog.text
+
+
+def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisServer) -> None:
+    """Set back by an hour, what was counted would live for an hour longer; such an entry is thrown away."""
+
+    async def ask() -> None:
+        async with aclosing(pooled(redis_server, Rate(3, 1))) as limits:
+            assert await hits(limits, 20) >= 3
+            for name in redis_server.ask("KEYS", "*"):
+                redis_server.ask("PEXPIRE", name, 3_600_000)
+            await hits(limits, 1)
+            end = time.monotonic() + 30
+            while not (await limits.hit("key_a")).is_within:
+                assert time.monotonic() < end, "locked out"
+
+    asyncio.run(ask())
+
+
+def test_without_the_extra_one_sentence_says_what_to_install() -> None:
+    """The package redis is looked for when the address is read, before anything starts."""
+    script = "import sys; sys.modules['redis'] = None; from toolcatalog.cli import main; sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`.\n",
+    )
+
+
+# The server
+
+
+def test_servers_share_keys_and_limits(redis_server: RedisServer, shipped_build: Path, tmp_path: Path) -> None:
+    """Two servers, one with two workers: a key made in Redis is good at both, its lists count together; a revoked one is refused by both;
+    with Redis killed under load every list is answered 200 or 429, the keys stay, and all goes on when it is back."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    url, options = redis_server.url, ("--rate", "40/h", "--redis", redis_server.url)
+    with (
+        serving(shipped_build, tmp_path / "a", *options, "--workers", "2") as one,
+        serving(shipped_build, tmp_path / "b", *options) as other,
+        httpx.Client(limits=httpx.Limits(max_keepalive_connections=0), timeout=30) as client,
+    ):
+        for server in (one, other):
+            succeed("keys", "push", "--keys", server.keys_file, "--redis", url)
+        secret = succeed("keys", "create", "--project", "p", "--redis", url).strip()
+
+        def get(server: Server, path: str, key: str = secret) -> int:
+            return client.get(f"{server.url}/api/v3/tools{path}", headers={"x-api-key": key}).status_code
+
+        def becomes(server: Server, status: int, key: str = secret) -> None:
+            until(lambda: get(server, "/GITHUB_CREATE_ISSUE", key) == status)
+
+        for server in (one, other):
+            for key in (one.key, other.key, secret):
+                becomes(server, 200, key)
+        found = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
+        assert found.count(200) == 40
+        assert set(found) == {200, 429}
+
+        redis_server.kill()
+        with ThreadPoolExecutor(4) as pool:
+            found = [*pool.map(lambda number: get((one, other)[number % 2], "?limit=1", other.key), range(160))]
+        assert set(found) == {200, 429}
+        assert found.count(200) <= 40 * 2  # each server by itself, its workers together
+        for server in (one, other):
+            becomes(server, 200)
+
+        redis_server.start()
+        (id,) = [kept.id for kept in keys.load(place(redis_server)) if kept.hint == secret[-4:]]
+        succeed("keys", "revoke", id, "--redis", url)
+        for server in (one, other):
+            becomes(server, 401)
+            until(partial(says, server, "counts again for all servers"))
+            assert says(server, "keys stay as they were: Redis at")
+            assert says(server, "does not count") <= 2  # a line of each worker
+            assert not says(server, "Traceback")
+
+
+def says(server: Server, what: str) -> int:
+    """How often a server's log says something."""
+    return server.log.read_text().count(what)
+
+
+@contextmanager
+def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tuple[str, Path]]:
+    """A server that has no key file, and this Redis: where it answers, and its log."""
+    log = folder / "server.log"
+    arguments = ["--build", str(build), "--port", "0", "--keys", str(folder / "keys.json"), "--redis", server.url]
+    with log.open("w") as sink, subprocess.Popen([sys.executable, "-m", "toolcatalog", "serve", *arguments], stderr=sink) as process:
+        try:
+            until(lambda: re.search(r"http://[0-9.]+:[0-9]+", log.read_text()))
+            yield re.findall(r"http://[0-9.]+:[0-9]+", log.read_text())[0], log
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def test_a_server_starts_with_redis_away(redis_server: RedisServer, shipped_build: Path, tmp_path: Path) -> None:
+    """Without a key file it answers 401 to all and says so; the keys come when Redis does."""
+    redis_server.kill()
+    with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
+        until(lambda: "No keys yet: every API call answers 401 until they come from Redis" in log.read_text())
+        assert httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": "tc_x"}).status_code == 401
+        redis_server.start()
+        secret = succeed("keys", "create", "--project", "p", "--redis", redis_server.url).strip()
+        until(lambda: httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": secret}).status_code == 200)
+        assert "Traceback" not in log.read_text()
