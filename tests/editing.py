@@ -16,8 +16,8 @@ VERSIONS = ("20240101_00", "20250101_00", "20250601_00", "20250601_01", "2026010
 
 def slugs(kit: str) -> list[str]:
     """Names for the tools of a toolkit; every third begins a batch, so that a small catalog has many."""
-    found = [f"{kit.upper()}_{number}" for number in range(400)]
-    firsts = [slug for slug in found if zlib.crc32(slug.encode()) % 64 == 0]
+    found = [f"{kit.upper()}_{number}" for number in range(800)]
+    firsts = [slug for slug in found if zlib.crc32(slug.encode()) % 128 == 0]
     return [*firsts[:5], *[slug for slug in found if slug not in firsts][:10]]
 
 

@@ -32,19 +32,27 @@ def test_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random
     assert sorted(folder for batch in batches(folders) for folder in batch) == sorted(folders)
 
 
+def test_none_is_very_large() -> None:
+    """What is compiled where one tool has changed is not much more than a batch is on average."""
+    sizes = [*map(len, batches(FOLDERS))]
+    assert sum(size * size for size in sizes) / sum(sizes) < 1.5 * sum(sizes) / len(sizes)
+
+
 @pytest.mark.parametrize("number", [*range(0, 3000, 97)])
 def test_boundaries_move_only_locally(number: int) -> None:
-    """One tool less changes the one batch that had it, and at most the one before, which takes the rest where it began one."""
+    """One tool less changes the batch that had it, and now and then a few beside it."""
     whole = {*batches(FOLDERS)}
     fewer = {*batches([*FOLDERS[:number], *FOLDERS[number + 1 :]])}
-    assert len(whole - fewer) <= 2
-    assert len(fewer - whole) <= 1
+    assert len(whole - fewer) <= 3
+    assert len(fewer - whole) <= 3
 
 
 def test_a_tool_that_begins_a_batch() -> None:
-    """Without it, its batch joins the one before; all others stay."""
+    """Without it, the batch before takes some of its batch; all that do not lie near stay."""
     found = batches(FOLDERS)
     for place in range(1, 20):
         first = found[place][0]
-        joined = (*found[place - 1], *found[place][1:])
-        assert batches([folder for folder in FOLDERS if folder != first]) == [*found[: place - 1], joined, *found[place + 1 :]]
+        others = batches([folder for folder in FOLDERS if folder != first])
+        assert found[: place - 1] == others[: place - 1]
+        assert len({*found} - {*others}) <= 6
+        assert others[place - 1][: len(found[place - 1])] == found[place - 1]

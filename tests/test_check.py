@@ -146,11 +146,40 @@ def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
     assert (cache / ".gitignore").read_text() == "*\n"
     told = [*cache.glob("parts/*/*.told")]
     assert told
-    for file in told:
-        file.write_bytes(b"damaged")
-    assert rules(catalog) == expected
+    for files in ((cache / "found",), (cache / "found", *told), (cache / "found", cache / "briefs")):
+        for file in files:
+            file.write_bytes(b"damaged")
+        assert rules(catalog) == expected
     shutil.rmtree(cache)
     assert rules(catalog) == expected
+
+
+def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Path) -> None:
+    """A tool, a file beside the tools, what is to be shown, the name by which the catalog goes: each changes what is told."""
+    (catalog / TOOL).write_text(EMPTY)
+    expected = succeed_with(catalog)
+    assert "description-empty" in expected
+    assert succeed_with(catalog) == expected
+    assert "description-empty" not in succeed_with(catalog, "--least", "error")
+    assert succeed_with(catalog) == expected
+    moved = catalog.rename(catalog.with_name("moved"))
+    assert succeed_with(moved) == expected.replace("catalog/toolkits", "moved/toolkits")
+    (moved / "catalog.yaml").write_text("title: Base\nrules: {description-empty: 'off'}\n")
+    assert "description-empty" not in succeed_with(moved)
+    (moved / "catalog.yaml").write_text("title: Base\n")
+    assert "description-empty" in succeed_with(moved)
+    (moved / TOOL).write_text(EMPTY.replace("''", "Send a message to somebody, now or at a time that is given."))
+    assert "description-empty" not in succeed_with(moved)
+    (moved / TOOL).write_text(WRONG)
+    for _ in range(2):
+        assert ("wrong-type", "error") in rules(moved)
+
+
+def succeed_with(catalog: Path, *arguments: object) -> str:
+    """What a check says that finds no errors."""
+    done = toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_a_folder_that_cannot_be_written_is_no_hindrance(catalog: Path) -> None:

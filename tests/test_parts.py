@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelling import catalog, tool
-from toolcatalog import compiling, parts, snapshot
+from toolcatalog import briefs, compiling, parts, snapshot
 from toolcatalog.parts import Part
 
 KEY, OTHER = "ab" * 32, "ac" * 32
@@ -57,9 +57,7 @@ def test_the_tools_come_back_for_the_rules(cache: Path) -> None:
     loaded = parts.load(cache, KEY, ("facts",))
     assert loaded is not None
     expected = sorted((one.listed for one in TOOLS), key=lambda one: (one.slug, one.version))
-    assert [(*one[:3], [*one.scopes], [*one.tags], one.replaced_by, one.path) for one in loaded.facts.listed] == [
-        (*one[:3], [*one.scopes], [*one.tags], one.replaced_by, one.path) for one in expected
-    ]
+    assert [*briefs.heard(briefs.told(loaded.facts)).listed] == expected
 
 
 def test_no_part_is_none(cache: Path) -> None:

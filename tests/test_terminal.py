@@ -12,14 +12,14 @@ import pytest
 from rich.cells import cell_len
 
 from running import toolcatalog
-from toolcatalog.cli.drawing import explained
+from toolcatalog.cli.excerpts import explained
 from toolcatalog.errors import Problem
 
 
 def look(excerpt: str, column: int, length: int = 1, room: int = 60, line: int = 12) -> tuple[str, str]:
     """The source line and the line with the carets, from the first character of the source line on."""
     problem = Problem(path="x.yaml", line=line, column=column, rule="r", message="m", excerpt=excerpt, length=length)
-    _, _, source, carets, *_ = explained(problem, room).plain.split("\n")
+    _, _, source, carets, *_ = "".join(text for text, _ in explained(problem, room)).split("\n")
     assert cell_len(source) <= room
     gutter = f" {line} | "
     assert source.startswith(gutter)
@@ -39,7 +39,7 @@ def test_a_whole_problem() -> None:
         help='put it in quotes: "5"',
         excerpt="name: 5",
     )
-    assert explained(problem).plain == (
+    assert "".join(text for text, _ in explained(problem)) == (
         "catalog/x.yaml:9:7: error[wrong-type] the number `5` stands here\n"
         "   |\n"
         " 9 | name: 5\n"
@@ -52,7 +52,7 @@ def test_a_whole_problem() -> None:
 def test_what_is_not_known_is_left_out() -> None:
     """Without a source line, an expectation or help there is one line and nothing hanging below it."""
     problem = Problem(path="catalog/x.yaml", line=1, column=1, rule="file-link", message="a link that leaves the catalog")
-    assert explained(problem).plain == "catalog/x.yaml:1:1: error[file-link] a link that leaves the catalog\n"
+    assert "".join(text for text, _ in explained(problem)) == "catalog/x.yaml:1:1: error[file-link] a link that leaves the catalog\n"
 
 
 @pytest.mark.parametrize(

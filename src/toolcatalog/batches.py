@@ -1,7 +1,8 @@
 """How tools are put together for compiling, and what is known of a batch before anything is compiled.
 
 A batch is a run of tools in the order of their slugs. It begins at a slug that is told by its checksum, so that a tool more or less
-moves no boundary but its own; batches are compiled in any order, anywhere, and their parts put together in the order of the slugs.
+moves no boundary but its own, or a few near to it; batches are compiled in any order, anywhere, and their parts put together in the order
+of the slugs. Where one tool has changed, all of its batch is compiled; so one that has become large ends at the next of many more slugs.
 The key of a part is the digest of everything that it is made from: this program, the toolkits' files, and the tools' files.
 """
 
@@ -21,7 +22,8 @@ from toolcatalog.inventory import Row
 if TYPE_CHECKING:
     from toolcatalog import model
 
-_SIZE = 64  # tools of a batch, on average
+_APART = 128  # tools between two slugs, on average, that begin a batch in any case
+_LARGE, _NEAR = 64, 16  # a batch with so many tools ends at a slug that one in so many is
 
 
 class Known(NamedTuple):
@@ -61,10 +63,11 @@ class Task:
 
 
 def batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
-    """Folders of tools (`toolkits/<toolkit>/<SLUG>`) as batches, sorted by slug."""
+    """Folders of tools (`toolkits/<toolkit>/<SLUG>`) as batches of 64 or so, sorted by slug."""
     found: list[list[str]] = []
     for slug, folder in sorted((folder.rpartition("/")[2], folder) for folder in folders):
-        if not found or zlib.crc32(slug.encode("utf-8", "surrogateescape")) % _SIZE == 0:
+        told = zlib.crc32(slug.encode("utf-8", "surrogateescape"))
+        if not found or told % _APART == 0 or (len(found[-1]) >= _LARGE and told % _NEAR == 0):
             found.append([])
         found[-1].append(folder)
     return [tuple(batch) for batch in found]

@@ -6,21 +6,19 @@ build/.cache/               parts of earlier builds, and what those have seen; s
 site/                       see `site`
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolcatalog import files, guarding, looking, memory, program, publishing
 from toolcatalog.crew import Crew, Workers
 from toolcatalog.looking import Looked, Outline, Places
-from toolcatalog.memory import Memory
+from toolcatalog.memory import Memory, Verdict
 from toolcatalog.progress import Track, quietly
 from toolcatalog.publishing import ALL, Built
-
-if TYPE_CHECKING:
-    from toolcatalog.checking import Checked
 
 _MANY = 100_000  # tools: to look at fewer takes as long as to begin processes
 Hire = Callable[[Places], Workers]  # brings workers from elsewhere that are fit for a build of these places
@@ -60,10 +58,10 @@ def build(
         return built or _changed(places, looked, before, crew, track, may_lose)
 
 
-def check(catalog: Path, out: Path, severities: Collection[str], track: Track = quietly, jobs: int = 1) -> "Checked":
+def check(catalog: Path, out: Path, severities: Collection[str], track: Track = quietly, jobs: int = 1) -> Verdict:
     """Check a catalog, with so many processes, and give the advice that weighs as much as one of these.
 
-    What has not changed since the last time is taken from the cache.
+    What has not changed since the last time is taken from the cache; where nothing has, all that was found then.
 
     Writes nothing but that, below `out`. Raises UsageError.
     """
@@ -72,7 +70,8 @@ def check(catalog: Path, out: Path, severities: Collection[str], track: Track = 
     outline = looking.outline(catalog)
     with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE):
         looked, before = _looked(places, outline, fingerprint, jobs, track)
-        return _inspected(places, looked, before, severities, jobs, track)
+        found = memory.load_verdict(places.cache, _asked(places, looked, severities))
+        return found or _inspected(places, looked, before, severities, jobs, track)
 
 
 def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track: Track) -> tuple[Looked, Memory]:
@@ -83,7 +82,7 @@ def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track
         return looking.look(places, outline, before, fingerprint, crew, track), before
 
 
-def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], jobs: int, track: Track) -> "Checked":
+def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], jobs: int, track: Track) -> Verdict:
     from toolcatalog import inspecting, parts  # noqa: PLC0415 - it takes a while to load
 
     with Crew(jobs) as crew:
@@ -92,7 +91,17 @@ def _inspected(places: Places, looked: Looked, before: Memory, severities: Colle
     if now != before.batches or looked.heads != before.heads:
         memory.save(places.cache, looked.program, looked.heads, now)
         parts.tidy(places.cache, {task.known.key for task in inspected.tasks})
-    return inspected.checked
+    verdict = Verdict(inspected.checked.problems, inspected.checked.files, inspected.checked.catalog.about.rules)
+    if 0 < len(inspected.tasks) == len(looked.tasks):  # else something is wrong, or there is no cache yet
+        looked = replace(looked, known=[task.known for task in inspected.tasks])
+        memory.save_verdict(places.cache, _asked(places, looked, severities), verdict)
+    return verdict
+
+
+def _asked(places: Places, looked: Looked, severities: Collection[str]) -> str:
+    """A digest of all that the answer of a check goes by, the name by which paths are shown among it; empty where that is not known."""
+    named = json.dumps([looked.made_from, places.catalog.resolve().name, [*severities]])
+    return hashlib.sha256(named.encode()).hexdigest() if looked.made_from else ""
 
 
 def _schemas(catalog: Path) -> str:

@@ -3,7 +3,7 @@
 One file with problems never hides those of another: it is replaced by a stub of its name while the rules look at the rest.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -54,7 +54,7 @@ def check(root: Path, track: Track = quietly, severities: Collection[str] = advi
             advance(1)
     checked = conclude(root, examined, [], problems, severities)
     told = [problem for path, some in hearing.by_path(checked.advice).items() for problem in hearing.heard(root, path, some)]
-    return replace(checked, problems=weighed(checked.catalog.about, [*checked.problems, *told]))
+    return replace(checked, problems=weighed(checked.catalog.about.rules, [*checked.problems, *told]))
 
 
 def examine(root: Path, path: str) -> Examined:
@@ -80,9 +80,9 @@ def advised(examined: Collection[Examined]) -> list[Finding]:
     return [finding for one in examined for finding in one.advice if one.path in current or advice.holds_for_older(finding.rule)]
 
 
-def weighed(about: About, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems with the severity that they have in this catalog, those worth telling, sorted by place; none that is off."""
-    levels = ((problem, advice.severity(problem.rule, about.rules)) for problem in problems)
+def weighed(rules: Mapping[str, str], problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems with the severity that they have where catalog.yaml says this of rules: those worth telling, sorted by place."""
+    levels = ((problem, advice.severity(problem.rule, rules)) for problem in problems)
     told = ((problem, level) for problem, level in levels if level in advice.SEVERITIES)
     return _worth_telling(problem if problem.severity == level else replace(problem, severity=level) for problem, level in told)
 

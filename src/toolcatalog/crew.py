@@ -4,17 +4,18 @@ Serves: `--jobs` of the command line.
 """
 
 import gc
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _FEW = 8  # tasks that are done before a process would have started
 _CHUNK = 8  # tasks handed over at a time, at most
@@ -27,6 +28,12 @@ Result = TypeVar("Result")
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def calm() -> None:
+    """Have Python look for circles of garbage seldom: nearly all of ours goes by reference counts, and there is much that stays."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 class Workers(Protocol):
@@ -78,7 +85,7 @@ class Crew:
         if self.jobs > 1 and tasks > _FEW:
             self._stood_by()
 
-    def _stood_by(self) -> Executor:
+    def _stood_by(self) -> "Executor":
         self._other = self._other or _started(1)
         return self._other
 
@@ -89,7 +96,10 @@ class Crew:
             self._executor = None
 
 
-def _started(jobs: int) -> Executor:
+def _started(jobs: int) -> "Executor":
+    import multiprocessing  # noqa: PLC0415 - most checks and many builds start no process
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     # A forked process has all modules loaded and starts in a few milliseconds; elsewhere than on Linux forking is not safe.
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     executor = ProcessPoolExecutor(jobs, context, _begin, (os.getpid(),))
@@ -100,8 +110,7 @@ def _started(jobs: int) -> Executor:
 def _begin(parent: int) -> None:
     """What a worker does first: leave Ctrl-C to the parent, and end when the parent has ended however it did."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)  # nearly all garbage here goes by reference counts
+    calm()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

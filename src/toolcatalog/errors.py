@@ -14,6 +14,8 @@ command; each carries one sentence that says what to do.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
 
 Pointer = tuple[str | int, ...]
 MEND = "run `toolcatalog build`, or name another build with --build."  # what to do about a snapshot that cannot be used
@@ -56,6 +58,20 @@ class Problem:
     excerpt: str = field(default="", compare=False)
     length: int = field(default=1, compare=False)
     fix: str | None = field(default=None, compare=False)
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """All of it in a row, to be kept as JSON."""
+        row: tuple[Any, ...] = _ROW(self)
+        return row
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> "Problem":
+        """The problem that gave this row."""
+        return cls(**dict(zip(cls.__dataclass_fields__, row, strict=True)))
+
+
+_ROW = attrgetter(*Problem.__dataclass_fields__)
 
 
 class ToolcatalogError(Exception):

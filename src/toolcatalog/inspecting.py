@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 
-from toolcatalog import advice, checking, compiling, hearing, model, telling
+from toolcatalog import advice, briefs, checking, compiling, hearing, model, telling
 from toolcatalog.batches import Task
 from toolcatalog.checking import Checked, Examined
 from toolcatalog.compiling import Compiled
@@ -32,16 +33,30 @@ def inspect(places: Places, looked: Looked, crew: Crew, track: Track, severities
     if any(one.digest != looked.others[one.path] for one in others if not one.problems):
         raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
     tasks, broken = _compile(looked, others, crew, track)
-    facts = [compiling.part_of(task, "facts").facts for task in tasks]
-    tools = [listed for some in facts for listed in some.listed]
+    tools, rules = _known(places.cache, tasks)
     examined = [*others, *(one for compiled in broken for one in compiled.examined)]
     unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
     checked = checking.conclude(places.catalog, examined, tools, unreadable, severities)
     heeded = advice.heeded(checked.catalog.about, severities)
-    advised = [task for task, some in zip(tasks, facts, strict=True) if not heeded.isdisjoint(some.rules)]
+    advised = [task for task, some in zip(tasks, rules, strict=True) if not heeded.isdisjoint(some)]
     told = _told(places, checked, advised, heeded, crew, track)
-    problems = checking.weighed(checked.catalog.about, [*checked.problems, *told])
+    problems = checking.weighed(checked.catalog.about.rules, [*checked.problems, *told])
     return Inspected(checked=replace(checked, problems=problems, advice=()), tasks=tasks)
+
+
+def _known(cache: Path, tasks: Sequence[Task]) -> tuple[list[model.Listed], list[Sequence[str]]]:
+    """All tools of the tasks, and of each task the rules that have advice for it."""
+    kept, asked = briefs.load(cache), dict[str, bytes]()
+    tools, rules = list[model.Listed](), list[Sequence[str]]()
+    for task in tasks:
+        key = task.known.key
+        asked[key] = kept.get(key) or briefs.told(compiling.part_of(task, "facts").facts)
+        brief = briefs.heard(asked[key])
+        tools += brief.listed
+        rules.append(brief.rules)
+    if asked.keys() != kept.keys():
+        briefs.save(cache, asked)
+    return tools, rules
 
 
 def _told(

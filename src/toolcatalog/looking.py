@@ -64,8 +64,9 @@ class Looked:
 
     @property
     def made_from(self) -> str:
-        """The digest of all that a snapshot is made from; empty where something must be compiled first."""
-        return "" if self.unreadable or not all(self.known) else made_from(self.program, self.others, [one for one in self.known if one])
+        """The digest of all that a snapshot is made from; empty where something cannot be read, or must be compiled first."""
+        sure = not self.unreadable and all(self.others.values()) and all(self.known)
+        return "" if not sure else made_from(self.program, self.others, [one for one in self.known if one])
 
 
 def made_from(program: str, others: Mapping[str, str], known: Sequence[Known]) -> str:

@@ -11,15 +11,16 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from toolcatalog import files
 from toolcatalog.batches import NOTHING, Known, Task
+from toolcatalog.errors import Problem
 
 _KEY = 64  # characters
-_SEEN, _MADE = "seen", "made"
+_SEEN, _MADE, _FOUND = "seen", "made", "found"
 
 State = Mapping[str, int]
 
@@ -62,6 +63,14 @@ class SiteMemory:
         return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
 
 
+class Verdict(NamedTuple):
+    """What a check has found: all problems, sorted by place; how many files were read; and what catalog.yaml says of rules."""
+
+    problems: Sequence[Problem]
+    files: int
+    rules: Mapping[str, str]
+
+
 def load(cache: Path, program: str) -> Memory:
     """What the last build of this program has left."""
     seen, *lines = (files.unsealed(cache / _SEEN) or b"").split(b"\n")
@@ -85,6 +94,22 @@ def save(cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[b
 def save_made(cache: Path, program: str, made_from: str, digest: str, stamp: str) -> None:
     """Keep what a snapshot was made from."""
     files.seal(cache / _MADE, [orjson.dumps({"program": program, "made_from": made_from, "digest": digest, "stamp": stamp})])
+
+
+def load_verdict(cache: Path, asked: str) -> Verdict | None:
+    """What the last check has found, if it was asked the same: a digest of all that its answer goes by; none where that is empty."""
+    data = files.unsealed(cache / _FOUND) if asked else None
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
+        said: dict[str, Any] = orjson.loads(data or b"")
+        if said["asked"] == asked:
+            return Verdict([Problem.of(row) for row in said["problems"]], said["files"], said["rules"])
+    return None
+
+
+def save_verdict(cache: Path, asked: str, verdict: Verdict) -> None:
+    """Keep what a check has found."""
+    problems = [problem.row for problem in verdict.problems]
+    files.seal(cache / _FOUND, [orjson.dumps({"asked": asked, **verdict._asdict(), "problems": problems})])
 
 
 def _batch(line: bytes) -> tuple[bytes, Known]:

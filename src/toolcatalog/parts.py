@@ -9,20 +9,15 @@ missing, cut off, changed or another one's is as good as none and made again. De
 import contextlib
 import hashlib
 import os
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from toolcatalog import files
 from toolcatalog.snapshot import dump
-
-if TYPE_CHECKING:
-    from toolcatalog.model import Listed
 
 _DIGEST = 32  # bytes of a SHA-256
 _SEAL = _DIGEST + 8  # that of the head, and how long it is
@@ -62,24 +57,6 @@ class Facts:
 
     def __len__(self) -> int:
         return len(self.slugs)
-
-    @property
-    def listed(self) -> "Iterator[Listed]":
-        """The tool versions for the rules; what is equal in many of them is one object."""
-        from toolcatalog.model import Listed  # noqa: PLC0415 - the records take long to load, and where nothing has changed nobody needs them
-
-        texts = (map(sys.intern, column) for column in (self.toolkits, self.slugs, self.versions))
-        return map(Listed, *texts, map(_one, self.scopes), map(_one, self.tags), self.replaced)
-
-
-def _one(names: Sequence[str]) -> Sequence[str]:
-    """The one object for these names."""
-    return _same(tuple(names))
-
-
-@lru_cache(maxsize=1 << 16)
-def _same(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(sys.intern, names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,13 @@
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import astuple
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
 import orjson
 
-from toolcatalog import compiling, files, hearing, parts
+from toolcatalog import compiling, files, hearing, parts, tree
 from toolcatalog.batches import Task
 from toolcatalog.errors import Problem
 
@@ -21,12 +20,12 @@ def is_told(task: Task) -> bool:
 
 def told(rules: Collection[str], task: Task) -> list[Problem]:
     """The advice by these rules for a batch whose part is in the cache. Raises OSError where it cannot be kept."""
-    kept = _kept(_place(task), rules)
+    kept = _kept(task, rules)
     if kept is not None:
         return kept
     said = compiling.said(compiling.part_of(task, "advice").advice)
     found = [problem for path, some in hearing.by_path(said).items() for problem in hearing.heard(task.root, path, some)]
-    files.seal(_place(task), [orjson.dumps(dict(_grouped(found)))])
+    files.seal(_place(task), [orjson.dumps({"of": tree.shown(task.root, ""), "told": dict(_grouped(found))})])
     return [problem for problem in found if problem.rule in rules]
 
 
@@ -37,16 +36,13 @@ def _place(task: Task) -> Path:
 def _grouped(problems: Iterable[Problem]) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
     """The problems of each rule, as rows."""
     for rule, some in groupby(sorted(problems, key=attrgetter("rule")), attrgetter("rule")):
-        yield rule, [astuple(problem) for problem in some]
+        yield rule, [problem.row for problem in some]
 
 
-def _kept(place: Path, rules: Collection[str]) -> list[Problem] | None:
-    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, AttributeError):
-        data = files.unsealed(place)
-        if data is not None:
-            return [_problem(row) for rule, rows in orjson.loads(data).items() if rule in rules for row in rows]
+def _kept(task: Task, rules: Collection[str]) -> list[Problem] | None:
+    """What was told before of this batch in this catalog: its paths are shown with the catalog's name."""
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
+        said = orjson.loads(files.unsealed(_place(task)) or b"")
+        if said["of"] == tree.shown(task.root, ""):
+            return [Problem.of(row) for rule, rows in said["told"].items() if rule in rules for row in rows]
     return None
-
-
-def _problem(row: Iterable[object]) -> Problem:
-    return Problem(**dict(zip(Problem.__dataclass_fields__, row, strict=True)))  # type: ignore[arg-type]

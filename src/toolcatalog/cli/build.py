@@ -8,7 +8,7 @@ import click
 from toolcatalog import holding, publishing
 from toolcatalog.build import Hire, build
 from toolcatalog.cli import options, terminal
-from toolcatalog.crew import cores
+from toolcatalog.crew import calm, cores
 
 _EPILOG = """\b
 Examples:
@@ -42,6 +42,7 @@ def command(
     catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None, cluster: str | None, semantic: bool, allow_shrink: bool
 ) -> None:
     """Validate the catalog and build its snapshot and site."""
+    calm()
     may_lose = publishing.ALL if allow_shrink else publishing.FEW
     hire = _hire(cluster) if cluster else None
     where = None if no_site else site

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
-from toolcatalog import build, checking, files, hearing
-from toolcatalog.checking import Checked
+from toolcatalog import build, files
 from toolcatalog.cli import options, terminal
-from toolcatalog.crew import cores
+from toolcatalog.crew import calm, cores
 from toolcatalog.errors import Problem, UsageError
+from toolcatalog.memory import Verdict
 
 _EPILOG = """\b
 Examples:
@@ -72,6 +72,7 @@ class Seen(NamedTuple):
 def command(**said: Any) -> int:
     """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is remembered for the next time."""
     asked = Asked(**said)
+    calm()
     code = _once(asked)
     if asked.watch:
         _watched(asked)
@@ -98,34 +99,37 @@ def _watched(asked: Asked) -> None:
 
 
 def _seen(asked: Asked) -> Seen:
-    checked = _checked(asked)
-    problems, changed = checked.problems, frozenset[str]()
+    verdict = _verdict(asked)
+    problems, changed = verdict.problems, frozenset[str]()
     if asked.against is not None:
-        history, changed = _history(asked.catalog, asked.against)
-        weighed = checking.weighed(checked.catalog.about, [*problems, *history])
-        problems = tuple(problem for problem in weighed if problem.severity in _severities(asked))
+        problems, changed = _with_history(asked, verdict)
     within = _within(asked)
     shown = [problem for problem in problems if _is_at(problem.path, within)]
     ordered = sorted(shown, key=lambda problem: problem.path not in changed)
-    return Seen(ordered, len(problems) - len(shown), checked.files, changed)
+    return Seen(ordered, len(problems) - len(shown), verdict.files, changed)
 
 
-def _checked(asked: Asked) -> Checked:
+def _verdict(asked: Asked) -> Verdict:
     """Where nothing can be written, nothing is remembered, and that is all."""
     out = asked.out or asked.catalog.parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
         return build.check(asked.catalog, out, _severities(asked), terminal.track, asked.jobs or cores())
-    return checking.check(asked.catalog, terminal.track, _severities(asked))
+    from toolcatalog import checking  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
+
+    checked = checking.check(asked.catalog, terminal.track, _severities(asked))
+    return Verdict(checked.problems, checked.files, checked.catalog.about.rules)
 
 
-def _history(catalog: Path, revision: str) -> tuple[list[Problem], frozenset[str]]:
-    """What only a revision before can tell, and the paths that have changed since, as they are shown."""
-    from toolcatalog import against, tree  # noqa: PLC0415 - only here are they needed
+def _with_history(asked: Asked, verdict: Verdict) -> tuple[Sequence[Problem], frozenset[str]]:
+    """The problems with those that only a revision before can tell, and the paths that have changed since, as they are shown."""
+    from toolcatalog import against, checking, hearing, tree  # noqa: PLC0415 - only here are they all needed
 
-    since = against.since(catalog, revision, f"{datetime.now(UTC):%Y-%m-%d}")
-    changed = frozenset(tree.shown(catalog, path) for path in since.changed)
+    since = against.since(asked.catalog, asked.against or "", f"{datetime.now(UTC):%Y-%m-%d}")
+    changed = frozenset(tree.shown(asked.catalog, path) for path in since.changed)
     said = hearing.by_path(since.findings)
-    return [problem for path, some in said.items() for problem in hearing.heard(catalog, path, some)], changed
+    history = [problem for path, some in said.items() for problem in hearing.heard(asked.catalog, path, some)]
+    weighed = checking.weighed(verdict.rules, [*verdict.problems, *history])
+    return [problem for problem in weighed if problem.severity in _severities(asked)], changed
 
 
 def _within(asked: Asked) -> list[str]:
@@ -148,7 +152,7 @@ def _severities(asked: Asked) -> Sequence[str]:
 
 def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     """Mend what can be mended, file by file: how many problems of each file that were. A file that becomes no better stays as it was."""
-    from toolcatalog import fixing  # noqa: PLC0415 - only here is it needed
+    from toolcatalog import checking, fixing  # noqa: PLC0415 - only here is it needed
 
     mended: Counter[str] = Counter()
     for path in {problem.path: None for problem in problems if problem.fix is not None}:

@@ -1,11 +1,13 @@
 """What people are told, on standard error: plain lines here, and what takes colours or a bar in `drawing`, loaded when it is needed."""
 
 import importlib
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
+from toolcatalog.cli import excerpts
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
@@ -31,10 +33,13 @@ def error(text: str) -> None:
 
 def problems(found: Sequence[Problem], files: int, rest: str = "") -> None:
     """Every problem as a compiler would show it, and a line that counts them, with the rest that there is to say behind it."""
-    if found:
+    if not found:
+        say(f"All is well in {files:,} files. {rest}".rstrip())
+    elif sys.stderr.isatty() or os.environ.get("FORCE_COLOR"):
         _drawing().problems(found, files, rest)
     else:
-        say(f"All is well in {files:,} files. {rest}".rstrip())
+        sys.stderr.write("".join(text for text, _ in excerpts.told(found, files, rest)))
+        sys.stderr.flush()
 
 
 @contextmanager

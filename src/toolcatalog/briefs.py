@@ -1,0 +1,73 @@
+"""What the rules need to know of every batch, all in one file: to open each part for it takes longer than all the rest of a check.
+
+A brief is found by the key of the part that it was taken from, and lies under a checksum with the others. Where it is missing, damaged
+or of another part, the part is asked.
+
+Serves: "One file of 20,000 changed: under a second".
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from toolcatalog import files
+from toolcatalog.model import Listed
+from toolcatalog.parts import Facts
+
+_KEY = 64  # characters
+_JOINT = ","  # that no scope and no tag holds
+
+
+class Brief(NamedTuple):
+    """Of the tool versions of a batch what the other files go by, in columns, scopes and tags of each joined; and the rules with advice."""
+
+    toolkits: Sequence[str]
+    slugs: Sequence[str]
+    versions: Sequence[str]
+    scopes: Sequence[str]
+    tags: Sequence[str]
+    replaced: Sequence[str | None]
+    rules: Sequence[str]
+
+    @property
+    def listed(self) -> Iterator[Listed]:
+        """The tool versions; what is equal in many of them is one object."""
+        texts = (map(sys.intern, column) for column in (self.toolkits, self.slugs, self.versions))
+        names = (map(_names, column) for column in (self.scopes, self.tags))
+        return map(Listed._make, zip(*texts, *names, self.replaced, strict=True))
+
+
+@lru_cache(maxsize=1 << 16)
+def _names(joined: str) -> tuple[str, ...]:
+    return tuple(map(sys.intern, joined.split(_JOINT))) if joined else ()
+
+
+def told(facts: Facts) -> bytes:
+    """The brief of a batch as JSON. The briefs of a million tools are held so."""
+    scopes, tags = (list(map(_JOINT.join, column)) for column in (facts.scopes, facts.tags))
+    return orjson.dumps([*Brief(facts.toolkits, facts.slugs, facts.versions, scopes, tags, facts.replaced, facts.rules)])
+
+
+def heard(told: bytes) -> Brief:
+    """The brief that was told so."""
+    return Brief(*orjson.loads(told))
+
+
+def load(cache: Path) -> dict[str, bytes]:
+    """The briefs that were kept last, each as it was told, by the keys of their parts."""
+    lines = (files.unsealed(_place(cache)) or b"").split(b"\n")
+    return {line[:_KEY].decode("ascii", "replace"): line[_KEY:] for line in lines if line}
+
+
+def save(cache: Path, briefs: Mapping[str, bytes]) -> None:
+    """Keep the briefs of all batches, and no others, for the next time. Raises OSError."""
+    cache.mkdir(exist_ok=True)
+    files.seal(_place(cache), (piece for key, told in briefs.items() for piece in (key.encode(), told, b"\n")))
+
+
+def _place(cache: Path) -> Path:
+    return cache / "briefs"
