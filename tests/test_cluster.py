@@ -230,7 +230,7 @@ def test_an_interrupt_ends_it(catalog: Path, cluster: Cluster, env: Environment,
     until(partial(midway, process, tmp_path))
     process.send_signal(signal.SIGINT)
     code, output, complaint = finished(process)
-    assert (code, output, complaint.splitlines()[1:]) == (130, "", [])
+    assert (code, output, [line for line in complaint.splitlines()[1:] if line]) == (130, "", [])
     assert finished(building(catalog, tmp_path, env, *arguments))[0] == 0
 
 
@@ -247,9 +247,8 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
         cluster.workers[1].kill()
         process = building(catalog, tmp_path, env, *arguments)
         until(partial(midway, process, tmp_path))
-        cluster.workers[0].send_signal(signal.SIGSTOP)
-        cluster.join(env={**env, "PYTHONPATH": str(other)})
-        cluster.workers[0].kill()  # now the other one gets the work
+        cluster.workers[0].kill()
+        cluster.join(env={**env, "PYTHONPATH": str(other)})  # which gets the work now
         code, _, complaint = finished(process)
         assert code == 2
         late = "error: A worker that has joined since cannot take part: it runs another toolcatalog, Python or library"

@@ -14,7 +14,7 @@ Examples:
   AWS_ENDPOINT_URL=https://minio.example.com toolcatalog publish s3://tools/catalog
   toolcatalog publish file:///mnt/shared/catalog           a disk that several machines see
 
-Servers take it over with `toolcatalog serve --from s3://tools/catalog`.
+Servers take it over with `serve --from s3://tools/catalog`.
 """
 
 

@@ -31,7 +31,7 @@ Example:
   toolcatalog snapshots use 8ee378de73cc
 
 Every byte of the snapshot is verified first; where it is not whole, nothing changes. A running server takes it over by itself. The pages
-of the site stay those of the last build, and the next `toolcatalog build` moves forward again to what the catalog says.
+of the site stay those of the last build, and the next build moves forward again to what the catalog says.
 """
 _PRUNE = """\b
 Examples:

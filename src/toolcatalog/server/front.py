@@ -6,14 +6,16 @@ be found, a list for which Redis counts, every fault, and everything while no sn
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from time import perf_counter
+from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcatalog.keys import Key
 from toolcatalog.openapi import PREFIXES
 from toolcatalog.server import tracing
-from toolcatalog.server.answers import Answer, Marks, Piece, answer, lines, refuse, written
+from toolcatalog.server.answers import Answer, Header, Marks, Piece, answer, lines, refuse, written
 from toolcatalog.server.coding import chosen
 from toolcatalog.server.edge import identify
 from toolcatalog.server.heads import Head
@@ -30,6 +32,15 @@ _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEA
 _LONGEST = 256  # bytes of a query string
 _PATHS = b"|".join(re.escape(path.encode()) for path in sorted(_TOOLS))
 _LINE = re.compile(rb"GET (%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST))
+
+
+class _Plain(NamedTuple):
+    """A plain request: what answers it, the tool that it asks for (None: a list), its route, and its headers, names in lower case."""
+
+    now: Serving
+    slug: str | None
+    route: str
+    headers: Mapping[bytes, bytes]
 
 
 class Front:
@@ -54,40 +65,52 @@ class Front:
 
     def answer(self, scope: Scope) -> Answer | None:
         """The answer to a plain request; None for any other, and where something fails: the long way tells and logs it."""
-        began = perf_counter()
-        above, _, slug = scope["path"].rpartition("/")
-        one = above in _TOOLS and slug != ""
-        query, now = scope["query_string"], self.live.now
-        if now is None or not (one or scope["path"] in _TOOLS) or scope["method"] not in _METHODS or _is_long(now, query):
+        began, plain = perf_counter(), self._plain(scope)
+        if plain is None:
             return None
-        if self._asks and not one:
+        headers, key = plain.headers, None
+        marks = Marks(identify(headers.get(b"x-request-id")), plain.now.snapshot, tracing.sane(headers.get(tracing.NAME)))
+        try:
+            key = self.live.keys.find(headers.get(b"x-api-key", b"")) or stranger()
+            answered = self._answered(scope, plain, key, marks)
+        except Refused as refused:
+            answered = refuse(refused.refusals, marks, *scope.get("limits", ()))
+        except Exception:
+            return None
+        if answered:
+            size = 0 if scope["method"] == "HEAD" else len(answered[2])
+            told = Answered(marks, scope["method"], asked(scope), scope.get("client"), plain.route, key, answered[0], size, began)
+            self.live.witness.saw(told)
+        return answered
+
+    def _plain(self, scope: Scope) -> _Plain | None:
+        """A request that is answered here, as far as its head tells; None for any other."""
+        path, query, now = scope["path"], scope["query_string"], self.live.now
+        above, _, slug = path.rpartition("/")
+        is_one = above in _TOOLS and slug != ""
+        if now is None or not (is_one or path in _TOOLS) or scope["method"] not in _METHODS or _is_long(now, query):
+            return None
+        if self._asks and not is_one:
             return None
         headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
         coding = headers.get(b"accept-encoding")
         if b"origin" in headers or (coding is not None and chosen(coding.decode("latin-1"))):
             return None
-        marks = Marks(identify(headers.get(b"x-request-id")), now.snapshot, tracing.sane(headers.get(tracing.NAME)))
-        key: Key | None = None
-        try:
-            key = self.live.keys.find(headers.get(b"x-api-key", b"")) or stranger()
-            if self._counts and not one:
-                standing = self._counts.count(key.id)
-                scope["limits"] = standing.headers()  # for the long way too: a list is counted once
-                if not standing.is_within:
-                    raise Refused(standing.refusal())
-            found = _found(now, key, slug if one else None, query)
-            if found.suggested:
-                return None
-            answered = answer(b"".join(found.pieces), found.tag, headers.get(b"if-none-match"), marks)
-            answered[1].extend(scope.get("limits", ()))
-        except Refused as refused:
-            answered = refuse(refused.refusals, marks, *scope.get("limits", ()))
-        except Exception:
+        return _Plain(now, slug if is_one else None, _ONE[above] if is_one else path, headers)
+
+    def _answered(self, scope: Scope, plain: _Plain, key: Key, marks: Marks) -> Answer | None:
+        """The answer for the holder of a key; None where there is more to tell than here. Raises Refused."""
+        limits: Sequence[Header] = ()
+        if self._counts and plain.slug is None:
+            standing = self._counts.count(key.id)
+            limits = scope["limits"] = standing.headers()  # for the long way too: a list is counted once
+            if not standing.is_within:
+                raise Refused(standing.refusal())
+        found = _found(plain.now, key, plain.slug, scope["query_string"])
+        if found.suggested:
             return None
-        size = 0 if scope["method"] == "HEAD" else len(answered[2])
-        route = _ONE[above] if one else scope["path"]
-        self.live.witness.saw(Answered(marks, scope["method"], asked(scope), scope.get("client"), route, key, answered[0], size, began))
-        return answered
+        status, headers, body = answer(b"".join(found.pieces), found.tag, plain.headers.get(b"if-none-match"), marks)
+        return status, [*headers, *limits], body
 
     def again(self, packet: bytes, head: Head, client: tuple[str, int] | None = None) -> tuple[int, bytes, list[Piece]] | None:
         """The answer to a packet whose head is this one: status, lines of headers, body; None for any other, and for what is refused."""
@@ -101,12 +124,8 @@ class Front:
             key = self.live.keys.holder(head.digest)
             if key is None:
                 return None
-            found = now.remembered.get((key.toolkits, line))
-            if found:
-                self._tallies.hits += 1
-            elif found := _first(now, key, line, only_one=self._asks):
-                self._tallies.happened(MISSED)
-            else:
+            found = self._known(now, key, line)
+            if found is None:
                 return None
             marks = Marks(identify(None), now.snapshot)
             answered = written(found.pieces, found.tag, held, marks)
@@ -122,6 +141,15 @@ class Front:
             size = sum(map(len, answered[2]))
             self.live.witness.note(Answered(marks, "GET", line[4:-9], client, found.route, key, answered[0], size, began))
         return answered
+
+    def _known(self, now: Serving, key: Key, line: bytes) -> Tagged | None:
+        """What is asked for with a key of these toolkits, remembered or for the first time; None where it is not plain."""
+        found = now.remembered.get((key.toolkits, line))
+        if found:
+            self._tallies.hits += 1
+        elif found := _first(now, key, line, only_one=self._asks):
+            self._tallies.happened(MISSED)
+        return found
 
 
 def _first(now: Serving, key: Key, line: bytes, *, only_one: bool) -> Tagged | None:
