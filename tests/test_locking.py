@@ -57,7 +57,7 @@ class Place:
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        succeed("build", "--no-site", cwd=self.folder)
+        succeed("build", "--no-site", "--allow-shrink", cwd=self.folder)
 
     def run(self, *arguments: object, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         """Run a command there: exit code, standard output, standard error."""
