@@ -92,8 +92,8 @@ class Team:
     def _result(self, future: "Future[list[Result]]") -> list[Result]:
         from distributed import KilledWorker  # noqa: PLC0415 - it is there with the extra only
 
-        self._await(future)
         try:
+            self._await(future)
             return future.result()
         except KilledWorker as error:
             wrong = f"{error.allowed_failures + 1} workers were lost at the same work, perhaps for want of memory"
@@ -104,13 +104,24 @@ class Team:
             raise UsageError(f"A worker that has joined since does not have this program: {_STILL}. {_SAME}") from None
 
     def _await(self, future: "Future[list[Result]]") -> None:
-        """Wait for a result as long as there is any worker, or one may come back."""
+        """Wait for a result as long as there is any worker, or one may come back. Raises what any work has failed with."""
         since = time.monotonic()
         while not wait([future], _LOOK_EVERY).done:
+            if failure := self._failure():
+                raise failure
             if _threads(self._client):
                 since = time.monotonic()
             elif time.monotonic() - since > self._patience:
                 raise UsageError(f"No worker of the cluster is left, for {self._patience:g} seconds: {_STILL}. Start some and build again.")
+
+    def _failure(self) -> BaseException | None:
+        """What a piece of work has failed with.
+
+        The library's executor forgets to tell where a result was lost with its worker and the second try failed: it would be waited for
+        for ever.
+        """
+        states = [*self._client.futures.values()]
+        return next((state.exception for state in states if state.status == "error"), None)
 
 
 def _done(needs: Needs, work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
