@@ -8,11 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
-from running import SHARED, SHIPPED, Server, serving, succeed
+from running import DEEP, SHARED, SHIPPED, Server, serving, succeed
 from storing import Proxy, s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
+
+settings.register_profile("deep", max_examples=2_000, deadline=None)  # for properties that leave their number to the profile
+if DEEP:
+    settings.load_profile("deep")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the deep tests out, unless this is the deep profile or one of them is named."""
+    if not (DEEP or config.option.markexpr or any("::" in argument for argument in config.args)):
+        left_out = [item for item in items if item.get_closest_marker("deep")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from toolcatalog.errors import Problem
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "catalog"
 SHARED = ROOT.parent / "shared"
+DEEP = "TOOLCATALOG_DEEP" in os.environ  # the deep profile (scripts/test-deep): more examples, and the tests marked so
 
 
 def toolcatalog(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

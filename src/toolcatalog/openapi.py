@@ -87,7 +87,7 @@ def _operation(
 
 def _get_tool(alias: str) -> Part:
     parameters = [
-        _path("tool_slug", "The tool's slug.", names.TOOL_SLUG, maxLength=names.LONGEST),
+        _path("tool_slug", "The tool's slug.", names.TOOL_SLUG, "GITHUB_CREATE_ISSUE", maxLength=names.LONGEST),
         _query("version", "The version to return; `latest` or nothing for the newest.", _VERSION, example="20251027_00"),
         _TOOLKIT_VERSIONS,
     ]
@@ -96,7 +96,7 @@ def _get_tool(alias: str) -> Part:
 
 
 def _list_tools(alias: str) -> Part:
-    words = {"type": "array", "items": {"type": "string", "minLength": 1}}
+    words = {"type": "array", "items": {"type": "string"}}  # an empty one does not count
     parameters = [
         _query("toolkit_slug", "One toolkit, or several separated by commas.", {"type": "string"}, example="github"),
         _query("tool_slugs", "Exactly these tools, comma-separated, in this order; the other filters do not count.", {"type": "string"}),
@@ -130,7 +130,14 @@ def _list_tools(alias: str) -> Part:
 
 def _session_tools(alias: str) -> Part:
     parameters = [
-        _path("session_id", "The session's id.", names.SESSION_ID, format="toolRouterSessionId", maxLength=names.LONGEST),
+        _path(
+            "session_id",
+            "The session's id.",
+            names.SESSION_ID,
+            "trs_playground",
+            format="toolRouterSessionId",
+            maxLength=names.LONGEST,
+        ),
         _query("limit", "Items on a page; all of them where neither this nor `cursor` is there.", {"type": "integer", "minimum": 1}),
         _query("cursor", "`next_cursor` of the page before.", {"type": "string"}),
     ]
@@ -157,18 +164,19 @@ def _open_operation(path: str, what: str, *errors: str) -> Part:
     }
 
 
-def _path(name: str, what: str, pattern: str, **more: Any) -> Part:
+def _path(name: str, what: str, pattern: str, example: str, **more: Any) -> Part:
     return {
         "name": name,
         "in": "path",
         "required": True,
         "description": what,
+        "example": example,
         "schema": {"type": "string", "pattern": f"^{pattern}$", **more},
     }
 
 
 def _query(name: str, what: str, schema: Part, **more: Any) -> Part:
-    return {"name": name, "in": "query", "required": False, "description": what, "schema": schema, **more}
+    return {"name": name, "in": "query", "required": False, "allowEmptyValue": True, "description": what, "schema": schema, **more}
 
 
 def _json(schema: Part) -> Part:
@@ -198,16 +206,18 @@ _LIMITS = ("RateLimit", "RateLimit-Policy")  # where lists are limited
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _VERSION = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}
+_VERSION_OR_NOTHING = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})?$"}
 _EXACT = {"type": "string", "pattern": f"^{versions.PATTERN}$"}
 _TOOLKIT_VERSIONS = {
     "name": "toolkit_versions",
     "in": "query",
     "required": False,
+    "allowEmptyValue": True,
     "description": "`latest`, a version for every toolkit, or `toolkit_versions[github]=20251027_00`, repeatable over toolkits: "
     "each tool's newest version that is not newer.",
     "style": "deepObject",
     "explode": True,
-    "schema": {"oneOf": [_VERSION, {"type": "object", "additionalProperties": _VERSION}]},
+    "schema": {"oneOf": [_VERSION, {"type": "object", "additionalProperties": _VERSION_OR_NOTHING}]},
 }
 
 

@@ -4,7 +4,7 @@ The task, the event and the messages that ASGI needs for each request cost more 
 is written at once, with the very bytes that uvicorn would write; all else goes on as if this were not here: HTTP/1.0, a connection that is
 to close, an upgrade, a second request in the same packet, or a client that reads too slowly. A packet whose head is known (`heads`) is not
 even parsed: it goes past the parser, which stands between two requests before and after. It leans on the insides of uvicorn's
-HttpToolsProtocol, whose version is pinned; without this room (`http="httptools"`) a server answers the same, more slowly.
+HttpToolsProtocol, whose version is pinned; without this room (`http=Bounded`) a server answers the same, more slowly.
 """
 
 import asyncio
@@ -13,22 +13,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from toolcatalog.server.answers import Answer, Piece, lines
+from toolcatalog.server.bounded import Bounded
 from toolcatalog.server.heads import Head, learn
 
 _DONE: Any = SimpleNamespace(response_complete=True, message_event=asyncio.Event())  # stands for a request that has been answered
 _FEW = 4  # pieces of a body: more are put together first, which is quicker than to hand each to the system
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(Bounded):
     """One connection."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._front: Any = self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
-        self._between = True  # requests: nothing of a next one has been read
         self._begun = 0  # requests in the packet at hand
         self._good = False  # whether the last one was answered here, and well
         self._head: Head | None = None  # of the last one that was
@@ -53,6 +53,7 @@ class Protocol(HttpToolsProtocol):
         if found is None:
             return False
         self._send(*found)
+        self._steps += 1
         self.server_state.total_requests += 1
         self._asked = self.loop.time()
         if self.timeout_keep_alive_task is None:
@@ -69,14 +70,8 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Note it."""
-        self._between = False
         self._begun += 1
         super().on_message_begin()
-
-    def on_message_complete(self) -> None:
-        """Note it; after an upgrade nothing is as before."""
-        self._between = not self.parser.should_upgrade()
-        super().on_message_complete()
 
     def on_headers_complete(self) -> None:
         """Answer, or leave it to ASGI."""
@@ -84,16 +79,12 @@ class Protocol(HttpToolsProtocol):
         if found is None:
             super().on_headers_complete()
             return
+        self._in_head = False
         status, headers, body = found
         self._send(status, lines(headers), [] if self.scope["method"] == "HEAD" else [body])
         self._good = status in (200, 304)
         self.cycle = _DONE
         self.on_response_complete()
-
-    def _is_idle(self) -> bool:
-        """Tell whether nothing is to be sent before an answer."""
-        cycle = self.cycle
-        return (cycle is None or cycle.response_complete) and not self.flow.write_paused
 
     def _is_free(self) -> bool:
         """Tell whether nothing stands before this request, and nothing special comes after it."""

@@ -83,6 +83,7 @@ def _config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.C
         factory=workers > 1,
         workers=workers,
         http=Protocol,
+        ws="none",
         loop="auto",
         lifespan="on",  # in the end, what the last requests leave to be written down is
         log_config=None,

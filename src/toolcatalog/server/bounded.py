@@ -1,0 +1,118 @@
+"""uvicorn's HTTP protocol with bounds on what one client may take: memory for a request, and a connection that nothing comes of.
+
+uvicorn reads a head of any length, waits for the rest of a request for ever, and keeps an answer until somebody takes it; so a few lines of
+somebody's script would hold all memory or all descriptors. Time is bounded by a look at each connection every so often, which costs a
+request next to nothing. A request that is still the same one, and not whole, at the second look ends its connection, and so does a client
+that has taken nothing of its answer for six.
+
+Serves: "slow clients, half-open connections, oversized headers, ... thousands of idle connections: memory flat".
+"""
+
+from asyncio import Transport
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from toolcatalog.server.answers import Header, Marks, lines, refuse
+from toolcatalog.server.edge import identify
+from toolcatalog.server.refusals import Refusal, invalid
+
+LARGEST_HEAD = 64 * 1024  # bytes, beside the packet in which it begins
+LARGEST = 8 * 1024 * 1024  # bytes of a request with its body, of which nobody here needs more than 64 KiB
+LEAST = 64 * 1024  # bytes of an answer whose taking counts: systems tell in lumps that there is room again
+_LOOKS = 6  # for which a client may take nothing
+_CLOSE: Header = (b"connection", b"close")
+
+
+class Bounded(HttpToolsProtocol):
+    """One connection."""
+
+    patience = 10.0  # seconds between two looks
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._between = True  # requests: nothing of a next one has been read
+        self._in_head = False  # of a request
+        self._size = 0  # bytes of the request at hand, beside the packet in which it began
+        self._steps = 0  # grows with each request that begins, and each time that a client has taken what there was
+        self._looked = (-1, 0)  # steps, and bytes still to be taken, when something had last changed
+        self._still = 0  # looks since
+        self._look_task: Any = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Begin to look."""
+        super().connection_made(transport)
+        self._look_task = self.loop.call_later(self.patience, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look no more."""
+        self._look_task.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, and end what is too large."""
+        self._size += len(data)
+        super().data_received(data)
+        if self._between or self.transport.is_closing():
+            return
+        if self._in_head and self._size > LARGEST_HEAD:
+            self._refuse(Refusal(431, "head_too_large", f"head: more than {LARGEST_HEAD // 1024} KiB.", "Send fewer and shorter headers."))
+        elif self._size > LARGEST:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """Note it."""
+        self._between, self._in_head, self._size = False, True, 0
+        self._steps += 1
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Note it."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note it; after an upgrade nothing is as before."""
+        self._between = not self.parser.should_upgrade()
+        super().on_message_complete()
+
+    def resume_writing(self) -> None:
+        """Note that the client has taken what there was."""
+        self._steps += 1
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the same text for all that is no HTTP
+        """Refuse what is no HTTP in the envelope of all errors, and close."""
+        self._refuse(invalid("request: not HTTP/1.1.", "Send HTTP/1.1, as RFC 9112 has it; TLS ends in a proxy before this server."))
+
+    def _look(self) -> None:
+        """End the connection where it waits for its client, and nothing has changed."""
+        steps, left = self._steps, self.transport.get_write_buffer_size()
+        if steps == self._looked[0] and self._looked[1] - LEAST < left <= self._looked[1]:
+            self._still += 1
+        else:
+            self._looked, self._still = (steps, left), 0
+        if left and self._still >= _LOOKS:
+            self.transport.abort()  # what is left has nobody to take it
+        elif self._still and not left and not self.flow.read_paused and (not self._between or not steps):
+            self._end()
+        self._look_task = self.loop.call_later(self.patience, self._look)
+
+    def _end(self) -> None:
+        """Tell a client that it took too long for a head, and close; others know what they were about."""
+        if self._in_head:
+            self._refuse(Refusal(408, "request_timeout", "head: not whole in time.", "Send a request in one go."))
+        else:
+            self.transport.close()
+
+    def _is_idle(self) -> bool:
+        """Tell whether nothing is to be sent before an answer."""
+        cycle = self.cycle
+        return (cycle is None or cycle.response_complete) and not self.flow.write_paused
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Close, with a last answer where none is under way."""
+        if self._is_idle():
+            status, headers, body = refuse([refusal], Marks(identify(None), b""), _CLOSE)
+            self.transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[status], lines(self.server_state.default_headers), lines(headers), body))
+        self.transport.close()

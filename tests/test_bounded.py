@@ -1,0 +1,195 @@
+"""The room `server.bounded`: no client holds a connection, or memory, longer than it does something with it. Sockets on a real event loop."""
+
+import asyncio
+import re
+import select
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from running import Server
+from test_protocol import connected, request
+from toolcatalog.keys import KeyRing
+from toolcatalog.opening import open_build
+from toolcatalog.server.app import create_app
+from toolcatalog.server.live import Live
+from toolcatalog.server.protocol import Protocol
+
+SESSION = "/api/v3/tool_router/session/trs_playground/tools"
+LONG = "/api/v3/tools?limit=1000"
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Hasty(Protocol):
+    """One that looks often."""
+
+    patience = 0.2
+
+
+@asynccontextmanager
+async def hasty(build: Path, server: Server) -> AsyncIterator[tuple[Callable[[], Awaitable[Stream]], ServerState]]:
+    """A server in this process that looks often: what connects to it, and what it knows of its connections."""
+    live = Live(KeyRing(server.keys_file), open_build(build))
+    config = uvicorn.Config(create_app(live, None), interface="asgi3", lifespan="off", ws="none", log_config=None, proxy_headers=False)
+    config.load()
+    state = ServerState()
+    listening = await asyncio.get_running_loop().create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
+    address = listening.sockets[0].getsockname()
+    yield (lambda: asyncio.open_connection(*address)), state
+    listening.close()
+
+
+def ended(build: Path, server: Server, sent: bytes, again: bytes = b"") -> bytes:
+    """What a client gets that sends this, then `again` every tenth of a second, until its connection is closed."""
+
+    async def client() -> bytes:
+        async with hasty(build, server) as (connect, state):
+            reader, writer = await connect()
+            writer.write(sent)
+            sending = asyncio.create_task(_trickle(writer, again))
+            found = await asyncio.wait_for(reader.read(), 30)
+            sending.cancel()
+            writer.close()
+            await _until(lambda: not state.connections and not state.tasks)
+            return found
+
+    return asyncio.run(client())
+
+
+async def _trickle(writer: asyncio.StreamWriter, again: bytes) -> None:
+    while again:
+        await asyncio.sleep(0.1)
+        writer.write(again)
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("again", [b"", b"a"])
+def test_a_head_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
+    """A head that stops, or comes a byte at a time, is refused in the envelope, and the connection closed."""
+    found = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", again)
+    assert found.startswith(b"HTTP/1.1 408 ")
+    assert b'"slug":"request_timeout"' in found
+
+
+def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
+    """A connection without a request is closed without a word."""
+    assert ended(shipped_build, shipped, b"") == b""
+
+
+@pytest.mark.parametrize("again", [b"", b" "])
+def test_a_body_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
+    """A body that somebody waits for."""
+    assert ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), again) == b""
+
+
+@pytest.mark.parametrize("again", [b"", b"1\r\na\r\n"])
+def test_a_body_must_come_also_after_the_answer(shipped: Server, shipped_build: Path, again: bytes) -> None:
+    """A body that nobody reads holds no connection either."""
+    found = ended(shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), again)
+    assert found.startswith(b"HTTP/1.1 200 ")
+
+
+def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
+    """A client that asks for much and reads nothing is left; what it did not take is not kept."""
+
+    async def client() -> None:
+        async with hasty(shipped_build, shipped) as (connect, state):
+            reader, writer = await connect()
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            writer.write(request(shipped, LONG) * 40)
+            await _until(lambda: any(one.transport.get_write_buffer_size() for one in state.connections))
+            await _until(lambda: not state.connections and not state.tasks)
+            writer.close()
+            assert reader
+
+    asyncio.run(client())
+
+
+def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
+    """A client that takes an answer in small steps for many looks gets every byte, also of several answers."""
+
+    async def client() -> bytes:
+        async with hasty(shipped_build, shipped) as (connect, _):
+            reader, writer = await connect()
+            writer.write(request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close"))
+            found = b""
+            while part := await asyncio.wait_for(reader.read(100_000), 30):
+                found += part
+                await asyncio.sleep(0.02)
+            writer.close()
+            return found
+
+    found = asyncio.run(client())
+    assert len(re.findall(rb"HTTP/1.1 200 OK\r\n", found)) == 21
+    assert found.endswith(b'{"status":"ok"}')
+
+
+def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
+    """A client that asks again and again, by heads that are known and others, is not disturbed by the looks."""
+
+    async def client() -> None:
+        async with hasty(shipped_build, shipped) as (connect, _):
+            reader, writer = await connect()
+            for number in range(20):
+                writer.write(request(shipped, "/api/v3/tools?limit=1") if number % 2 else b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
+                length = re.search(rb"content-length: ([0-9]+)", head)
+                assert length
+                await reader.readexactly(int(length[1]))
+                await asyncio.sleep(0.05)
+            writer.close()
+
+    asyncio.run(client())
+
+
+@pytest.mark.parametrize("part", [b"x: " + b"a" * 8000 + b"\r\n", b"a" * 8000], ids=["many", "one"])
+def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
+    """Many headers, or one long one: refused in the envelope when it is clear, and no more is read."""
+    with connected(shipped) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
+        with pytest.raises(OSError, match=r"reset|pipe"):
+            for _ in range(100_000):
+                connection.sendall(part)
+
+
+def test_a_large_head_is_told_so(shipped: Server) -> None:
+    """Who waits for the answer reads it."""
+    with connected(shipped) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        for _ in range(1000):
+            connection.sendall(b"x: " + b"a" * 1000 + b"\r\n")
+            if select.select([connection], [], [], 0.01)[0]:
+                break
+        found = connection.recv(100_000)
+    assert found.startswith(b"HTTP/1.1 431 ")
+    assert b'"slug":"head_too_large"' in found
+
+
+def test_a_body_without_end(shipped: Server) -> None:
+    """What nobody reads is passed over up to a bound."""
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, "/healthz", "Transfer-Encoding: chunked"))
+        chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
+        with pytest.raises(OSError, match=r"reset|pipe"):
+            for _ in range(100_000):
+                connection.sendall(chunk)
+
+
+def test_what_is_no_http_is_told_so(shipped: Server) -> None:
+    """In the envelope, as all errors."""
+    with connected(shipped) as connection:
+        connection.sendall(b"\x16\x03\x01\x02\x00\x01")
+        found = connection.recv(100_000)
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert b'"slug":"invalid_request"' in found

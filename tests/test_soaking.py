@@ -1,0 +1,41 @@
+"""Slow, half-open, hostile and idle clients beside ordinary ones: `tests/soaking.py`, for a shorter time, and for minutes in the deep profile."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from soaking import Plan, Seen, soak
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory and descriptors are read as Linux tells them")
+
+
+def look(seen: Seen, log: str) -> None:
+    """Ordinary clients saw nothing of the others, and nothing is left of any."""
+    told = seen.told()
+    print(told, file=sys.stderr)
+    assert sum(seen.wrong.values()) == 0, told
+    assert not [status for status in seen.statuses if status >= 500], told
+    assert "pipelining: wrong" not in seen.ends, told
+    assert seen.ends["pipelining: right"] > 0, told
+    assert seen.files[2] <= seen.files[0], told
+    assert seen.code == 0, told
+    assert "Traceback" not in log
+    assert " ERROR " not in log
+
+
+def test_nobody_feels_the_others(shipped_build: Path, tmp_path: Path) -> None:
+    """A third of a minute among some hundred clients that are slow, idle or hostile."""
+    look(*soak(shipped_build, tmp_path, Plan(seconds=18)))
+
+
+@pytest.mark.deep
+def test_memory_stays_as_it_is(shipped_build: Path, tmp_path: Path) -> None:
+    """The same for MINUTES, 10 of them unless told otherwise, among thousands: more than 100,000 requests, and no more memory at the end."""
+    minutes = float(os.environ.get("MINUTES", "10"))
+    seen, log = soak(shipped_build, tmp_path, Plan(seconds=60 * minutes, idle=4000, slow=100))
+    look(seen, log)
+    first, last = seen.thirds
+    assert last < 1.1 * first + 5, seen.told()
+    assert len(seen.seconds) > 10_000 * minutes, seen.told()
