@@ -88,6 +88,9 @@ class Crowd:
 
     async def soak(self) -> Seen:
         """Begin, wait, end, and look what is left."""
+        await self._pipelining(0)  # what is opened with the first requests stays open
+        self.seen.ends.clear()
+        await asyncio.sleep(0.5)
         before = self._files()
         most = await self._crowd()
         end = time.monotonic() + 30
@@ -293,4 +296,8 @@ def soak(build: Path, folder: Path, plan: Plan) -> tuple[Seen, str]:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place, suppress(KeyboardInterrupt):
         succeed("build", "--catalog", SHIPPED, "--out", Path(place) / "build", "--no-site")
-        print(soak(Path(place) / "build", Path(place), Plan(60 * float(sys.argv[1] if len(sys.argv) > 1 else 10), idle=4000, slow=100))[0].told())
+        print(
+            soak(Path(place) / "build", Path(place), Plan(60 * float(sys.argv[1] if len(sys.argv) > 1 else 10), idle=4000, slow=100))[
+                0
+            ].told()
+        )

@@ -4,6 +4,7 @@ import asyncio
 import re
 import select
 import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -59,6 +60,12 @@ def ended(build: Path, server: Server, sent: bytes, again: bytes = b"") -> bytes
             return found
 
     return asyncio.run(client())
+
+
+def flood(connection: socket.socket, part: bytes) -> None:
+    """Send this without end."""
+    for _ in range(100_000):
+        connection.sendall(part)
 
 
 async def _trickle(writer: asyncio.StreamWriter, again: bytes) -> None:
@@ -158,8 +165,7 @@ def test_a_head_that_is_too_large(shipped: Server, part: bytes) -> None:
     with connected(shipped) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
         with pytest.raises(OSError, match=r"reset|pipe"):
-            for _ in range(100_000):
-                connection.sendall(part)
+            flood(connection, part)
 
 
 def test_a_large_head_is_told_so(shipped: Server) -> None:
@@ -182,8 +188,7 @@ def test_a_body_without_end(shipped: Server) -> None:
         connection.sendall(request(shipped, "/healthz", "Transfer-Encoding: chunked"))
         chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
         with pytest.raises(OSError, match=r"reset|pipe"):
-            for _ in range(100_000):
-                connection.sendall(chunk)
+            flood(connection, chunk)
 
 
 def test_what_is_no_http_is_told_so(shipped: Server) -> None:
@@ -193,3 +198,17 @@ def test_what_is_no_http_is_told_so(shipped: Server) -> None:
         found = connection.recv(100_000)
     assert found.startswith(b"HTTP/1.1 400 ")
     assert b'"slug":"invalid_request"' in found
+
+
+def test_who_leaves_among_answers_is_no_fault(shipped: Server) -> None:
+    """A client that is gone while one of several requests is answered leaves no trace of a fault."""
+    for _ in range(5):
+        with connected(shipped) as connection:
+            connection.sendall(request(shipped, LONG) * 20)
+            connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave at once, with a reset
+    with connected(shipped) as connection:
+        connection.sendall(request(shipped, LONG, "Connection: close"))
+        while connection.recv(1 << 20):
+            pass
+    assert "Traceback" not in shipped.log.read_text()

@@ -38,6 +38,7 @@ class Bounded(HttpToolsProtocol):
         self._looked = (-1, 0)  # steps, and bytes still to be taken, when something had last changed
         self._still = 0  # looks since
         self._look_task: Any = None
+        self._running: Any = None  # what answers just now; `cycle` is what came last
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Begin to look."""
@@ -45,8 +46,11 @@ class Bounded(HttpToolsProtocol):
         self._look_task = self.loop.call_later(self.patience, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Look no more."""
+        """Look no more; and tell what answers, which uvicorn does only where nothing came after it."""
         self._look_task.cancel()
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -75,6 +79,10 @@ class Bounded(HttpToolsProtocol):
         """Note it; after an upgrade nothing is as before."""
         self._between = not self.parser.should_upgrade()
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def resume_writing(self) -> None:
         """Note that the client has taken what there was."""
