@@ -23,6 +23,7 @@ _IS_DENSE = re.compile(rf"[{_DENSE}]")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE)
+_FORMULAS = re.compile("[\ufdfa\ufdfb]")  # eighteen and eight letters in one; they say nothing of a tool
 _LETTERS = re.compile(r"[^\W_]+")
 _LONGEST = 64  # characters of a term
 _SHORTEST = 4  # letters of a term that has relatives
@@ -108,8 +109,19 @@ def _plain(text: str) -> str:
     """The text without accents and other marks upon letters, and with the plain form of each character."""
     if text.isascii():
         return text
-    apart = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFC", "".join(char for char in apart if not unicodedata.combining(char)))
+    apart = unicodedata.normalize("NFKD", _FORMULAS.sub(" ", text))
+    return unicodedata.normalize("NFC", apart.translate(_MARKS))
+
+
+class _Marks(dict[int, int | None]):
+    """What `translate` makes of a character: nothing of a mark upon letters. It learns them as they come."""
+
+    def __missing__(self, char: int) -> int | None:
+        self[char] = None if unicodedata.combining(chr(char)) else char
+        return self[char]
+
+
+_MARKS = _Marks()
 
 
 def _words(run: str) -> Iterable[str]:

@@ -20,7 +20,7 @@ _HINTS = {  # tags that are shown as badges
 
 def summary(text: str) -> str:
     """What a description says first, for a list."""
-    first = next(iter(analysis.sentences(text)), "").rstrip(";")
+    first = next(filter(None, map(str.strip, analysis.sentences(text))), "").rstrip(";")
     return first if len(first) <= _LONGEST else f"{first[:_LONGEST].rsplit(None, 1)[0]} …"
 
 

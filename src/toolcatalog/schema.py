@@ -124,12 +124,18 @@ def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure
 
 
 def _measure(description: Mapping[str, Any], enum: bool) -> jsonschema_rs.Draft202012Validator:
-    return _validator(orjson.dumps(parameters.value_schema(description, enum)))
+    schema = orjson.dumps(parameters.value_schema(description, enum))
+    return _validator(schema) if b'"pattern"' in schema else _kept_validator(schema)
 
 
 @lru_cache(maxsize=512)
-def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+def _kept_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
     """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number from 1 to 100 in every tool."""
+    return _validator(schema)
+
+
+def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+    """One with a `pattern` is not kept: it may hold more than a megabyte."""
     return jsonschema_rs.Draft202012Validator(orjson.loads(schema), validate_formats=True, mask=_MASK)
 
 
