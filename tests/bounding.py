@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolcatalog import depot, keys, locking, verifying
 from toolcatalog.build import build
@@ -28,6 +29,7 @@ from toolcatalog.server.live import Serving
 from toolcatalog.server.refusals import Refused
 
 SIZE = 1024 * 1024
+LINE = 64 * 1024  # bytes of a request line that HTTP lets through
 LONGEST = 30  # seconds of a processor, after which a case is ended
 BASE = Path(__file__).parent / "rejects" / "_base" / "catalog"
 PLACES = {
@@ -50,13 +52,27 @@ class Cost(NamedTuple):
 # --- what is fed
 
 
-def filled(head: str, piece: str, tail: str = "") -> bytes:
-    """Text of at most 1 MiB: as many pieces as fit between head and tail; `@` in a piece is a number of its own."""
-    room = SIZE - len(f"{head}{tail}".encode())
-    if "@" not in piece:
-        return f"{head}{piece * (room // len(piece.encode()))}{tail}".encode() if piece else f"{head}{tail}".encode()
-    longest = len(piece.replace("@", "fffff"))
-    return f"{head}{''.join([piece.replace('@', f'{number:x}') for number in range(room // longest)])}{tail}".encode()
+class Filled(NamedTuple):
+    """Text of at most so many bytes: as many pieces as fit between head and tail; `@` in a piece is a number of its own."""
+
+    head: str
+    piece: str
+    tail: str = ""
+    most: int = SIZE
+
+    def data(self) -> bytes:
+        """Its bytes, made only where they are fed: all of them together are some hundred megabytes."""
+        room = self.most - len(f"{self.head}{self.tail}".encode())
+        if "@" in self.piece:
+            longest = len(self.piece.replace("@", "fffff"))
+            pieces = "".join([self.piece.replace("@", f"{number:x}") for number in range(room // longest)])
+        else:
+            pieces = self.piece * (room // max(1, len(self.piece.encode())))
+        return f"{self.head}{pieces}{self.tail}".encode()
+
+
+Data = Filled | bytes
+filled = Filled
 
 
 TOOL = "name: Send\ndescription: Send a message.\n"
@@ -68,7 +84,7 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii="\ud83d" in text)[1:-1]
 
 
-def tools() -> Iterator[tuple[str, bytes]]:
+def tools() -> Iterator[tuple[str, Data]]:
     """Files of a tool."""
     for piece in TEXTS:
         yield f"description {piece!r}", filled('name: Send\ndescription: "', quoted(piece), '"\n')
@@ -87,7 +103,21 @@ def tools() -> Iterator[tuple[str, bytes]]:
     yield "deep", filled(f"{TOOL}input_parameters:\n{nested}", "  " * 27 + "p@: {type: string}\n")
 
 
-FORMATS = ("email", "idn-email", "uri", "uri-template", "iri", "regex", "date-time", "duration", "hostname", "idn-hostname", "ipv6", "json-pointer", "uuid")
+FORMATS = (
+    "email",
+    "idn-email",
+    "uri",
+    "uri-template",
+    "iri",
+    "regex",
+    "date-time",
+    "duration",
+    "hostname",
+    "idn-hostname",
+    "ipv6",
+    "json-pointer",
+    "uuid",
+)
 
 TEXTS = (
     "a", "a ", "a\n", "\n", "\n\n", " ", "[", "[a](", "![", "*a", "**a ", "_a", "`", "``a", "<", "<a ", "<!--", "&", "&#1", "&amp;", "- ", "> ", "1. ", "# ", "\\", "\\\\", "|", "~~~\n", "    a\n", "\t",
@@ -99,7 +129,7 @@ BRANCHES = "    - {type: integer}\n" * 20_000
 CHOICES = ", ".join(f"e{number}" for number in range(70_000))
 LONG_CHOICES = ", ".join(f"{number:0>200}" for number in range(2_500))
 LETTERS = "abcdefghijklmnopqrstu"
-LAUGHS = "".join(f"{next_}: &{next_} [{', '.join([f'*{one}'] * 9)}]\n" for one, next_ in zip(LETTERS, LETTERS[1:], strict=False))
+LAUGHS = "".join(f"{next_}: &{next_} [{', '.join([f'*{one}'] * 9)}]\n" for one, next_ in pairwise(LETTERS))
 
 FILES = (
     ("parameters", f"{TOOL}input_parameters:\n", "  p@: {type: string}\n", ""),
@@ -154,6 +184,7 @@ FILES = (
     ("folded", TOOL + "tags: >\n", "  a\n\n", ""),
     ("comments", TOOL, "# a\n", ""),
     ("comments for us", TOOL, "# toolcatalog: ignore description-short because of @\n", ""),
+    ("blanks in a comment for us", TOOL + "# toolcatalog: a", " ", "b\n"),
     ("comments for us 2", TOOL, "a@: b # toolcatalog: ignore\n", ""),
     ("comments for editors", "", "# yaml-language-server: $schema=@\n", TOOL),
     ("hashes", TOOL, "#", "\n"),
@@ -178,7 +209,7 @@ FILES = (
 )  # fmt: skip
 
 
-def others() -> Iterator[tuple[str, str, bytes]]:
+def others() -> Iterator[tuple[str, str, Data]]:
     """Room, name and bytes of the other kinds of files of a catalog."""
     yield "toolkit", "categories", filled("name: Mail\nlogo: https://a.example/a\ncategories: [", "c@, ", "c]\n")
     yield "toolkit", "owners", filled("name: Mail\nlogo: https://a.example/a\nowners: [", "'@o@', ", "o]\n")
@@ -197,19 +228,23 @@ def others() -> Iterator[tuple[str, str, bytes]]:
     yield "credentials", "scopes", filled("toolkit: mail\nscopes: [", "s@, ", "s]\n")
 
 
-def imports() -> Iterator[tuple[str, str, bytes]]:
+def imports() -> Iterator[tuple[str, str, Data]]:
     """Room, name and bytes of documents to import."""
     for name, schema in SCHEMAS().items():
         tool = {"name": "send", "description": "Send.", "inputSchema": schema}
         yield "mcp", name, json.dumps({"tools": [tool]}).encode()
         yield "wire", name, json.dumps([{"slug": "MAIL_SEND", "name": "Send", "description": "Send.", "input_parameters": schema}]).encode()
-        answer = {"200": {"description": "a", "content": {"application/json": {"schema": schema}}}}
-        paths = {"/a": {"post": {"operationId": "a", "requestBody": {"content": {"application/json": {"schema": schema}}}, "responses": answer}}}
+        body = {"content": {"application/json": {"schema": {key: value for key, value in schema.items() if key != "$defs"}}}}
+        paths = {"/a": {"post": {"operationId": "a", "requestBody": body, "responses": {"200": {"description": "a"}}}}}
         where = {"components": {"schemas": {key: moved(value) for key, value in schema.get("$defs", {}).items()}}}
         yield "openapi", name, json.dumps({**OPEN, "paths": moved(paths), **where}).encode()
     head = json.dumps({**OPEN, "paths": {}})[:-2]
     yield "openapi", "paths", filled(head, '"/a@":{"get":{}},', '"/a":{"get":{}}}}')
-    yield "openapi", "parameters", filled(head + '"/a":{"get":{"parameters":[', '{"name":"p@","in":"query"},', '{"name":"p","in":"query"}]}}}}')
+    yield (
+        "openapi",
+        "parameters",
+        filled(head + '"/a":{"get":{"parameters":[', '{"name":"p@","in":"query"},', '{"name":"p","in":"query"}]}}}}'),
+    )
     yield "openapi", "segments", filled(head + '"', "/{a}", '":{"get":{}}}}')
     yield "openapi", "tags", filled(head + '"/a":{"get":{"tags":[', '"t@",', '"t"]}}}}')
     for kind, start in (("mcp", '{"tools":['), ("wire", "["), ("openapi", "")):
@@ -220,7 +255,11 @@ def imports() -> Iterator[tuple[str, str, bytes]]:
         yield kind, "empty", filled(start, "{},", "{}]}"[: 3 if kind == "wire" else 4])
         yield kind, "zeros", filled("", "\0")
         yield kind, "same key", filled(start + "{", '"a":1,', '"a":1}')
-    yield "mcp", "tools", filled('{"tools":[', '{"name":"t@","inputSchema":{"type":"object"}},', '{"name":"t","inputSchema":{"type":"object"}}]}')
+    yield (
+        "mcp",
+        "tools",
+        filled('{"tools":[', '{"name":"t@","inputSchema":{"type":"object"}},', '{"name":"t","inputSchema":{"type":"object"}}]}'),
+    )
     yield "wire", "tools", filled("[", '{"slug":"A_T@","name":"t","description":""},', '{"slug":"A_T","name":"t","description":""}]')
     yield "wire", "unknown fields", filled('[{"slug":"A_T","name":"t","description":"",', '"k@":1,', '"k":1}]')
     for piece in ("- ", "a: &a@ *a@\n", "[", "{a: ", "? ", "a@: [*b]\n"):
@@ -235,11 +274,11 @@ def moved(value: object) -> object:
     return json.loads(json.dumps(value).replace("#/$defs/", "#/components/schemas/"))
 
 
-def SCHEMAS() -> dict[str, dict[str, object]]:  # noqa: N802 - a constant that is made when it is asked for
+def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is made when it is asked for
     """JSON Schemas that want to become more than they are."""
     text = {"type": "string"}
 
-    def objects(**properties: object) -> dict[str, object]:
+    def objects(**properties: object) -> dict[str, Any]:
         return {"type": "object", "properties": properties}
 
     def laughs(depth: int, wide: int, within: Callable[[dict[str, str]], dict[str, object]]) -> dict[str, object]:
@@ -251,7 +290,7 @@ def SCHEMAS() -> dict[str, dict[str, object]]:  # noqa: N802 - a constant that i
 
     many = {f"p{n}": text for n in range(30_000)}
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(20_000)}
-    deep: dict[str, object] = text
+    deep: dict[str, Any] = text
     for _ in range(200):
         deep = objects(a=deep)
     return {
@@ -260,7 +299,7 @@ def SCHEMAS() -> dict[str, dict[str, object]]:  # noqa: N802 - a constant that i
         "laughs of allOf": laughs(30, 2, lambda ref: {"allOf": [ref, ref]}),
         "laughs of anyOf": laughs(30, 2, lambda ref: {"anyOf": [ref, ref, text]}),
         "laughs of items": laughs(30, 2, lambda ref: {"type": "array", "items": {"anyOf": [ref, ref]}}),
-        "one large shape many times": {**objects(**{f"q{n}": {"$ref": "#/$defs/d"} for n in range(5_000)}), "$defs": {"d": objects(**{f"p{n}": text for n in range(8_000)})}},
+        "one large shape many times": {**objects(**{f"q{n}": {"$ref": "#/$defs/d"} for n in range(3_500)}), "$defs": {"d": objects(**{f"p{n}": text for n in range(7_000)})}},
         "itself": {**objects(a={"$ref": "#/$defs/d"}), "$defs": {"d": objects(a={"$ref": "#/$defs/d"}, b={"$ref": "#/$defs/d"})}},
         "each other": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {f"d{n}": objects(**{f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(60)}) for n in range(60)}},
         "chain": {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {**chain, "d20000": text}},
@@ -279,31 +318,80 @@ def SCHEMAS() -> dict[str, dict[str, object]]:  # noqa: N802 - a constant that i
     }  # fmt: skip
 
 
-def asked() -> Iterator[tuple[str, str, bytes]]:
+def asked() -> Iterator[tuple[str, str, Data]]:
     """Room, name and bytes of what clients say, and of files that servers read."""
-    for piece in ("a=b&", "&", "=", "%", "%00", "%ff", "tags=a@&", "tags[]=a&", "tags[@]=a&", "[", "a[", "toolkit_versions[k@]=20250101_00&", "toolkit_versions[a@]=x&", "tool_slugs=A@&", "limit=@&", "cursor=@&"):
-        yield "query", piece, filled("", piece)
-    for head, piece in (("tags=", "t@,"), ("tool_slugs=", "A@,"), ("toolkit_slug=", "k@,"), ("scopes=", "s@,"), ("auth_config_ids=", "ac_@,"), ("query=", "a"), ("search=", "w@+"), ("limit=", "9"), ("limit=1e", "9"), ("limit=0.", "9"), ("cursor=", "A"), ("version=", "2"), ("sort_by=", "a")):
-        yield "query", head + piece, filled(head, piece)
-        yield "get", head + piece, filled(head, piece)
+    for piece in (
+        "a=b&",
+        "&",
+        "=",
+        "%",
+        "%00",
+        "%ff",
+        "tags=a@&",
+        "tags[]=a&",
+        "tags[@]=a&",
+        "[",
+        "a[",
+        "toolkit_versions[k@]=20250101_00&",
+        "toolkit_versions[a@]=x&",
+        "tool_slugs=A@&",
+        "limit=@&",
+        "cursor=@&",
+    ):
+        yield "query", piece, filled("", piece, most=LINE)
+    for head, piece in (
+        ("tags=", "t@,"),
+        ("tool_slugs=", "A@,"),
+        ("toolkit_slug=", "k@,"),
+        ("scopes=", "s@,"),
+        ("auth_config_ids=", "ac_@,"),
+        ("query=", "a"),
+        ("search=", "w@+"),
+        ("limit=", "9"),
+        ("limit=1e", "9"),
+        ("limit=0.", "9"),
+        ("cursor=", "A"),
+        ("version=", "2"),
+        ("sort_by=", "a"),
+    ):
+        yield "query", head + piece, filled(head, piece, most=LINE)
+        yield "get", head + piece, filled(head, piece, most=LINE)
     for piece in ("A", "_", "a", "\u0430", "%41"):
         yield "slug", piece, filled("", piece)
     for piece in ("[", '{"a":', "9", "\0", '"', "{}"):
         for room in ("keys", "manifest", "listing", "pointer", "chunks", "lock", "body"):
             yield room, piece, filled("", piece)
-    key = {"id": "key_@", "project": "p", "toolkits": None, "sha256": "0" * 64, "hint": "abcd", "created": "2026-01-01T00:00:00+00:00", "lifetime": None, "expires": None, "revoked": None}
+    key = {
+        "id": "key_@",
+        "project": "p",
+        "toolkits": None,
+        "sha256": "0" * 64,
+        "hint": "abcd",
+        "created": "2026-01-01T00:00:00+00:00",
+        "lifetime": None,
+        "expires": None,
+        "revoked": None,
+    }
     yield "keys", "keys", filled('{"format":1,"keys":[', json.dumps(key) + ",", json.dumps(key) + "]}")
     yield "keys", "toolkits", filled('{"format":1,"keys":[' + json.dumps(key).replace("null", '["k"', 1)[:-1], "", "}]}")
     yield "keys", "lifetime", filled('{"format":1,"keys":[' + json.dumps(key)[:-1] + ',"lifetime":', "9", "}]}")
 
 
-def cases() -> Iterator[tuple[str, str, bytes]]:
+def cases() -> Iterator[tuple[str, str, Data]]:
     """Room, name and bytes of every case."""
     for act in ("check", "build"):
         yield from ((f"{act} tool", name, data) for name, data in tools())
         yield from ((f"{act} {room}", name, data) for room, name, data in others())
     yield from imports()
     yield from asked()
+
+
+# The cases that every run of the tests feeds: of each kind what takes most, or did before it was mended.
+QUICK = (
+    "query", "get", "slug", "body", "keys", "manifest", "listing", "pointer", "chunks", "lock",
+    "build tool/description '\ufdfa'", "build tool/enum of long values", "build tool/large patterns", "build tool/laughs", "build tool/lists in lists", "check tool/digits", "check tool/escapes",
+    "check tool/comments for us", "check tool/blanks in a comment for us", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "openapi/yaml 'a: &a@ *a@\\n'",
+)  # fmt: skip
 
 
 # --- the rooms
@@ -337,7 +425,17 @@ def of_import(kind: str) -> Callable[[bytes, Path], str]:
 
     def take(data: bytes, folder: Path) -> str:
         (folder / "file").write_bytes(data)
-        cli.main(["import", kind, str(folder / "file"), "--into", str(folder / "catalog"), *(["--toolkit", "mail"] if kind != "openapi" else [])], standalone_mode=False)
+        cli.main(
+            [
+                "import",
+                kind,
+                str(folder / "file"),
+                "--into",
+                str(folder / "catalog"),
+                *(["--toolkit", "mail"] if kind != "openapi" else []),
+            ],
+            standalone_mode=False,
+        )
         return f"imported {sum(1 for _ in (folder / 'catalog').rglob('*.yaml'))}"
 
     return take
@@ -373,7 +471,7 @@ class Rooms:
             return str(self.named[room](data, folder))[:60]
         except (ToolcatalogError, Refused) as refused:
             return f"refused: {str(refused)[:80]!r}"
-        except Exception as error:  # noqa: BLE001 - that is what is looked for
+        except Exception as error:
             return f"! {type(error).__name__}: {str(error)[:100]}"
 
 
@@ -433,8 +531,9 @@ def main(wanted: list[str]) -> None:
         rooms = Rooms(Path(folder))
         for room, name, data in cases():
             if not wanted or room in wanted or f"{room}/{name}" in wanted:
-                assert len(data) <= SIZE, name
-                print(json.dumps({"case": f"{room}/{name}", **forked(rooms, room, data)._asdict()}), flush=True)
+                fed = data if isinstance(data, bytes) else data.data()
+                assert 0 < len(fed) <= SIZE, name
+                print(json.dumps({"case": f"{room}/{name}", **forked(rooms, room, fed)._asdict()}), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 MARK = b"# toolcatalog:"
-_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:\s*(?P<said>.*?)\s*$")
+_COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<said>.*)")
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD = 2000  # bytes, at least, in which such a comment is looked for
 _IGNORE = re.compile(r"ignore\[(?P<rules>[^\]]*)\]\s*(?P<reason>.*)")
@@ -61,17 +61,26 @@ def found(data: bytes) -> tuple[Comment, ...]:
         return ()
     lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     matches = ((number, _COMMENT.search(line.rstrip("\r"))) for number, line in enumerate(lines, 1))
-    return tuple(_comment(lines, number, match) for number, match in matches if match)
+    following = _following(lines)
+    return tuple(_comment(lines[number - 1], number, following[number - 1], match) for number, match in matches if match)
 
 
-def _comment(lines: Sequence[str], line: int, match: re.Match[str]) -> Comment:
-    alone = not lines[line - 1][: match.start()].strip()
-    of = next((number for number in range(line + 1, len(lines) + 1) if not _is_comment(lines[number - 1])), line) if alone else line
-    said = _IGNORE.fullmatch(match["said"])
+def _following(lines: Sequence[str]) -> list[int]:
+    """Of each line the number of the next one that is no comment; its own where there is none."""
+    found, after = [], 0
+    for number in range(len(lines), 0, -1):
+        found.append(after or number)
+        after = after if _is_comment(lines[number - 1]) else number
+    return found[::-1]
+
+
+def _comment(text: str, line: int, following: int, match: re.Match[str]) -> Comment:
+    of = line if text[: match.start()].strip() else following
+    said = _IGNORE.fullmatch(match["said"].strip())
     if said is None:
-        return Comment(line, match.start() + 1, of, understood=False, excerpt=lines[line - 1])
+        return Comment(line, match.start() + 1, of, understood=False, excerpt=text)
     rules = (rule.strip() for rule in said["rules"].split(","))
-    return Comment(line, match.start() + 1, of, tuple(rule for rule in rules if rule), said["reason"], excerpt=lines[line - 1])
+    return Comment(line, match.start() + 1, of, tuple(rule for rule in rules if rule), said["reason"], excerpt=text)
 
 
 def _is_comment(line: str) -> bool:

@@ -20,6 +20,7 @@ _CONSTRAINTS = (
     "enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
 )  # fmt: skip
+_MOST_CHOICES = 200  # that are looked through for each value
 _PLAIN = {
     "type",
     "description",
@@ -116,7 +117,7 @@ def plainly_fits_itself(description: Description, measure: Description) -> bool:
 
 def _is_plain(description: Description) -> bool:
     """Tell whether `value_schema` surely gives a schema, and one without keywords that need more than a look, on any level."""
-    if not description.keys() <= _PLAIN or "type" not in description:
+    if not description.keys() <= _PLAIN or "type" not in description or len(description.get("enum", ())) > _MOST_CHOICES:
         return False
     if _NESTING.isdisjoint(description):
         return True

@@ -24,6 +24,7 @@ from toolcatalog.source import Document
 _UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a description that no value can be held against
 _HELD = frozenset(("pattern", "enum", "examples", "default"))  # what may be wrong with a description that is well formed
 _LOOKED_AT = 100  # choices among which the one nearest to a wrong value is looked for
+_MOST_STEPS = 200_000_000  # bytes of a description by bytes of the values that are held against it: each value meets each choice or branch
 _MASK = "<value>"  # what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte long
 
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
@@ -111,8 +112,13 @@ def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure
     choices: list[tuple[Pointer, Any]] = [(("enum", index), value) for index, value in enumerate(description.get("enum", ()))]
     samples: list[tuple[Pointer, Any]] = [(("examples", index), value) for index, value in enumerate(description.get("examples", ()))]
     samples += [(("default",), description["default"])] if "default" in description else []
+    forms = [(orjson.dumps(parameters.value_schema(measure, enum)), some) for enum, some in ((False, choices), (True, samples)) if some]
+    if any(len(form) * len(orjson.dumps([value for _, value in values])) > _MOST_STEPS for form, values in forms):
+        message, help = "too many values to hold against so large a description", "shorten the examples, the enum or the branches"
+        yield Finding(path=path, pointer=pointer, rule="wrong-value", message=message, help=help)
+        return
     try:
-        gates = [(_measure(measure, enum), values) for enum, values in ((False, choices), (True, samples)) if values]
+        gates = [(_gate_of(form), values) for form, values in forms]
     except jsonschema_rs.ValidationError as refusal:
         if "regex" not in refusal.message:  # else it is the pattern of a description within this one, and told there
             yield Finding(path=path, pointer=pointer, rule="wrong-value", message=f"not a usable description: {refusal.message}")
@@ -123,20 +129,19 @@ def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure
                 yield _misfit_finding(path, pointer, where, value, description, error)
 
 
-def _measure(description: Mapping[str, Any], enum: bool) -> jsonschema_rs.Draft202012Validator:
-    schema = orjson.dumps(parameters.value_schema(description, enum))
-    return _validator(schema) if b'"pattern"' in schema else _kept_validator(schema)
+def _gate_of(form: bytes) -> jsonschema_rs.Draft202012Validator:
+    return _validator(form) if b'"pattern"' in form else _kept_validator(form)
 
 
 @lru_cache(maxsize=512)
-def _kept_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+def _kept_validator(form: bytes) -> jsonschema_rs.Draft202012Validator:
     """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number from 1 to 100 in every tool."""
-    return _validator(schema)
+    return _validator(form)
 
 
-def _validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
+def _validator(form: bytes) -> jsonschema_rs.Draft202012Validator:
     """One with a `pattern` is not kept: it may hold more than a megabyte."""
-    return jsonschema_rs.Draft202012Validator(orjson.loads(schema), validate_formats=True, mask=_MASK)
+    return jsonschema_rs.Draft202012Validator(orjson.loads(form), validate_formats=True, mask=_MASK)
 
 
 def _is_pattern(text: str) -> bool:

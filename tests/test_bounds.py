@@ -1,0 +1,85 @@
+"""No input of at most 1 MiB takes long or much: the worst that we know how to write, each in a process of its own (`bounding`), and what was found once (`corpus`)."""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bounding import BASE, PLACES, QUICK
+from running import Server, errors
+from toolcatalog.build import build
+from toolcatalog.checking import check
+
+CORPUS = Path(__file__).parent / "corpus"
+SECONDS, MEBIBYTES = 6.0, 200.0  # of a processor: thrice what is promised, for slow machines that are shared
+
+linux = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells how much memory a process had at most")
+
+
+@linux
+def test_no_input_takes_long_or_much() -> None:
+    """Of each room the cases that are worst, or were before they were mended; `python tests/bounding.py` feeds it all there are."""
+    command = [sys.executable, str(Path(__file__).parent / "bounding.py"), *QUICK]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    costs = [json.loads(line) for line in done.stdout.splitlines()]
+    seen = {cost["case"] for cost in costs}
+    assert {wanted for wanted in QUICK if wanted not in seen and not any(case.startswith(f"{wanted}/") for case in seen)} == set()
+    assert [cost for cost in costs if cost["said"].startswith("!") or cost["seconds"] > SECONDS or cost["mebibytes"] > MEBIBYTES] == []
+
+
+@linux
+def test_the_measure_would_see_it() -> None:
+    """A room that takes 300 MiB, one that takes its time and one that fails are told: the test above is no test otherwise."""
+    script = (
+        "import bounding, tempfile, pathlib, time\n"
+        "rooms = object.__new__(bounding.Rooms)\n"
+        "rooms.folder = pathlib.Path(tempfile.mkdtemp())\n"
+        "def slow(data, folder):\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
+        "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, 'wrong': lambda data, folder: 1 / 0}\n"
+        "print([list(bounding.forked(rooms, room, b'')) for room in rooms.named])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=60)
+    much, slow, wrong = json.loads(done.stdout.replace("'", '"'))
+    assert much[1] > 250
+    assert slow[0] >= 0.2
+    assert wrong[2].startswith("! ZeroDivisionError")
+
+
+def with_tool(folder: Path, file: Path) -> Path:
+    """A catalog with this file as a version of a tool."""
+    shutil.copytree(BASE, folder / "catalog")
+    shutil.copy(file, folder / "catalog" / PLACES["tool"])
+    return folder / "catalog"
+
+
+@pytest.mark.parametrize("name", ["description-of-blanks", "description-of-formulas"])
+def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
+    """Odd, and nothing wrong with it."""
+    catalog = with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")
+    assert errors(check(catalog).problems) == []
+    build(catalog, tmp_path / "build", tmp_path / "site")
+    assert (tmp_path / "site" / "tools" / "MAIL_SEND" / "index.html").exists()
+
+
+@pytest.mark.parametrize("name", ["choices-by-examples", "branches-by-examples"])
+def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:
+    """Thousands of examples beside thousands of choices are not compared; the description is named, and what to do."""
+    (problem,) = errors(check(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems)
+    assert (problem.rule, problem.line) == ("wrong-value", 5)
+    assert "too many values" in problem.message
+    assert "shorten" in problem.help
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_nothing_that_comes_is_unpacked(shipped: Server, coding: str) -> None:
+    """A packed body is bytes that are no JSON: a bomb stays as small as it came."""
+    bomb = {"gzip": gzip.compress(b" " * 40_000_000 + b"{}"), "deflate": zlib.compress(b" " * 40_000_000 + b"{}")}[coding]
+    url = f"{shipped.url}/api/v3/tool_router/session/trs_playground/tools"
+    found = httpx.request("GET", url, content=bomb[:60_000], headers={"x-api-key": shipped.key, "content-encoding": coding})
+    assert (found.status_code, found.json()["error"]["errors"]) == (400, ["body: not JSON."])
