@@ -180,6 +180,7 @@ def test_a_large_head_is_told_so(shipped: Server) -> None:
         found = connection.recv(100_000)
     assert found.startswith(b"HTTP/1.1 431 ")
     assert b'"slug":"head_too_large"' in found
+    assert b"\r\nx-catalog-snapshot: " in found
 
 
 def test_a_body_without_end(shipped: Server) -> None:

@@ -118,9 +118,13 @@ class Bounded(HttpToolsProtocol):
         cycle = self.cycle
         return (cycle is None or cycle.response_complete) and not self.flow.write_paused
 
+    def _snapshot(self) -> bytes:
+        """What an answer names as its snapshot; nothing is known of that here."""
+        return b""
+
     def _refuse(self, refusal: Refusal) -> None:
         """Close, with a last answer where none is under way."""
         if self._is_idle():
-            status, headers, body = refuse([refusal], Marks(identify(None), b""), _CLOSE)
+            status, headers, body = refuse([refusal], Marks(identify(None), self._snapshot()), _CLOSE)
             self.transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[status], lines(self.server_state.default_headers), lines(headers), body))
         self.transport.close()

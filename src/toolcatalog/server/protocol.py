@@ -44,6 +44,10 @@ class Protocol(Bounded):
         if was_between and self._good and self._begun == 1 and self._between and self._starts(data):
             self._head = learn(data.partition(b"\r")[2], self.headers)
 
+    def _snapshot(self) -> bytes:
+        snapshot: bytes = self._front.live.snapshot
+        return snapshot
+
     def _starts(self, data: bytes) -> bool:
         """Tell whether a packet begins with the line of the request: an empty line before it is passed over by the parser."""
         return data.startswith(b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode("ascii"), self.url))
