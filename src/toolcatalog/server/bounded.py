@@ -122,9 +122,17 @@ class Bounded(HttpToolsProtocol):
         """What an answer names as its snapshot; nothing is known of that here."""
         return b""
 
+    def _may_answer(self) -> bool:
+        """Tell whether an answer would stand alone: nothing of another has been sent, and none comes before it."""
+        running = self._running
+        is_first = running is None or running.response_complete or (running is self.cycle and not running.response_started)
+        return is_first and not self.flow.write_paused
+
     def _refuse(self, refusal: Refusal) -> None:
-        """Close, with a last answer where none is under way."""
-        if self._is_idle():
+        """Close, with a last answer where it would stand alone."""
+        if self._may_answer():
+            if self._running is not None:
+                self._running.disconnected = True  # whatever it was about to say
             status, headers, body = refuse([refusal], Marks(identify(None), self._snapshot()), _CLOSE)
             self.transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[status], lines(self.server_state.default_headers), lines(headers), body))
         self.transport.close()
