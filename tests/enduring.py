@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import httpx
 
-from running import SHIPPED, Server, serving, succeed
+from running import PATIENCE, SHIPPED, Server, serving, succeed, until, workers
 from storing import Proxy, new_bucket, s3_server
 from toolcatalog import files
 from toolcatalog.build import build
@@ -37,7 +37,6 @@ PATHS = (
     "/readyz",
 )
 CLIENTS = 3  # of each server
-PATIENCE = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -113,14 +112,6 @@ class Load:
         return self.seen
 
 
-def until(happens: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def two_snapshots(folder: Path) -> list[str]:
     """A build with two snapshots of the shipped catalog: their digests."""
     catalog = folder / "catalog"
@@ -130,12 +121,6 @@ def two_snapshots(folder: Path) -> list[str]:
     about = catalog / "toolkits/github/toolkit.yaml"
     about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
     return [first, build(catalog, folder / "build", None).digest]
-
-
-def workers(server: Server) -> list[int]:
-    """The process ids of a server's workers."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    return [int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()]
 
 
 def reload_and_kill(server: Server, folder: Path, digests: list[str], plan: Plan) -> None:
@@ -149,7 +134,7 @@ def reload_and_kill(server: Server, folder: Path, digests: list[str], plan: Plan
     for kind in events:
         other = next(digest for digest in digests if digest != current.resolve().name)
         if kind == "kill":
-            os.kill(workers(server)[0], signal.SIGKILL)
+            os.kill(min(workers(server)), signal.SIGKILL)
         elif kind == "rollback":
             succeed("snapshots", "use", other[:12], "--build", folder / "build")
         else:

@@ -5,16 +5,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis import Redis
 
+from running import PATIENCE, until
+
 PROGRAM = shutil.which("redis-server")
-PATIENCE = 30.0  # seconds
 needs_redis = pytest.mark.skipif(PROGRAM is None, reason="there is no redis-server here (Debian: apt-get install redis-server)")
 
 
@@ -70,14 +70,6 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def until(holds: Callable[[], object]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,31 @@ class Server:
     keys_file: Path
     process: "subprocess.Popen[str]"
     log: Path
+
+
+PATIENCE = 60.0  # seconds: a worker has to import everything first, and machines are slow
+
+
+def until(happens: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def workers(server: Server) -> set[int]:
+    """The process ids of a server's workers that are there now."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    return {int(child) for child in children if b"spawn_main" in _command_line(child)}
+
+
+def _command_line(process: str) -> bytes:
+    """What it was started with; nothing where it has just gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def new_key(keys_file: Path, *arguments: str) -> str:

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from uuid import uuid4
 
-PATIENCE = 30.0  # seconds
+_PATIENCE = 30.0  # seconds for an answer of the store
 _SERVER = """
 import sys, threading
 from moto.server import ThreadedMotoServer
@@ -22,14 +22,6 @@ server.start()
 print(server.get_host_and_port()[1], flush=True)
 sys.stdin.read()
 """
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
 
 
 @contextlib.contextmanager
@@ -204,7 +196,7 @@ def _changed(data: bytes, fault: str | int) -> bytes:
 
 
 def _asked(upstream: str, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    connection = http.client.HTTPConnection(upstream.removeprefix("http://"), timeout=PATIENCE)
+    connection = http.client.HTTPConnection(upstream.removeprefix("http://"), timeout=_PATIENCE)
     try:
         connection.request(method, path, body or None, dict(headers))
         answer = connection.getresponse()

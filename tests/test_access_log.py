@@ -17,8 +17,8 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from running import Server, serving, toolcatalog
-from test_metrics import PATIENCE, TOOL, sample, scrape, until, where, workers
+from running import PATIENCE, Server, serving, toolcatalog, until, workers
+from test_metrics import TOOL, sample, scrape, where
 from toolcatalog.keys import KeyRing
 from toolcatalog.server import tracing
 from toolcatalog.server.accesslog import AccessLog, Entry, line

@@ -7,8 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,13 +17,12 @@ import pytest
 from distributed import Security
 
 from generating import generate
-from running import ROOT
+from running import ROOT, until
 from test_build import bytes_of, left_overs, one_sentence
 from toolcatalog import cluster as clusters
 from toolcatalog.errors import UsageError
 
 TOOLS = 800  # a dozen batches: more than those for which no worker is asked
-PATIENCE = 60.0  # seconds
 
 PARTS = "build/.cache/parts/*/*.compiled"
 
@@ -57,13 +55,6 @@ class Cluster:
         few = ("--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", self.folder / "scratch")
         self.workers.append(self.start(name, self.address, *few, *(arguments or ("--nthreads", 1)), env=env))
         until(lambda: "Registered to" in (self.folder / f"{name}.log").read_text())
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def midway(process: "subprocess.Popen[str]", folder: Path, busy_with: str = PARTS) -> bool:

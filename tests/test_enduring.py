@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
 from enduring import CLIENTS, Plan, endure
-
-pytest.importorskip("obstore")
 
 
 def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 import storing
-from running import Server, serving, toolcatalog
+from running import Server, serving, toolcatalog, until
 from storing import Faults, Proxy
 from toolcatalog import depot, fetching, files, following, sending, snapshot, verifying
 from toolcatalog.following import Follower
@@ -108,7 +108,7 @@ def test_replicas_follow_by_themselves(
     try:
         for build in (small_build, other_build, small_build):
             digest = publish(build)
-            storing.until(lambda wanted=digest: all(os.path.realpath(one.cache / "current").endswith(wanted) for one in replicas))  # type: ignore[misc]
+            until(lambda wanted=digest: all(os.path.realpath(one.cache / "current").endswith(wanted) for one in replicas))  # type: ignore[misc]
             assert {named(one.cache) for one in replicas} == {digest}
     finally:
         for replica in replicas:
@@ -139,7 +139,7 @@ def test_what_is_not_the_snapshot_is_refused(
     assert "What is here stays" in caplog.text
     assert parts(follower.cache) == []
     proxy.faults = Faults()
-    storing.until(lambda: follower.follow() or not follower.last_error)  # type: ignore[func-returns-value]
+    until(lambda: follower.follow() or not follower.last_error)  # type: ignore[func-returns-value]
     assert named(follower.cache) == second
 
 
@@ -397,17 +397,17 @@ def test_a_server_follows_a_store(
     (tmp_path / "keys").mkdir()
     first = publish(small_build)
     with serving(url, tmp_path / "keys", "--cache", cache, "--workers", "2", env=proxy.env) as server:
-        storing.until(lambda: {ready(server) for _ in range(8)} == {first})
+        until(lambda: {ready(server) for _ in range(8)} == {first})
         second = publish(other_build)
-        storing.until(lambda: {ready(server) for _ in range(8)} == {second})
+        until(lambda: {ready(server) for _ in range(8)} == {second})
         proxy.away()
-        storing.until(lambda: "What is here stays" in server.log.read_text())
+        until(lambda: "What is here stays" in server.log.read_text())
         assert httpx.get(f"{server.url}/api/v3/tools", headers={"x-api-key": server.key}).status_code == 200
     with serving(url, tmp_path / "keys", "--cache", cache, env=proxy.env) as server:
         assert ready(server) == second
         publish(small_build)
         proxy.there()
-        storing.until(lambda: ready(server) == first)
+        until(lambda: ready(server) == first)
 
 
 def test_a_server_waits_for_its_first_snapshot(
@@ -415,10 +415,10 @@ def test_a_server_waits_for_its_first_snapshot(
 ) -> None:
     """Started before anything is published: it is not ready, says why, and serves what comes."""
     with serving(follower._objects.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env) as server:
-        storing.until(lambda: "Nothing is published in s3://" in server.log.read_text())
+        until(lambda: "Nothing is published in s3://" in server.log.read_text())
         assert ready(server) == ""
         first = publish(small_build)
-        storing.until(lambda: ready(server) == first)
+        until(lambda: ready(server) == first)
 
 
 def ready(server: Server) -> str:

@@ -5,7 +5,7 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from running import Server, new_key, serving, toolcatalog
+from running import PATIENCE, Server, new_key, serving, toolcatalog, until, workers
 from toolcatalog.cli import listening
 from toolcatalog.errors import UsageError
 from toolcatalog.server import ledger, metrics
@@ -21,17 +21,8 @@ from toolcatalog.server.tallies import BOUNDS, HIT, MISSED, NOBODY, RELOADED, Co
 
 TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
-PATIENCE = 60.0  # seconds; a worker has to import everything first
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
-
-
-def until(happens: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def samples(text: str) -> dict[Sample, float]:
@@ -155,19 +146,6 @@ def never_back(before: Mapping[Sample, float], now: Mapping[Sample, float]) -> b
 
 def added(a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
     return {name: a[name] + b[name] for name in a}
-
-
-def workers(server: Server) -> set[int]:
-    """The process ids of the workers that are there now."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    return {int(child) for child in children if b"spawn_main" in command_line(child)}
-
-
-def command_line(process: str) -> bytes:
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def test_on_the_port_of_the_api_only_the_own_machine_is_told(shipped_build: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import storing
-from running import succeed, toolcatalog
+from running import succeed, toolcatalog, until
 from storing import Faults, Proxy
 from toolcatalog import depot, objects, sending
 from toolcatalog.objects import Objects, StoreError
@@ -83,11 +83,11 @@ def test_a_publish_that_is_killed_is_gone_on_with(small_build: Path, s3: str, pr
     proxy.faults = Faults("slow", method="PUT", pause=0.2)
     command = [sys.executable, "-m", "toolcatalog", "publish", url, "--build", str(small_build), "--jobs", "2"]
     with subprocess.Popen(command, env={**os.environ, **proxy.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        storing.until(lambda: len(proxy.of("PUT")) >= 4)
+        until(lambda: len(proxy.of("PUT")) >= 4)
         process.send_signal(signal.SIGKILL)
     assert storing.get(s3, f"{bucket}/p/current.json").status == 404
     proxy.faults = Faults()
-    storing.until(proxy.is_idle)
+    until(proxy.is_idle)
     first = {one.path for one in proxy.of("PUT")}
     proxy.seen.clear()
     succeed("publish", url, "--build", small_build, env=proxy.env)

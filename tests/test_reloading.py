@@ -12,21 +12,12 @@ import httpx
 import orjson
 import pytest
 
-from running import SHIPPED, Server, serving
+from running import PATIENCE, SHIPPED, Server, serving, until
 from toolcatalog import files
 from toolcatalog.build import build
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
-PATIENCE = 60.0  # seconds
-
-
-def until(happens: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,16 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from running import Server, serving, toolcatalog
+from running import PATIENCE, Server, serving, toolcatalog, until, workers
 from toolcatalog import keys
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
-PATIENCE = 60.0  # seconds; a worker has to import everything first
 
 
 @pytest.fixture
@@ -22,28 +21,6 @@ def server(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
     """A server with two workers."""
     with serving(shipped_build, tmp_path, "--workers", "2") as server:
         yield server
-
-
-def until(happens: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def workers(server: Server) -> set[int]:
-    """The process ids of the workers that are there now."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    return {int(child) for child in children if b"spawn_main" in command_line(child)}
-
-
-def command_line(process: str) -> bytes:
-    """What it was started with; nothing where it has just gone."""
-    try:
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def series(server: Server) -> set[str]:

@@ -11,13 +11,12 @@ says where bytes may be found, and they are held against the manifest when they 
 Serves: "content-addressed, only what changed travels, pointer last".
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 import orjson
 
+from toolcatalog import snapshot
 from toolcatalog.errors import ToolcatalogError
 
 FORMAT = 1
@@ -27,7 +26,6 @@ FOR_EVER = "public, max-age=31536000, immutable"  # what lies under a digest nev
 ASK = "no-cache"
 MOST_POINTER, MOST_MANIFEST, MOST_CHUNKS = 1 << 12, 1 << 20, 1 << 28  # bytes
 MOST_CHUNK = 1 << 24  # what is larger is not read into memory
-_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class Refused(ToolcatalogError):
@@ -64,7 +62,7 @@ def pointer(digest: str) -> bytes:
 def named(data: bytes) -> str:
     """The digest that a pointer names. Raises Refused where it is none, or of a newer format."""
     digest = _checked(data, POINTER).get("digest")
-    if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+    if not (isinstance(digest, str) and snapshot.is_digest(digest)):
         raise Refused(f"{POINTER} names no snapshot: publish again.")
     return digest
 
@@ -81,7 +79,7 @@ def unpack(data: bytes) -> dict[str, list[Chunk]]:
         files = {path: [Chunk(*_chunk(*one)) for one in some] for path, some in _checked(data, "chunks.json")["files"].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise Refused("The list of chunks is damaged: publish again.") from None
-    if astray := [path for path in files if not _stays_within(path)]:
+    if astray := [path for path in files if not snapshot.stays_within(path)]:
         raise Refused(f"The list of chunks has the path {astray[0]!r}, which leads elsewhere: publish again.")
     return files
 
@@ -99,12 +97,6 @@ def _checked(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _chunk(sha256: object, size: object) -> tuple[str, int]:
-    if isinstance(sha256, str) and _DIGEST.fullmatch(sha256) and isinstance(size, int) and 0 <= size <= MOST_CHUNK:
+    if isinstance(sha256, str) and snapshot.is_digest(sha256) and isinstance(size, int) and 0 <= size <= MOST_CHUNK:
         return sha256, size
     raise ValueError(sha256)
-
-
-def _stays_within(path: str) -> bool:
-    """Tell whether a path names a file below the folder that it is taken in."""
-    parts = PurePosixPath(path).parts
-    return bool(parts) and "/".join(parts) == path and ".." not in parts and not {"\\", "\0"} & {*path}

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from toolcatalog import depot, files, publishing, snapshot, verifying
 from toolcatalog.depot import Chunk, Refused
 from toolcatalog.objects import Missing, Objects, in_parallel
-from toolcatalog.progress import Track
 from toolcatalog.snapshot import Stated
 
 _KNOWN = "chunks"  # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files are all listed
@@ -37,8 +36,8 @@ class _Place(NamedTuple):
     begin: int
 
 
-def fetch(objects: Objects, digest: str, cache: Path, jobs: int, track: Track) -> Fetched:
-    """Put the snapshot of this digest at `cache/snapshots/<digest>`; the work is told in bytes.
+def fetch(objects: Objects, digest: str, cache: Path, jobs: int) -> Fetched:
+    """Put the snapshot of this digest at `cache/snapshots/<digest>`.
 
     Raises Refused where what the store has is not that snapshot, SnapshotError where it is of another format, StoreError where the
     store cannot be used, OSError where the disk cannot. Whatever is raised, nothing is left behind.
@@ -54,11 +53,11 @@ def fetch(objects: Objects, digest: str, cache: Path, jobs: int, track: Track) -
         known = _named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS)
         chunks = depot.unpack(known)
         source = _Source(objects, _local(cache), jobs)
-        _fill(source, part, _agreed(chunks, {snapshot.LISTING: manifest.files[snapshot.LISTING]}), track)
+        _fill(source, part, _agreed(chunks, {snapshot.LISTING: manifest.files[snapshot.LISTING]}))
         stated = verifying.contents(part, manifest)
         rest = {path: said for path, said in stated.items() if path != snapshot.LISTING}
         _make_room(part, sum(said.size for said in rest.values()))
-        _fill(source, part, _agreed(chunks, rest), track)
+        _fill(source, part, _agreed(chunks, rest))
         if wrong := verifying.verify(part):
             raise Refused(f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}")
         files.replace(cache / _KNOWN / f"{digest}.json", known)
@@ -97,16 +96,13 @@ def _make_room(folder: Path, size: int) -> None:
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 
 
-def _fill(source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]], track: Track) -> None:
+def _fill(source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]]) -> None:
     """Write files, chunk after chunk, while the next chunks are on their way."""
     pieces = source.pieces([chunk for some in wanted.values() for chunk in some])
-    with track("Fetching bytes", sum(chunk.size for some in wanted.values() for chunk in some)) as advance:
-        for path, some in wanted.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            with (folder / path).open("xb") as file:
-                for chunk in some:
-                    file.write(next(pieces))
-                    advance(chunk.size)
+    for path, some in wanted.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        with (folder / path).open("xb") as file:
+            file.writelines(next(pieces) for _ in some)
 
 
 class _Source:

@@ -22,7 +22,6 @@ from toolcatalog import depot, fetching, files, holding, publishing, verifying
 from toolcatalog.depot import Refused
 from toolcatalog.errors import SnapshotError, ToolcatalogError
 from toolcatalog.objects import Missing, Objects, StoreError, Tag
-from toolcatalog.progress import quietly
 
 INTERVAL = 1.5  # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
 KEPT = 3  # snapshots in a cache
@@ -163,7 +162,8 @@ class Follower:
     def _fetch(self, digest: str) -> None:
         publishing.tidy(self.cache)
         if not self._is_here(digest):
-            came = fetching.fetch(self._objects, digest, self.cache, _JOBS, quietly)
+            _log.info("Fetching snapshot %s.", digest[:12])
+            came = fetching.fetch(self._objects, digest, self.cache, _JOBS)
             self.fetched, self.objects, self.size = self.fetched + 1, self.objects + came.objects, self.size + came.size
 
     def _is_here(self, digest: str) -> bool:

@@ -67,9 +67,7 @@ def _is_others(site: Path) -> bool:
     if not (site / "index.html").exists():
         return False
     try:
-        with (site / ".generated").open(
-            "rb"
-        ) as listing:  # of a million pages: all of it is read where something has changed, and only there
+        with (site / ".generated").open("rb") as listing:  # of a million pages: all of it is read only where something has changed
             return listing.read(1) != b"["
     except FileNotFoundError:
         return True

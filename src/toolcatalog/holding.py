@@ -62,13 +62,13 @@ def current(build: Path) -> str:
     """The digest of the snapshot that `current` names; empty where it names none that is there."""
     link = build / "current"
     name = link.readlink().name if link.is_symlink() else ""
-    return name if verifying.is_digest(name) and link.exists() else ""
+    return name if snapshot.is_digest(name) and link.exists() else ""
 
 
 def digests(build: Path) -> list[str]:
     """The names of all snapshots, whole or not, in no order that matters."""
     folder = build / "snapshots"
-    return sorted(path.name for path in folder.iterdir() if verifying.is_digest(path.name)) if folder.is_dir() else []
+    return sorted(path.name for path in folder.iterdir() if snapshot.is_digest(path.name)) if folder.is_dir() else []
 
 
 def held(build: Path) -> list[Held]:

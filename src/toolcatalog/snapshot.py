@@ -22,6 +22,7 @@ Serves: "Snapshot" of the design, and the tool's fields of the interface.
 """
 
 import hashlib
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +50,8 @@ TAG = 16  # bytes of a document's SHA-256 that tell it from others
 WORD = struct.Struct("<QIIf?xH")
 POSTINGS_HEAD = struct.Struct("<6dQ")  # how long each field is on average (see `scoring`), and the checksum of that
 MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
 EVERY_VERSION = "versions"  # the fact that lists the versions of all toolkits
@@ -241,6 +244,16 @@ def is_sealed(manifest: Mapping[str, Any]) -> bool:
     """Tell whether a manifest is the very one that was written."""
     digest: str = manifest["digest"]
     return sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == digest
+
+
+def is_digest(name: str) -> bool:
+    """Tell whether a text is one that a snapshot, or a file of one, may be named by: 64 hex digits."""
+    return _DIGEST.fullmatch(name) is not None
+
+
+def stays_within(path: str) -> bool:
+    """Tell whether a path, as a snapshot states it, names a file below the folder that it is taken in: a manifest may come from anybody."""
+    return not ({"", ".", ".."} & {*path.split("/")} or {"\\", "\0"} & {*path})
 
 
 def dump(value: Any) -> bytes:

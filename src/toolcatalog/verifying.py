@@ -8,7 +8,6 @@ Serves: "verify (sizes and SHA-256 of every file)"; "half a snapshot, a snapshot
 """
 
 import hashlib
-import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +20,6 @@ from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.snapshot import Stated
 
 _CHUNK = 1 << 20  # bytes
-_DIGEST = re.compile("[0-9a-f]{64}")
 OTHERS = "other bytes than were written"
 
 
@@ -36,11 +34,6 @@ class Manifest(NamedTuple):
     about: Mapping[str, str]
     counts: Mapping[str, int]
     files: Mapping[str, Stated]
-
-
-def is_digest(name: str) -> bool:
-    """Tell whether a name is one that a snapshot may have: 64 hex digits."""
-    return _DIGEST.fullmatch(name) is not None
 
 
 def read(folder: Path, named: Path | None = None, mend: str = MEND) -> Manifest:
@@ -108,7 +101,7 @@ def verify(folder: Path, advance: Callable[[int], object] = lambda _: None) -> l
     hold them against.
     """
     manifest, wrong = read(folder), list[str]()
-    if is_digest(folder.name) and folder.name != manifest.digest:
+    if snapshot.is_digest(folder.name) and folder.name != manifest.digest:
         wrong.append(f"{snapshot.MANIFEST} is that of {manifest.digest}")
     try:
         files = contents(folder, manifest)
@@ -137,7 +130,7 @@ def _found(folder: Path) -> set[str]:
 
 def _unlike(folder: Path, path: str, said: Stated) -> str:
     """How a file can be seen to be other than stated, without reading it; empty where it cannot."""
-    if path.startswith("/") or "\\" in path or {"", ".", ".."} & {*path.split("/")}:
+    if not snapshot.stays_within(path):
         return "would lie elsewhere"
     try:
         found = (folder / path).stat()

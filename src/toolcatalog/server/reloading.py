@@ -41,8 +41,6 @@ class Reloading:
     def __init__(self, live: Live, build: Path, seen: Named | None) -> None:
         self.live = live
         self.build = build
-        self.done = 0
-        self.refused = 0
         self._seen = seen
         self._refused_at = 0.0
 
@@ -68,7 +66,6 @@ class Reloading:
         try:
             self._exchange(_opened(Path(found[0]), self.build))
         except SnapshotError as error:
-            self.refused += 1
             self.live.witness.tallies.reloaded(ok=False)
             self._refused_at = now
             _log.error("new snapshot %s is refused, %s stays: %s", _short(Path(found[0]).name), _short(self.live.snapshot.decode()), error)
@@ -76,7 +73,6 @@ class Reloading:
     def _exchange(self, store: Store) -> None:
         before = self.live.snapshot.decode()
         self.live.exchange(store)
-        self.done += 1
         self.live.witness.tallies.reloaded(ok=True)
         _log.info("serving snapshot %s, before: %s", _short(store.digest), _short(before))
         gc.collect()  # a store holds on to itself in its caches: without this its files would stay mapped for hours
