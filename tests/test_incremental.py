@@ -15,9 +15,10 @@ from editing import Editor
 from generating import generate
 from running import ROOT, errors, succeed
 from test_build import bytes_of, left_overs, state_of
-from toolcatalog import checking
+from toolcatalog import checking, parts
+from toolcatalog.advice import SEVERITIES
 from toolcatalog.batches import batches
-from toolcatalog.build import build
+from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.progress import Advance, Track
 from toolcatalog.publishing import Built
@@ -71,7 +72,8 @@ def test_the_catalog_has_many_batches(editor: Editor) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
-    """After each of many edits: the same bytes as anew, no file written that is not another one, and problems told as `check` does."""
+    """After each of many edits: the same bytes as anew, no file written that is not another one, and problems told as `check` does.
+    Checks in between, which count no words, tell what one without a cache tells."""
     editor = Editor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
@@ -80,6 +82,8 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
             time.sleep(SETTLED)  # from here on the states of most files are relied on
         edits = [editor.edit() for _ in range(editor.draw.randrange(1, 4))]
         before, pages = state_of(folders.site), bytes_of(folders.site)
+        if editor.draw.random() < 0.4:
+            assert_checked(editor, folders)
         if editor.draw.random() < 0.3:
             assert_refused(editor, folders)
         built = folders.build()
@@ -88,6 +92,17 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
         assert changed == {path for path in after if written[folders.site / path] != before.get(folders.site / path)}, edits
         folders.assert_as_new(built)
         assert not folders.build().changed
+
+
+def assert_checked(editor: Editor, folders: Folders) -> None:
+    """A check finds, twice, what one without a cache does, and changes nothing but the cache."""
+    before = state_of(folders.site, folders.out / "current", folders.out / "snapshots")
+    expected = checking.check(editor.root)
+    for _ in range(2):
+        found = check(editor.root, folders.out, SEVERITIES)
+        assert (*found.problems,) == expected.problems
+        assert (found.files, found.rules) == (expected.files, expected.catalog.about.rules)
+    assert state_of(folders.site, folders.out / "current", folders.out / "snapshots") == before
 
 
 def assert_refused(editor: Editor, folders: Folders) -> None:
@@ -143,6 +158,21 @@ def test_only_pages_and_parts_that_are_concerned_are_made(editor: Editor, settle
         found = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
         every = {path for path in bytes_of(settled.site) if path.endswith(".html")}
         assert found == every if pages is None else about_one(found) == pages
+
+
+def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(editor: Editor, folders: Folders) -> None:
+    """Whoever begins with a check finds most of the work of a build done; who edits and checks does not wait for what only search needs."""
+    check(editor.root, folders.out, SEVERITIES)
+    first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
+    assert all(parts.load(folders.cache, key) for key in first)
+    tool = editor.tools()[0]
+    editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
+    check(editor.root, folders.out, SEVERITIES)
+    (key,) = {path.stem for path in folders.parts() if path.suffix == ".compiled"} - first
+    assert parts.load(folders.cache, key, ("facts", "newest", "advice"))
+    assert parts.load(folders.cache, key) is None
+    folders.assert_as_new(folders.build())
+    assert parts.load(folders.cache, key)
 
 
 def about_one(paths: set[str]) -> set[str]:

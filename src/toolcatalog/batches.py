@@ -49,7 +49,7 @@ NOTHING = Known("", b"[]")
 class Task:
     """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`: from the build before.
 
-    `vectors` is told by `program` too, and so by the key.
+    `vectors` is told by `program` too, and so by the key. `words`: they are to be counted in the part.
     """
 
     root: Path
@@ -60,6 +60,12 @@ class Task:
     toolkits: "Mapping[str, model.Toolkit]"
     known: Known = NOTHING
     vectors: bool = False
+    words: bool = True
+
+    @property
+    def sections(self) -> list[str]:
+        """What the part has to hold."""
+        return [name for name in parts.SECTIONS if self.words or name != "words"]
 
 
 def batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
@@ -87,7 +93,7 @@ def looked(task: Task) -> Known | None:
     if seen.problems or not all(digest for _, digest in seen.files):
         return None
     found = key(task, seen.files)
-    whole = found == task.known.key or parts.load(task.cache, found) is not None
+    whole = found == task.known.key or parts.load(task.cache, found, task.sections) is not None
     return known(found, seen.rows) if whole else None
 
 

@@ -45,7 +45,7 @@ def build(
     Raises InvalidCatalog with all problems, ShrunkCatalog where more tools than that would be gone, or UsageError where a folder cannot
     be used; in each case `out/current` and the site stay as they were.
     """
-    fingerprint = program.fingerprint(_schemas(catalog), _model() if semantic else "")
+    fingerprint = program.fingerprint(_schemas(catalog), *([_model()] if semantic else []))
     places = Places(catalog=catalog, out=out, site=site, vectors=semantic)
     places = places.absolute() if hire else places
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
@@ -66,7 +66,7 @@ def check(catalog: Path, out: Path, severities: Collection[str], track: Track = 
     Writes nothing but that, below `out`. Raises UsageError.
     """
     fingerprint = program.fingerprint(_schemas(catalog))
-    places = Places(catalog=catalog, out=out, site=None)
+    places = Places(catalog=catalog, out=out, site=None, words=False)
     outline = looking.outline(catalog)
     with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE):
         looked, before = _looked(places, outline, fingerprint, jobs, track)
@@ -87,7 +87,7 @@ def _inspected(places: Places, looked: Looked, before: Memory, severities: Colle
 
     with Crew(jobs) as crew:
         inspected = inspecting.inspect(places, looked, crew, track, severities)
-    now = memory.batches(inspected.tasks)
+    now = memory.batches(inspected.tasks, before)
     if now != before.batches or looked.heads != before.heads:
         memory.save(places.cache, looked.program, looked.heads, now)
         parts.tidy(places.cache, {task.known.key for task in inspected.tasks})

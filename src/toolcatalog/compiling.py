@@ -2,21 +2,17 @@
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import compress, groupby
 
 import orjson
 
-from toolcatalog import batches, checking, counting, inventory, meaning, model, parts, resolve, snapshot
+from toolcatalog import batches, checking, inventory, model, parts, resolve, snapshot
 from toolcatalog.batches import Known, Task
 from toolcatalog.checking import Examined
-from toolcatalog.counting import Said
 from toolcatalog.errors import Finding, Problem, UsageError
-from toolcatalog.meaning import Described
 from toolcatalog.parts import Facts, Part
-
-Encode = Callable[[Sequence[Described]], bytes]  # tools to their vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +35,7 @@ def compiled(task: Task) -> Compiled:
         return Compiled(known=None, examined=[_light(one) for one in examined], unreadable=seen.problems)
     key = batches.key(task, [*digests.items()])
     tools = [one.record for one in examined if isinstance(one.record, model.ToolVersion)]
-    made = part(tools, task.toolkits, meaning.encoder().tools if task.vectors else _no_vectors)
+    made = part(tools, task.toolkits, words=task.words, vectors=task.vectors)
     parts.save(task.cache, key, _advised(made, checking.advised(examined)))
     return Compiled(known=batches.known(key, rows))
 
@@ -73,12 +69,8 @@ def _light(one: Examined) -> Examined:
     return one
 
 
-def _no_vectors(tools: Sequence[Described]) -> bytes:  # noqa: ARG001 - as `Encoder.tools`
-    return b""
-
-
-def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit], encode: Encode = _no_vectors) -> Part:
-    """The part of tools without problems, with what `encode` makes of them. Pure."""
+def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit], *, words: bool = True, vectors: bool = False) -> Part:
+    """The part of tools without problems, with the counts of their words and their vectors where these are wanted. Pure."""
     ordered = sorted(tools, key=lambda tool: (tool.slug, tool.version))
     groups = [[*group] for _, group in groupby(ordered, key=lambda tool: tool.slug)]
     documents, rows = [], []
@@ -89,11 +81,6 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
             documents.append(snapshot.dump(snapshot.document(served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo)))
             rows.append(snapshot.index_row(served, documents[-1]))
     newest = [tool is group[-1] for group in groups for tool in group]
-
-    def said(tool: model.ToolVersion, new: bool) -> Said:
-        toolkit = tool.toolkit, toolkits[tool.toolkit].name
-        return counting.said(tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new)
-
     dumped = [snapshot.dump(row) for row in rows]
     return Part(
         facts=Facts(
@@ -116,9 +103,26 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
         newest=b",".join(compress(documents, newest)),
         older=b",".join(document for document, new in zip(documents, newest, strict=True) if not new),
         rows=b"".join(dumped),
-        words=counting.count(map(said, ordered, newest)),
-        vectors=encode([Described(toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]) for one in ordered]),
+        words=_words(ordered, newest, toolkits) if words else None,
+        vectors=_vectors(ordered, toolkits) if vectors else b"",
     )
+
+
+def _words(tools: Sequence[model.ToolVersion], newest: Sequence[bool], toolkits: Mapping[str, model.Toolkit]) -> bytes:
+    from toolcatalog import counting  # noqa: PLC0415 - it loads numpy, which a check of what has changed does without
+
+    def said(tool: model.ToolVersion, new: bool) -> counting.Said:
+        toolkit = tool.toolkit, toolkits[tool.toolkit].name
+        return counting.said(tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new)
+
+    return counting.count(map(said, tools, newest))
+
+
+def _vectors(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]) -> bytes:
+    from toolcatalog import meaning  # noqa: PLC0415 - as above
+
+    described = (meaning.Described(toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]) for one in tools)
+    return meaning.encoder().tools([*described])
 
 
 def _sets(tools: Sequence[model.ToolVersion], newest: Sequence[bool]) -> dict[str, list[int]]:

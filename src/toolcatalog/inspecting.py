@@ -15,6 +15,8 @@ from toolcatalog.errors import Problem, UsageError
 from toolcatalog.looking import Looked, Places
 from toolcatalog.progress import Track
 
+_FEW = 8  # batches that a check compiles without counting their words
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspected:
@@ -81,17 +83,19 @@ def _compile(looked: Looked, others: Iterable[Examined], crew: Crew, track: Trac
     toolkits = {record.slug: record for path, record in described.items() if _is_toolkit(path) and isinstance(record, model.Toolkit)}
     tasks = [replace(task, toolkits={slug: toolkits[slug] for slug in task.heads if slug in toolkits}) for task in looked.tasks]
     missing = [task for task, known in zip(tasks, looked.known, strict=True) if known is None]
+    if len(missing) > _FEW:  # a build is to find most of its work done; of a few the words are counted when there is one
+        missing = [replace(task, words=True) for task in missing]
     results = crew.each(compiling.compiled, missing)
-    done: dict[Sequence[str], Compiled] = {}
+    done: dict[Sequence[str], tuple[Task, Compiled]] = {}
     with track("Reading tools", sum(len(task.folders) for task in missing)) as advance:
         for task, result in zip(missing, results, strict=True):
-            done[task.folders] = result
+            done[task.folders] = task, result
             advance(len(task.folders))
     sound, broken = [], []
     for task, known in zip(tasks, looked.known, strict=True):
-        result = done[task.folders] if known is None else Compiled(known=known)
+        made, result = done[task.folders] if known is None else (task, Compiled(known=known))
         if result.known:
-            sound.append(replace(task, known=result.known))
+            sound.append(replace(made, known=result.known))
         else:
             broken.append(result)
     return sound, broken

@@ -17,12 +17,13 @@ from toolcatalog.progress import Track
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where a build reads and writes; `site` None: no pages; `vectors`: tools get them."""
+    """Where a build reads and writes; `site` None: no pages; `vectors`: tools get them; `words`: all are counted."""
 
     catalog: Path
     out: Path
     site: Path | None
     vectors: bool = False
+    words: bool = True
 
     @property
     def cache(self) -> Path:
@@ -128,6 +129,7 @@ def _task(places: Places, program: str, batch: tuple[str, ...], heads: Mapping[s
         cache=places.cache,
         program=program,
         vectors=places.vectors,
+        words=places.words,
         folders=batch,
         heads=its_heads,
         toolkits={},

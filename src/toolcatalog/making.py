@@ -45,7 +45,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     sound = _checked(places, looked, crew, track)
     crew.rest()
     # Should this build be killed, the next one need not compile again.
-    memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks))
+    memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
     if places.site is None:  # only pages are told by their files, which of a million tools are much to hold
         sound = replace(sound, tasks=[replace(task, known=Known(task.known.key, b"[]")) for task in sound.tasks])
@@ -111,7 +111,7 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
 
 def _words(cache: Path, folder: Path, keys: Sequence[str], *, vectors: bool) -> dict[str, Stated]:
     """Write the text index, and vectors where they are wanted, from the parts with these keys. Raises Damaged where one is not whole."""
-    found = assembling.words(folder, lambda: (part.words for part in _each(cache, keys, "words")))
+    found = assembling.words(folder, lambda: (part.words or b"" for part in _each(cache, keys, "words")))
     return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
 
 

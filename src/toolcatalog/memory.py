@@ -85,7 +85,7 @@ def load(cache: Path, program: str) -> Memory:
 
 def save(cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[bytes, Known]) -> None:
     """Keep what is known of batches for the next build."""
-    lines = (piece for first, known in batches.items() for piece in (b"\n", first, b"\t", known.key.encode(), known.noted))
+    lines = (piece for first, known in batches.items() for piece in (b"\n", first, b"\t", known.key.ljust(_KEY).encode(), known.noted))
     cache.mkdir(exist_ok=True)
     files.replace(cache / ".gitignore", b"*\n")  # who only checks need not know that there is a cache
     files.seal(cache / _SEEN, itertools.chain([orjson.dumps({"program": program, "heads": heads})], lines))
@@ -114,12 +114,17 @@ def save_verdict(cache: Path, asked: str, verdict: Verdict) -> None:
 
 def _batch(line: bytes) -> tuple[bytes, Known]:
     first, known = line.split(b"\t", 1)
-    return first, Known(known[:_KEY].decode("ascii", "replace"), known[_KEY:])
+    return first, Known(known[:_KEY].decode("ascii", "replace").strip(), known[_KEY:])
 
 
-def batches(tasks: Sequence[Task]) -> dict[bytes, Known]:
-    """Batches that are in the cache, as a memory holds them."""
-    return {_name(task.folders): task.known for task in tasks}
+def batches(tasks: Sequence[Task], before: Memory) -> dict[bytes, Known]:
+    """Batches that are in the cache, as a memory holds them: the part only of one whose words have been counted, now or before."""
+    found: dict[bytes, Known] = {}
+    for task in tasks:
+        name = _name(task.folders)
+        whole = task.words or before.batches.get(name, NOTHING).key == task.known.key
+        found[name] = task.known if whole else task.known._replace(key="")
+    return found
 
 
 def _name(folders: Sequence[str]) -> bytes:

@@ -22,7 +22,7 @@ from toolcatalog.snapshot import dump
 _DIGEST = 32  # bytes of a SHA-256
 _SEAL = _DIGEST + 8  # that of the head, and how long it is
 _MANY, _FEW = 3, 100
-_SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
+SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
 
 
 class Damaged(Exception):
@@ -61,13 +61,16 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without."""
+    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without.
+
+    `words` is None where nobody has counted them yet: a check has no use for them.
+    """
 
     facts: Facts = field(default_factory=Facts)
     newest: bytes = b""
     older: bytes = b""
     rows: bytes = b""
-    words: bytes = b""
+    words: bytes | None = b""
     vectors: bytes = b""
     advice: bytes = b""
 
@@ -79,7 +82,8 @@ def path_of(cache: Path, key: str) -> Path:
 
 def save(cache: Path, key: str, part: Part) -> None:
     """Keep a part. Raises OSError where it cannot be written."""
-    sections = {name: getattr(part, name) for name in _SECTIONS} | {"facts": dump(part.facts)}
+    every = {name: getattr(part, name) for name in SECTIONS} | {"facts": dump(part.facts)}
+    sections = {name: data for name, data in every.items() if data is not None}
     stated = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()]
     head = dump({"key": key, "sections": stated})
     seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
@@ -99,16 +103,17 @@ def tidy(cache: Path, keys: Collection[str]) -> None:
         keep(cache, keys)
 
 
-def load(cache: Path, key: str, sections: Collection[str] = _SECTIONS) -> Part | None:
+def load(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> Part | None:
     """The part with this key, with these of its sections and the others empty; None where there is none that is whole in them."""
     with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError), path_of(cache, key).open("rb") as file:
         seal = file.read(_SEAL)
         size = min(int.from_bytes(seal[_DIGEST:], "little"), os.fstat(file.fileno()).st_size)
         text = file.read(size)
         head: dict[str, Any] = orjson.loads(text)
-        if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key:
+        held = {name for name, *_ in head["sections"]}
+        if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key or not held.issuperset(sections):
             return None
-        found: dict[str, Any] = dict.fromkeys(_SECTIONS, b"")
+        found: dict[str, Any] = dict.fromkeys(SECTIONS, b"")
         for name, length, digest in head["sections"]:
             if name in sections:
                 found[name] = file.read(length)
