@@ -135,10 +135,20 @@ MADE = {
     "tab-for-indentation": (text_of(TOOL, f"{HEAD}deprecation:\n\treason: Old.\n"), [f"catalog/{TOOL}:4:1 yaml-syntax"], "tab"),
     "over-1-mib": (bytes_of(TOOL, b"#" * (1024 * 1024 + 1)), [f"catalog/{TOOL}:1:1 file-too-large"], "at most 1 MiB"),
     "over-32-levels": (text_of(TOOL, NESTED_33), [f"catalog/{TOOL}:3:75 yaml-depth"], "nested more than 32 levels deep"),
+    "over-20000-values": (
+        text_of(TOOL, f"{HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 20_000}]}}}}\n"),
+        [f"catalog/{TOOL}:3:60026 yaml-values"],
+        "more than 20,000 values in this file",
+    ),
     "too-many-problems": (
         text_of(TOOL, UNKNOWN_KEYS),
         [*(f"catalog/{TOOL}:{line}:1 unknown-key" for line in range(3, MOST + 3)), f"catalog/{TOOL}:{MOST + 3}:1 too-many"],
         f"more problems in this file than these {MOST}",
+    ),
+    "tags-too-many": (
+        text_of(TOOL, f"{HEAD}tags: [{', '.join(f't{number}' for number in range(101))}]\n"),
+        [f"catalog/{TOOL}:3:7 wrong-value"],
+        "a list of 101 items stands here\na list of at most 100 labels",
     ),
     "pattern-too-long": (
         text_of(TOOL, f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples: [x]}}}}\n"),
@@ -192,12 +202,15 @@ def test_made_case(make: Callable[[Path], None], expected: list[str], contains: 
 
 
 def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
-    """A byte-order mark at the start, Windows line ends, a link within the catalog, 32 levels and exactly 1 MiB are no problems."""
+    """A byte-order mark at the start, Windows line ends, a link within the catalog, 32 levels, 20,000 values, 100 tags and exactly 1 MiB are no problems."""
     catalog = tmp_path / "catalog"
     shutil.copytree(BASE, catalog)
     deepest = f"{HEAD}input_parameters: {{a: {{type: array, default: {'[' * 29}{']' * 29}}}}}\n"
     text_of(TOOL, f"\ufeff{HEAD}".replace("\n", "\r\n"))(catalog)
     text_of("toolkits/mail/MAIL_DEEP/20250202_00.yaml", deepest)(catalog)
+    most = f"{HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 19_992}1]}}}}\n"  # and seven around them
+    text_of("toolkits/mail/MAIL_MANY/20250202_00.yaml", most)(catalog)
+    text_of("toolkits/mail/MAIL_TAGS/20250202_00.yaml", f"{HEAD}tags: [{', '.join(f't{number}' for number in range(100))}]\n")(catalog)
     bytes_of("toolkits/mail/MAIL_LONG/20250202_00.yaml", HEAD.encode().ljust(1024 * 1024, b"#"))(catalog)
     link("toolkits/mail/MAIL_DEEP/20250303_00.yaml", "20250202_00.yaml")(catalog)
     text_of("toolkits/mail/README.md", "Prose.\n")(catalog)

@@ -339,6 +339,16 @@ def test_a_file_too_large_for_a_catalog_leaves_its_tool_out() -> None:
     assert told(new) == ["a tool left out: its file would be larger than 1 MiB"]
 
 
+def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None:
+    """As one that is too large: what is written must be read again. Many words in one text are one value."""
+    new = added(
+        definition(input_parameters={"type": "object", "properties": {"a": {"type": "string", "enum": [f"e{n}" for n in range(20_000)]}}})
+    )
+    assert [*new.tree] == ["catalog.yaml"]
+    assert told(new) == ["a tool left out: its file would have more than 20,000 values"]
+    assert len(added(definition(description="a, b: " * 20_000)).tree) == 3
+
+
 @pytest.mark.parametrize(
     ("definitions", "sentences"),
     [

@@ -176,6 +176,23 @@ def test_reading_stops_where_nobody_would_read_on() -> None:
     assert reading.mark is None
 
 
+@pytest.mark.parametrize("text", ["[" + "x, " * 10 + "]", "- x\n" * 10, "{" + "".join(f"k{n}, " for n in range(10)) + "}", "? a\n? b\n"])
+def test_a_file_has_so_many_values_and_no_more(text: str) -> None:
+    """The first value too many is a fault at its place, and nothing behind it is looked at; mappings and lists count, keys do not."""
+    most = count(read(text))
+    assert yaml12.read(text.encode(), most=most).faults == ()
+    (fault,) = yaml12.read(text.encode(), most=most - 1).faults
+    assert (fault.rule, fault.message) == ("yaml-values", f"more than {most - 1} values in this file")
+    with pytest.raises(yaml12.Doubtful):
+        yaml12.value(text.encode(), most=most - 1)
+
+
+def count(value: Any) -> int:
+    """How many values there are: itself, and all within it."""
+    within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(count, within))
+
+
 def test_billion_laughs_do_not_expand() -> None:
     """Aliases are not followed, so a file that would be gigabytes is read in no time and gives its faults."""
     lines = ["a: &a [x, x]", *(f"{name}: &{name} [*{last}, *{last}, *{last}]" for last, name in zip("abcdefgh", "bcdefghi", strict=True))]
@@ -269,6 +286,15 @@ def assert_same(data: bytes) -> None:
 def test_a_value_is_what_reading_finds_without_a_fault(data: bytes) -> None:
     """Where the quick way gives a value, the thorough one gives the same and no fault: of anything else it lets go."""
     assert_same(data)
+
+
+@given((soup | closed).map(str.encode) | corrupted())
+def test_there_are_never_more_values_than_are_counted_without_reading(data: bytes) -> None:
+    """The quick way counts nothing where the bytes alone tell that there are few enough: so they must never tell of too few."""
+    most = count(yaml12.read(data).value)
+    if most > 1:
+        with pytest.raises(yaml12.Doubtful):
+            yaml12.value(data, most=most - 1)
 
 
 @given(json_values)

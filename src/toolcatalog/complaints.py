@@ -166,6 +166,10 @@ def _tell_repeated(error: _Error) -> Iterator[Finding]:
         known.add(text)
 
 
+def _tell_long(error: _Error) -> Iterator[Finding]:
+    yield error.finding("wrong-value", f"a list of {len(error.instance):,} items stands here", "leave out what nobody would look for")
+
+
 def _tell_both(error: _Error) -> Iterator[Finding]:
     yield error.finding("wrong-value", "more than one way of choosing stands here", "keep one", at_key=True)
 
@@ -176,6 +180,7 @@ _TELLERS: dict[str, Callable[[_Error], Iterator[Finding]]] = {
     "type": _tell_type,
     "enum": _tell_enum,
     "uniqueItems": _tell_repeated,
+    "maxItems": _tell_long,
     "not": _tell_both,
     "maxProperties": _tell_both,
 }

@@ -10,6 +10,7 @@ from toolcatalog import names, versions
 from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
+MOST_WORDS = 100  # tags, scopes and their like in one file: each tag and each scope has a page of its own
 LONGEST_PATTERN = 1000  # characters: what a matcher sets aside grows with the square of the length, and past that it ends the process
 
 
@@ -23,6 +24,10 @@ def _object(properties: Schema, *required: str, **more: Any) -> Schema:
 
 def _list(items: Schema, description: str, **more: Any) -> Schema:
     return {"type": "array", "items": items, "uniqueItems": True, "description": description, **more}
+
+
+def _words(what: str) -> Schema:
+    return _list(_WORD, f"a list of at most {MOST_WORDS} {what}", maxItems=MOST_WORDS)
 
 
 def _map(values: Schema, description: str) -> Schema:
@@ -128,8 +133,8 @@ _DEFS = {
 _TOOL_FIELDS: Schema = {
     "name": _text("the tool's display name", **_LINE),
     "description": _text("what the tool does, when to use it and when not"),
-    "scopes": _list(_WORD, "a list of the scopes that the tool needs"),
-    "tags": _list(_WORD, "a list of labels; `important` features the tool, hints such as `readOnlyHint` are ordinary tags"),
+    "scopes": _words("scopes, which the tool needs"),
+    "tags": _words("labels; `important` features the tool, hints such as `readOnlyHint` are ordinary tags"),
     "no_auth": {"type": "boolean", "description": "true or false; the toolkit's where it is not given"},
     "deprecation": _object(
         {
@@ -173,10 +178,10 @@ SCHEMAS: dict[str, Schema] = {
             "name": _text("the toolkit's display name", **_LINE),
             "logo": {**_URL, "description": "the https URL of an image"},
             "description": _text("what the toolkit reaches"),
-            "categories": _list(_WORD, "a list of categories"),
+            "categories": _words("categories"),
             "no_auth": {"type": "boolean", "description": "true or false: whether its tools need no authentication", "default": False},
             "homepage": {**_URL, "description": "the https URL of the product's own site"},
-            "owners": _list(_WORD, "a list of the people or teams who answer for it"),
+            "owners": _words("people or teams, who answer for it"),
         },
         "name",
         "logo",

@@ -3,7 +3,7 @@
 The files are untrusted, so this reads less than YAML offers: libyaml's events go into a constructor of our own that types nothing
 but JSON literals (`no`, `012`, `1:30`, `2025-01-01` and `20250909_00` stay the strings that they look like), keeps the place of
 every value, and reports duplicate keys, anchors, tags, further documents and deep nesting. It never makes a Python object, never
-expands an alias and stops at 32 levels. Keys are always strings.
+expands an alias and stops at 32 levels and at 20,000 values. Keys are always strings.
 
 Nearly every file is sound, so there are two ways. `value` gives the value and nothing else, and gives up at the first thing that it
 does not take; `read` takes nearly twice the time, keeps the places and knows the words. Whoever gets no `value` asks `read` why.
@@ -32,6 +32,7 @@ from yaml.events import (
 from toolcatalog.errors import MOST, Pointer
 
 DEEPEST = 32  # mappings and lists within each other
+MOST_VALUES = 20_000  # in a file, without keys: fifteen times what the largest real definition has
 _LITERALS = {"": None, "null": None, "true": True, "false": False}
 _FIRST = "-0123456789ntf"  # what a literal that is not empty begins with; the empty string is found in any
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -40,6 +41,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]|\r(?!\n)")
 _BOM = "\ufeff"
 _HARMLESS = bytes(range(0x20, 0x7F)) + b"\n"  # most bytes of most files, which need no closer look
+_BEFORE_VALUES = b":?,-[{"  # each value but the outermost one stands behind one of these, and no two behind the same
 # JSON writes a character beyond U+FFFF as two escapes. libyaml refuses them, YAML 1.2 holds every JSON text.
 _PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _BAD_ESCAPE = "invalid Unicode character escape code"
@@ -94,8 +96,10 @@ class Doubtful(Exception):
     """There is a fault in a file, or something that only a closer look can tell from one: `read` it."""
 
 
-def value(data: bytes, deepest: int = DEEPEST) -> Any:
+def value(data: bytes, deepest: int = DEEPEST, most: int = MOST_VALUES) -> Any:
     """The JSON value of a file in which `read` finds no fault, and the same as `read` finds. Raises Doubtful where it cannot tell."""
+    if _may_have_more(data, most):  # so that nothing need be counted while it is read
+        raise Doubtful
     try:
         _look_through(data)
         take = yaml.CSafeLoader(data).get_event
@@ -109,6 +113,11 @@ def value(data: bytes, deepest: int = DEEPEST) -> Any:
     except (UnicodeDecodeError, yaml.YAMLError, _TooLarge):
         raise Doubtful from None
     return found
+
+
+def _may_have_more(data: bytes, most: int) -> bool:
+    """Tell, without reading a file, whether there may be more values in it; where this says no, there are none."""
+    return len(data) > most and 1 + len(data) - len(data.translate(None, _BEFORE_VALUES)) > most
 
 
 def _look_through(data: bytes) -> None:
@@ -170,14 +179,14 @@ def _typed(text: str) -> Any:
     return text
 
 
-def read(data: bytes, deepest: int = DEEPEST) -> Reading:
+def read(data: bytes, deepest: int = DEEPEST, most: int = MOST_VALUES) -> Reading:
     """Read one YAML document. A file with faults still gives what could be read of it, so that all is reported at once."""
     text, faults = _decode(data)
     if faults:
         return Reading(None, None, tuple(faults))
-    reading = _Constructor(text, deepest).read()
+    reading = _Constructor(text, deepest, most).read()
     if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _PAIR.search(text):
-        return _Constructor(_PAIR.sub(_joined, text), deepest, joined=True).read()
+        return _Constructor(_PAIR.sub(_joined, text), deepest, most, joined=True).read()
     return reading
 
 
@@ -185,6 +194,11 @@ def _joined(pair: re.Match[str]) -> str:
     """A surrogate pair as JSON escapes it, in the one escape that libyaml takes for the same character."""
     high, low = int(pair[2], 16), int(pair[3], 16)
     return f"{pair[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
+
+
+def has_too_many(data: bytes) -> bool:
+    """Tell whether a file has more values than are read."""
+    return _may_have_more(data, MOST_VALUES) and any(fault.rule == "yaml-values" for fault in read(data).faults)
 
 
 def place(mark: Mark, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:
@@ -234,10 +248,12 @@ class _Unreadable(Exception):
 class _Constructor:
     """Events to values. One object reads one file."""
 
-    def __init__(self, text: str, deepest: int, joined: bool = False) -> None:
+    def __init__(self, text: str, deepest: int, most: int, joined: bool = False) -> None:
         self.next: Callable[[], Any] = yaml.CSafeLoader(text).get_event
         self.faults: list[Fault] = []
         self.deepest = deepest
+        self.most = most
+        self.values = 0
         self.joined = joined
 
     def read(self) -> Reading:
@@ -263,6 +279,10 @@ class _Constructor:
         return value, mark
 
     def node(self, event: Any, key: Event | None, depth: int) -> tuple[Any, Mark]:
+        self.values += 1
+        if self.values > self.most:
+            help = "shorten the lists, or leave out what a tool of its own can look up"
+            self.refuse(event, "yaml-values", f"more than {self.most:,} values in this file", help)
         if isinstance(event, ScalarEvent):
             self.extras(event)
             return self.scalar(event), Mark(event, key, {})

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcatalog import names, versions, yamlout
+from toolcatalog import names, versions, yaml12, yamlout
 from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.dialects import Loss
@@ -103,6 +103,13 @@ def stop(faults: list[str]) -> None:
         raise UsageError("\n".join([*faults[:_SHOWN], *more]))
 
 
+def _unfit(data: bytes) -> str:
+    """Why a catalog would not take a file for its size, in words; empty where it would."""
+    if len(data) > LARGEST:
+        return "be larger than 1 MiB"
+    return f"have more than {yaml12.MOST_VALUES:,} values" if yaml12.has_too_many(data) else ""
+
+
 def _unusable(toolkit: str, version: str) -> Iterator[str]:
     if toolkit and not names.fits(names.TOOLKIT_SLUG, toolkit):
         yield f"`{toolkit}` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most {names.LONGEST}."
@@ -163,8 +170,8 @@ class _Work:
             whole = {**value, "deprecation": deprecation}
             value = {key: whole[key] for key in _FIELDS if key in whole}
         data, path = yamlout.emit(value), f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml"
-        if len(data) > LARGEST:
-            self.note(tool.slug, Loss((), "a tool left out: its file would be larger than 1 MiB"))
+        if wrong := _unfit(data):
+            self.note(tool.slug, Loss((), f"a tool left out: its file would {wrong}"))
         else:
             self.tree[path] = data
         self.size += len(data)
@@ -209,7 +216,7 @@ class _Work:
         needed = {"name": title, "logo": f"https://logos.example.com/{toolkit}.svg"}
         kept, losses = sound(document, needed)
         data = yamlout.emit(kept)
-        if len(data) > LARGEST:
-            data, losses = yamlout.emit(needed), [Loss((), "a toolkit's texts: its file would be larger than 1 MiB")]
+        if wrong := _unfit(data):
+            data, losses = yamlout.emit(needed), [Loss((), f"a toolkit's texts: its file would {wrong}")]
         self.tree[document.path] = data
         self.note(document.path, *(Loss((key,), f"`{key}`") for key in said if key not in (*value, "slug")), *losses)

@@ -8,6 +8,7 @@ from toolcatalog import yaml12
 from toolcatalog.errors import Pointer, UsageError
 
 DEEPEST = 200  # mappings and lists within each other: a catalog's files are less deep, but not all documents
+MOST_VALUES = 100_000  # in a YAML document, and in a JSON one whose lines are told: thrice what the largest real one of 1 MiB has
 _SHOWN = 10
 
 
@@ -21,7 +22,7 @@ class Source(NamedTuple):
     def places(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
         """Line and column of the values at these pointers; 0 where the bytes do not tell."""
         try:
-            mark = yaml12.read(self.data, DEEPEST).mark if self.data else None  # JSON is YAML too
+            mark = yaml12.read(self.data, DEEPEST, MOST_VALUES).mark if self.data else None  # JSON is YAML too
         except RecursionError:
             mark = None
         return [yaml12.place(mark, pointer, False)[:2] if mark else (0, 0) for pointer in pointers]
@@ -44,9 +45,9 @@ def json_value(data: bytes) -> Any:
 
 def _yaml(data: bytes, name: str) -> Any:
     try:
-        return yaml12.value(data, DEEPEST)
+        return yaml12.value(data, DEEPEST, MOST_VALUES)
     except yaml12.Doubtful:
-        found = yaml12.read(data, DEEPEST)
+        found = yaml12.read(data, DEEPEST, MOST_VALUES)
     if found.faults:
         told = [f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}" for fault in found.faults[:_SHOWN]]
         raise UsageError("\n".join(told))

@@ -28,7 +28,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "YAML": _rules(
         "yaml-syntax yaml-encoding yaml-control-character yaml-byte-order-mark yaml-empty yaml-documents yaml-duplicate-key yaml-key "
-        "yaml-anchor yaml-alias yaml-tag yaml-depth yaml-number"
+        "yaml-anchor yaml-alias yaml-tag yaml-depth yaml-values yaml-number"
     ),
     "Shape": _rules(
         "unknown-key missing-key wrong-type wrong-value repeated-item misfit-examples misfit-default misfit-enum bad-pattern placeholder"
