@@ -67,9 +67,9 @@ def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "site" / "tools" / "MAIL_SEND" / "index.html").exists()
 
 
-@pytest.mark.parametrize("name", ["choices-by-examples", "branches-by-examples"])
+@pytest.mark.parametrize("name", ["choices-by-examples", "branches-by-examples", "pattern-looks-ahead", "pattern-refers-back"])
 def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:
-    """Thousands of examples beside thousands of choices are not compared; the description is named, and what to do."""
+    """Thousands of examples beside thousands of choices are not compared, nor long ones and patterns that go back; the description is named."""
     (problem,) = errors(check(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems)
     assert (problem.rule, problem.line) == ("wrong-value", 5)
     assert "too many values" in problem.message

@@ -8,9 +8,10 @@ description" of the catalog format.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema_rs
 import orjson
@@ -25,6 +26,9 @@ _UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a descri
 _HELD = frozenset(("pattern", "enum", "examples", "default"))  # what may be wrong with a description that is well formed
 _LOOKED_AT = 100  # choices among which the one nearest to a wrong value is looked for
 _MOST_STEPS = 200_000_000  # bytes of a description by bytes of the values that are held against it: each value meets each choice or branch
+_MOST_TRIED = 40_000  # of one file: characters, and a hundred for each text, that are held against patterns which look around or back
+_LINEAR = jsonschema_rs.RegexOptions()  # takes as long as the text; knows neither look-around nor references
+_BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)  # knows them, and each step back may go through the whole text
 _MASK = "<value>"  # what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte long
 
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
@@ -90,6 +94,7 @@ def _misfits(path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], b
     `undecided` is the same tool without the choices that only a session knows, which no example can be held against. Parameters that
     are `broken` are passed over: what does not fit them can be told once they are mended.
     """
+    trials = _Trials(_MOST_TRIED)
     for field in ("input_parameters", "output_parameters"):
         if (field,) in broken:
             continue
@@ -101,47 +106,86 @@ def _misfits(path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], b
         for steps in zip(*walks, strict=True):
             (pointer, description), (_, measure) = steps[0], steps[-1]
             if not (_HELD.isdisjoint(description) or parameters.plainly_fits_itself(description, measure)):
-                yield from _misfit(path, pointer, description, measure)
+                yield from _misfit(path, pointer, description, measure, trials)
 
 
-def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure: Mapping[str, Any]) -> Iterator[Finding]:
+class _Gate(NamedTuple):
+    """What tells whether a value fits; how many patterns it has that look around or back: none where it tells in no time."""
+
+    validator: jsonschema_rs.Draft202012Validator
+    patterns: int = 0
+
+
+@dataclass(slots=True)
+class _Trials:
+    """How much may still be tried, of one file, on patterns that look around or back."""
+
+    left: int
+
+    def allow(self, gate: _Gate, values: bytes) -> bool:
+        """Tell whether these values, as JSON, may be held against this gate too."""
+        if gate.patterns:
+            self.left -= gate.patterns * (len(values) + 50 * values.count(b'"'))  # two quotes for each text
+        return self.left >= 0
+
+
+def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure: Mapping[str, Any], trials: _Trials) -> Iterator[Finding]:
     if "pattern" in description and not _is_pattern(description["pattern"]):
         message, expected = f"`{description['pattern']}` is not a regular expression", "an ECMA 262 regular expression"
         yield Finding(path=path, pointer=(*pointer, "pattern"), rule="bad-pattern", message=message, expected=expected)
         return
-    choices: list[tuple[Pointer, Any]] = [(("enum", index), value) for index, value in enumerate(description.get("enum", ()))]
-    samples: list[tuple[Pointer, Any]] = [(("examples", index), value) for index, value in enumerate(description.get("examples", ()))]
-    samples += [(("default",), description["default"])] if "default" in description else []
-    forms = [(orjson.dumps(parameters.value_schema(measure, enum)), some) for enum, some in ((False, choices), (True, samples)) if some]
-    if any(len(form) * len(orjson.dumps([value for _, value in values])) > _MOST_STEPS for form, values in forms):
-        message, help = "too many values to hold against so large a description", "shorten the examples, the enum or the branches"
-        yield Finding(path=path, pointer=pointer, rule="wrong-value", message=message, help=help)
+    held = _held(description, measure)
+    if any(len(form) * len(said) > _MOST_STEPS for form, _, said in held):
+        yield _too_many(path, pointer, "so large a description", "shorten the examples, the enum or the branches")
         return
     try:
-        gates = [(_gate_of(form), values) for form, values in forms]
+        gates = [(_gate_of(form), values, said) for form, values, said in held]
     except jsonschema_rs.ValidationError as refusal:
         if "regex" not in refusal.message:  # else it is the pattern of a description within this one, and told there
             yield Finding(path=path, pointer=pointer, rule="wrong-value", message=f"not a usable description: {refusal.message}")
         return
-    for gate, values in gates:
+    if not all(trials.allow(gate, said) for gate, _, said in gates):
+        what = "a pattern that looks around or back"
+        yield _too_many(path, pointer, what, "write the pattern without `(?...)` and references, or shorten the examples of this file")
+        return
+    for gate, values, _ in gates:
         for where, value in values:
-            if error := next(iter(gate.iter_errors(value)), None):
+            if error := next(iter(gate.validator.iter_errors(value)), None):
                 yield _misfit_finding(path, pointer, where, value, description, error)
 
 
-def _gate_of(form: bytes) -> jsonschema_rs.Draft202012Validator:
-    return _validator(form) if b'"pattern"' in form else _kept_validator(form)
+def _held(description: Mapping[str, Any], measure: Mapping[str, Any]) -> list[tuple[bytes, list[tuple[Pointer, Any]], bytes]]:
+    """What values must fit, as JSON; the values, each at its place; and those as JSON. Choices and samples apart."""
+    choices: list[tuple[Pointer, Any]] = [(("enum", index), value) for index, value in enumerate(description.get("enum", ()))]
+    samples: list[tuple[Pointer, Any]] = [(("examples", index), value) for index, value in enumerate(description.get("examples", ()))]
+    samples += [(("default",), description["default"])] if "default" in description else []
+    forms = [(orjson.dumps(parameters.value_schema(measure, enum)), some) for enum, some in ((False, choices), (True, samples)) if some]
+    return [(form, values, orjson.dumps([value for _, value in values])) for form, values in forms]
+
+
+def _too_many(path: str, pointer: Pointer, what: str, help: str) -> Finding:
+    return Finding(path=path, pointer=pointer, rule="wrong-value", message=f"too many values to hold against {what}", help=help)
+
+
+def _gate_of(form: bytes) -> _Gate:
+    return _searching(form) if b'"pattern"' in form else _Gate(_kept_validator(form))
 
 
 @lru_cache(maxsize=512)
 def _kept_validator(form: bytes) -> jsonschema_rs.Draft202012Validator:
     """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number from 1 to 100 in every tool."""
-    return _validator(form)
-
-
-def _validator(form: bytes) -> jsonschema_rs.Draft202012Validator:
-    """One with a `pattern` is not kept: it may hold more than a megabyte."""
     return jsonschema_rs.Draft202012Validator(orjson.loads(form), validate_formats=True, mask=_MASK)
+
+
+def _searching(form: bytes) -> _Gate:
+    """The gate of a description with patterns. It is not kept: it may hold more than a megabyte."""
+    description = orjson.loads(form)
+    try:
+        linear = jsonschema_rs.Draft202012Validator(description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR)
+    except jsonschema_rs.ValidationError:
+        other = jsonschema_rs.Draft202012Validator(description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING)
+        return _Gate(other, form.count(b'"pattern"'))
+    return _Gate(linear)
 
 
 def _is_pattern(text: str) -> bool:

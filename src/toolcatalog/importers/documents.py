@@ -8,7 +8,8 @@ from toolcatalog import yaml12
 from toolcatalog.errors import Pointer, UsageError
 
 DEEPEST = 200  # mappings and lists within each other: a catalog's files are less deep, but not all documents
-MOST_VALUES = 100_000  # in a YAML document, and in a JSON one whose lines are told: thrice what the largest real one of 1 MiB has
+_LEAST = 1024 * 1024  # bytes: as many as a smaller document might have count for it
+_FOR_A_VALUE = 8  # bytes that a value takes at least, on the average; those that we know take 18 and more
 _SHOWN = 10
 
 
@@ -22,7 +23,7 @@ class Source(NamedTuple):
     def places(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
         """Line and column of the values at these pointers; 0 where the bytes do not tell."""
         try:
-            mark = yaml12.read(self.data, DEEPEST, MOST_VALUES).mark if self.data else None  # JSON is YAML too
+            mark = yaml12.read(self.data, DEEPEST, _most(self.data)).mark if self.data else None  # JSON is YAML too
         except RecursionError:
             mark = None
         return [yaml12.place(mark, pointer, False)[:2] if mark else (0, 0) for pointer in pointers]
@@ -45,13 +46,18 @@ def json_value(data: bytes) -> Any:
 
 def _yaml(data: bytes, name: str) -> Any:
     try:
-        return yaml12.value(data, DEEPEST, MOST_VALUES)
+        return yaml12.value(data, DEEPEST, _most(data))
     except yaml12.Doubtful:
-        found = yaml12.read(data, DEEPEST, MOST_VALUES)
+        found = yaml12.read(data, DEEPEST, _most(data))
     if found.faults:
         told = [f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}" for fault in found.faults[:_SHOWN]]
         raise UsageError("\n".join(told))
     return found.value
+
+
+def _most(data: bytes) -> int:
+    """How many values are read of a YAML document, or of a JSON one whose lines are told."""
+    return max(len(data), _LEAST) // _FOR_A_VALUE
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from toolcatalog.errors import Pointer
+from toolcatalog.errors import MOST, Pointer
 from toolcatalog.importers.additions import stop
 from toolcatalog.importers.documents import Source
 from toolcatalog.importers.references import is_local, led_to, steps, written
@@ -23,8 +23,10 @@ class Paper:
     faults: dict[str, Pointer] = field(default_factory=dict)
 
     def fault(self, at: Pointer, sentence: str) -> None:
-        """Tell what is wrong with the value at a pointer."""
+        """Tell what is wrong with the value at a pointer. Raises UsageError where so much is wrong that nobody would read on."""
         self.faults.setdefault(f"{written(at)}: {sentence}", at)
+        if len(self.faults) > MOST:
+            self.stop()
 
     def stop(self) -> None:
         """Raise UsageError where anything is wrong: a sentence for each of the first few."""
