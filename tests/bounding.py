@@ -27,6 +27,7 @@ from toolcatalog.keeping import KeyFile
 from toolcatalog.opening import open_build
 from toolcatalog.server.live import Serving
 from toolcatalog.server.refusals import Refused
+from toolcatalog.yaml12 import MOST_VALUES
 
 SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through
@@ -53,21 +54,22 @@ class Cost(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Text of at most so many bytes: as many pieces as fit between head and tail; `@` in a piece is a number of its own."""
+    """Text of at most so many bytes: as many pieces as fit between head and tail, and no more than so many; `@` is a number of its own."""
 
     head: str
     piece: str
     tail: str = ""
     most: int = SIZE
+    pieces: int = SIZE
 
     def data(self) -> bytes:
         """Its bytes, made only where they are fed: all of them together are some hundred megabytes."""
         room = self.most - len(f"{self.head}{self.tail}".encode())
         if "@" in self.piece:
             longest = len(self.piece.replace("@", "fffff"))
-            pieces = "".join([self.piece.replace("@", f"{number:x}") for number in range(room // longest)])
+            pieces = "".join([self.piece.replace("@", f"{number:x}") for number in range(min(self.pieces, room // longest))])
         else:
-            pieces = self.piece * (room // max(1, len(self.piece.encode())))
+            pieces = self.piece * min(self.pieces, room // max(1, len(self.piece.encode())))
         return f"{self.head}{pieces}{self.tail}".encode()
 
 
@@ -84,6 +86,11 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii="\ud83d" in text)[1:-1]
 
 
+def values(text: str) -> int:
+    """About how many values there are in a piece of YAML."""
+    return sum(map(text.count, ":?,-[{"))
+
+
 def tools() -> Iterator[tuple[str, Data]]:
     """Files of a tool."""
     for piece in TEXTS:
@@ -91,6 +98,8 @@ def tools() -> Iterator[tuple[str, Data]]:
         yield f"parameter {piece!r}", filled(f'{ONE}    default: "', quoted(piece), '"\n')
     for name, head, piece, tail in FILES:
         yield name, filled(head, piece, tail)
+        if (left := MOST_VALUES - values(f"{head}{tail}")) > 0 and values(piece):
+            yield f"{name}, as many as are read", filled(head, piece, tail, pieces=left // values(piece))
     half = "a" * (SIZE // 2 - 200)
     yield "half is pattern", f"{ONE}    pattern: ({half})\n    examples: [{half}]\n".encode()
     for pattern in ("^(a+)+$", "^(a|a)*$", "^(a*)*b", r"^(.*?,){40}P", r"(\\w+\\s?)*!$", "(?=a*b)a*c", r"^(a+)\\1+$"):
@@ -125,8 +134,8 @@ TEXTS = (
     "-----BEGIN ", "ignore all ", "do not tell ", "TODO ", "data:a/a;a", "\ud83d", "a'", "...", "a, ",
 )  # fmt: skip
 
-BRANCHES = "    - {type: integer}\n" * 20_000
-CHOICES = ", ".join(f"e{number}" for number in range(70_000))
+BRANCHES = "    - {type: integer}\n" * 4_000
+CHOICES = ", ".join(f"e{number}" for number in range(9_000))
 LONG_CHOICES = ", ".join(f"{number:0>200}" for number in range(2_500))
 LETTERS = "abcdefghijklmnopqrstu"
 LAUGHS = "".join(f"{next_}: &{next_} [{', '.join([f'*{one}'] * 9)}]\n" for one, next_ in pairwise(LETTERS))
@@ -152,7 +161,7 @@ FILES = (
     ("examples", f"{ONE}    examples: [", "v@, ", "v]\n"),
     ("examples misfit", f"{ONE}    examples: [", "1, ", "1]\n"),
     ("examples and enum", f"{ONE}    enum: [{CHOICES}]\n    examples: [", "v@, ", "v]\n"),
-    ("enum and examples in it", f"{ONE}    enum: [{CHOICES}]\n    examples: [", "e69999, ", "e1]\n"),
+    ("enum and examples in it", f"{ONE}    enum: [{CHOICES}]\n    examples: [", "e8999, ", "e1]\n"),
     ("enum of long values", f"{ONE}    enum: [{LONG_CHOICES}]\n    examples: [", "'" + "0" * 199 + "', ", "a]\n"),
     ("anyOf", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n", "    - {type: string, maxLength: 1}\n", ""),
     ("anyOf and examples", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
@@ -390,7 +399,7 @@ def cases() -> Iterator[tuple[str, str, Data]]:
 QUICK = (
     "query", "get", "slug", "body", "keys", "manifest", "listing", "pointer", "chunks", "lock",
     "build tool/description '\ufdfa'", "build tool/enum of long values", "build tool/large patterns", "build tool/laughs", "build tool/lists in lists", "check tool/digits", "check tool/escapes",
-    "check tool/comments for us", "check tool/blanks in a comment for us", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "openapi/yaml 'a: &a@ *a@\\n'",
+    "check tool/comments for us", "check tool/blanks in a comment for us", "check tool/pattern (?=a*b)a*c", "check tool/tags alike", "check tool/enum of objects, as many as are read", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "openapi/yaml 'a: &a@ *a@\\n'",
 )  # fmt: skip
 
 

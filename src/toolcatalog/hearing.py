@@ -6,11 +6,12 @@ A place is found by reading a file once more, so advice is kept without places u
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from toolcatalog import advice, comments, editors, source, tree
 from toolcatalog.comments import Comment
-from toolcatalog.errors import Finding, Problem
+from toolcatalog.errors import MOST, Finding, Problem
 from toolcatalog.source import Document
 
 
@@ -41,10 +42,9 @@ def _of_schemas(root: Path, document: Document) -> Iterator[Finding]:
 
 
 def misheard(root: Path, document: Document) -> Iterator[Problem]:
-    """The comments for us that silence nothing."""
-    for comment in document.comments:
-        if wrong := advice.unheard(document.path, comment):
-            yield _at(root, wrong, comment)
+    """The comments for us that silence nothing, as many as are told of one file, and one more."""
+    wrong = ((advice.unheard(document.path, comment), comment) for comment in document.comments)
+    yield from islice((_at(root, finding, comment) for finding, comment in wrong if finding), MOST + 1)
 
 
 def heard(root: Path, path: str, said: Sequence[Finding]) -> list[Problem]:
@@ -54,7 +54,7 @@ def heard(root: Path, path: str, said: Sequence[Finding]) -> list[Problem]:
     silenced = places & comments.silenced(said_there)
     unused = advice.unused(said_there, silenced) if len(problems) < len(said) else ()
     kept = [problem for problem in problems if (problem.rule, problem.line) not in silenced]
-    return kept + [_unused(root, path, comment) for comment in unused]
+    return kept + [_unused(root, path, comment) for comment in islice(unused, MOST + 1)]
 
 
 def _unused(root: Path, path: str, comment: Comment) -> Problem:

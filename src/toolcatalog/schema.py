@@ -130,18 +130,18 @@ class _Trials:
 
 
 def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure: Mapping[str, Any], trials: _Trials) -> Iterator[Finding]:
-    if "pattern" in description and not _is_pattern(description["pattern"]):
-        message, expected = f"`{description['pattern']}` is not a regular expression", "an ECMA 262 regular expression"
-        yield Finding(path=path, pointer=(*pointer, "pattern"), rule="bad-pattern", message=message, expected=expected)
-        return
     held = _held(description, measure)
+    if not held and _has_bad_pattern(description):
+        yield _bad_pattern(path, pointer, description)
     if any(len(form) * len(said) > _MOST_STEPS for form, _, said in held):
         yield _too_many(path, pointer, "so large a description", "shorten the examples, the enum or the branches")
         return
     try:
         gates = [(_gate_of(form), values, said) for form, values, said in held]
     except jsonschema_rs.ValidationError as refusal:
-        if "regex" not in refusal.message:  # else it is the pattern of a description within this one, and told there
+        if _has_bad_pattern(description):
+            yield _bad_pattern(path, pointer, description)
+        elif "regex" not in refusal.message:  # else it is the pattern of a description within this one, and told there
             yield Finding(path=path, pointer=pointer, rule="wrong-value", message=f"not a usable description: {refusal.message}")
         return
     if not all(trials.allow(gate, said) for gate, _, said in gates):
@@ -188,12 +188,18 @@ def _searching(form: bytes) -> _Gate:
     return _Gate(linear)
 
 
-def _is_pattern(text: str) -> bool:
+def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
+    """Tell whether its own pattern is none. Asked last: where values are held against it, making the gate has told."""
     try:
-        jsonschema_rs.Draft202012Validator({"pattern": text})
+        jsonschema_rs.Draft202012Validator({"pattern": description.get("pattern", "")})
     except jsonschema_rs.ValidationError:
-        return False
-    return True
+        return True
+    return False
+
+
+def _bad_pattern(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Finding:
+    message, expected = f"`{description['pattern']}` is not a regular expression", "an ECMA 262 regular expression"
+    return Finding(path=path, pointer=(*pointer, "pattern"), rule="bad-pattern", message=message, expected=expected)
 
 
 def _misfit_finding(

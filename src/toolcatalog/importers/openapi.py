@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog import names, schema
-from toolcatalog.errors import MOST as MOST_TOLD
 from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.additions import Addition
@@ -62,8 +61,6 @@ def additions(source: Source, toolkit: str = "", name: str = "", logo: str = "")
     for operation, slug in zip(found, slugs(kit["slug"], [(one.title, one.identity) for one in found]), strict=True):
         readers = [Reader(paper.root, left=min(MOST, left)) for _ in range(2)]
         made = _addition(paper, operation, slug, kit, *readers)
-        if len(paper.faults) > MOST_TOLD:
-            paper.stop()
         if not paper.faults:
             yield made
         left -= sum(min(MOST, left) - reader.left for reader in readers)
