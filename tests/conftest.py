@@ -15,9 +15,9 @@ from storing import Proxy, s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
 
-settings.register_profile("deep", max_examples=2_000, deadline=None)  # for properties that leave their number to the profile
-if DEEP:
-    settings.load_profile("deep")
+settings.register_profile("quick", max_examples=50, deadline=None)  # for properties that leave their number to the profile
+settings.register_profile("deep", max_examples=2_000, deadline=None)
+settings.load_profile("deep" if DEEP else "quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 from toolcatalog.errors import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +31,11 @@ def succeed(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path 
     done = toolcatalog(*arguments, env=env, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def examples(number: int, *exempt: HealthCheck) -> settings:
+    """So many examples of a property; of the health checks of hypothesis these are left out. The deep profile tries fifteen times as many."""
+    return settings(max_examples=number * (15 if DEEP else 1), deadline=None, suppress_health_check=exempt)
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:

@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from running import examples
 from test_comparing import NEEDY, PLAIN, V1, V2
 from test_twins import TEXTS
 from toolcatalog.announcing import LONGEST, markdown, summary, values
@@ -84,7 +85,7 @@ def tags(text: str) -> list[str]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(TEXTS | st.text(max_size=20))
 def test_no_text_becomes_structure(text: str) -> None:
     """Whatever a catalog says, the Markdown has the shape that it has for a plain word."""

@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from running import examples
 from toolcatalog.batches import batches
 
 FOLDERS = [f"toolkits/kit{number % 7}/KIT{number % 7}_TOOL_{number}" for number in range(3000)]
@@ -22,7 +23,7 @@ def test_a_batch_is_a_run_of_slugs() -> None:
     assert batches(FOLDERS[:1]) == [(FOLDERS[0],)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=30, unique=True), st.randoms())
 def test_order_does_not_matter(names: list[tuple[str, str]], draw: random.Random) -> None:
     """Whatever the names are and whatever order they are found in."""

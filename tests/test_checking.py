@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from running import errors, toolcatalog
+from running import errors, examples, toolcatalog
 from toolcatalog.checking import check
 from toolcatalog.errors import MOST
 from toolcatalog.formats import SCHEMAS
@@ -226,14 +226,14 @@ def checked_with(root: Path, kind: str, data: bytes) -> None:
         file.unlink()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(50, HealthCheck.too_slow)
 @given(kind=st.sampled_from([*PLACES]), value=values | tools)
 def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: Any) -> None:
     """Whatever JSON value a file of any kind holds, there is an answer and no exception; a catalog without problems resolves."""
     checked_with(fuzzed, kind, json.dumps(value).encode())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(
     kind=st.sampled_from([*PLACES]),
     data=st.binary(max_size=60) | st.text("namedscriptogyu: -?[]{}&*!|>'\"#%@\n\t 0é", max_size=90).map(str.encode),

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from running import examples
 from test_exports import TOOL
 from toolcatalog.comparing import Comparison, Entry, Facts, Key, Side, Unread, compare, predecessors
 from toolcatalog.diffing import KINDS
@@ -138,7 +139,7 @@ VERSIONS = st.lists(st.sampled_from([V1, V2, V3]), unique=True).map(sorted)
 STATES = st.dictionaries(st.sampled_from([V1, V2, V3]), st.sampled_from([PLAIN, REWORDED, NEEDY, OLD, UNREAD]))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(66)
 @given(before=STATES, after=STATES)
 def test_whatever_differs_is_told(before: dict[str, Tool | Unread], after: dict[str, Tool | Unread]) -> None:
     """A version that is not the same on both sides is always told of, and nothing is where all is the same and was read."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
+from running import examples
 from toolcatalog import parameters
 from toolcatalog.importers.descriptions import describe, holdable
 
@@ -282,7 +283,7 @@ def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(st.builds(lambda name: {"type": name}, st.sampled_from(TYPES)), _schema, max_leaves=6)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[*HealthCheck])
+@examples(133, *HealthCheck)
 @given(SCHEMAS, SCHEMAS.filter(lambda schema: "$ref" not in json.dumps(schema)), INSTANCES, INSTANCES)
 def test_the_meaning_stays(schema: Any, target: Any, one: Any, other: Any) -> None:
     """Where nothing is lost, the description accepts exactly the values that the schema does; null alone it may accept in more places."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import Naive
-from running import SHIPPED
+from running import SHIPPED, examples
 from test_exports import TOOL, VALUES, described, parameters, tools
 from toolcatalog.diffing import KINDS, Change, changes
 from toolcatalog.exports import input_schema, sample
@@ -240,7 +240,7 @@ def test_the_order() -> None:
 # Whatever changes
 
 
-@settings(max_examples=40, deadline=None)
+@examples(15)
 @given(tools(), st.randoms(use_true_random=False))
 def test_nothing_where_nothing_changed(tool: Tool, chance: random.Random) -> None:
     """Nor where only the order of names is another, which JSON does not know."""
@@ -254,7 +254,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
     return [shuffled(one, chance) for one in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(tools(), tools())
 def test_no_change_is_left_untold(before: Tool, after: Tool) -> None:
     """Two tools that differ in any field have a change there, whichever is the older one."""
@@ -284,7 +284,7 @@ def mutations(draw: st.DrawFn, served: Served = served_inputs, but: frozenset[st
     return before, after
 
 
-@settings(max_examples=120, deadline=None)
+@examples(40)
 @given(mutations())
 def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Whatever is other within a description, at whatever depth, is told from both ends."""
@@ -319,7 +319,7 @@ def all_required(parameters: dict[str, Any]) -> dict[str, Any]:
 UNSAID = frozenset(["oneOf", "description", "title", "examples", "default"])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(mutations(but=UNSAID), st.lists(VALUES, max_size=3))
 def test_inputs_take_what_they_took_unless_it_is_breaking(mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]) -> None:
     """A validator agrees. What had the name of a new and optional input before was nobody's."""
@@ -331,7 +331,7 @@ def test_inputs_take_what_they_took_unless_it_is_breaking(mutation: tuple[dict[s
     assert [value for value in (*near(before, values), *near(after, values)) if old.is_valid(value) and not new.is_valid(value)] == []
 
 
-@settings(max_examples=120, deadline=None)
+@examples(40)
 @given(mutations(served_outputs, UNSAID | {"required"}), st.lists(VALUES, max_size=3))
 def test_outputs_are_what_they_were_unless_it_is_breaking(mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]) -> None:
     """A validator agrees. Names that come break nobody."""

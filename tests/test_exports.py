@@ -13,12 +13,12 @@ from typing import Any
 import jsonschema
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driving import KINDS
 from naive import Naive
-from running import SHIPPED, Server
+from running import SHIPPED, Server, examples
 from toolcatalog import exports, names, versions
 from toolcatalog.parameters import TYPES, served_inputs, served_outputs, value_schema
 from toolcatalog.snapshot import Tool, tool_of
@@ -168,7 +168,7 @@ def test_the_standard_form_of_outputs() -> None:
     assert exports.output_schema(TOOL.output_parameters) == ANSWER
 
 
-@settings(max_examples=200, deadline=None)
+@examples(66)
 @given(parameters(), VALUES)
 def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: Any) -> None:
     """The standard form of what is served is valid, and takes the very values that the author's description takes."""
@@ -180,7 +180,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
         assert ours.is_valid(tried) == authors.is_valid(tried)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(16)
 @given(parameters())
 def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
     """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
@@ -292,7 +292,7 @@ def test_a_sample_stays_small() -> None:
     assert len(json.dumps(exports.sample(served_inputs({"x": {**inner, "required": True}})))) < 1000
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(parameters(but=frozenset(["pattern", "format", "oneOf", "uniqueItems", *SAYING])))
 def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
     """Where nothing is named by the author, what is made up fits."""
@@ -339,7 +339,7 @@ def test_which_snippets_there_are_and_their_order() -> None:
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(16)
 @given(tools())
 def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
     """Python parses to the one call that is meant, the shell sees three words, and JSON is what the forms say."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from running import ROOT, SHARED, succeed, toolcatalog
+from running import ROOT, SHARED, examples, succeed, toolcatalog
 from toolcatalog import checking, schema, yaml12, yamlout
 from toolcatalog import source as source_of
 from toolcatalog.cli import main
@@ -151,7 +151,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(inner, (*at, key))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[*HealthCheck])
+@examples(100, *HealthCheck)
 @given(st.sampled_from(WHOLE).flatmap(lambda whole: st.tuples(st.just(whole), st.sampled_from([*places(whole)]))), ANYTHING)
 def test_a_document_with_anything_anywhere_is_read_or_refused(chosen: tuple[Any, tuple[Any, ...]], anything: Any) -> None:
     """Whatever stands in the place of any value, the result is files or a sentence; and what is written has no fault."""

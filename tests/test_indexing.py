@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from naive import related, terms
+from running import examples
 from toolcatalog import counting, indexing, scoring, snapshot
 from toolcatalog.analysis import called
 from toolcatalog.counting import Said
@@ -131,7 +132,7 @@ RUNS = st.lists(LETTERS, max_size=6)
 SAIDS = st.builds(Said, st.tuples(RUNS, RUNS, RUNS, RUNS, RUNS, RUNS), LETTERS, st.booleans())
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(st.lists(st.lists(SAIDS, max_size=5), max_size=4))
 def test_any_tools(batches: list[list[Said]]) -> None:
     """Whatever tools say, common and rare terms alike."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from naive import Naive
-from running import SHIPPED, Server, new_key, serving, succeed, toolcatalog
+from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog
 from test_exports import tools
 from toolcatalog import locking
 from toolcatalog.errors import UsageError
@@ -115,7 +115,7 @@ def test_the_digest_stays_what_it_is() -> None:
     assert locking.locked(json.loads(json.dumps(document(tool, "A", "l")))) == Locked("20250101_00", digest)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(16)
 @given(tools())
 def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     """Whatever the tool is; and its own document is no difference to it."""

@@ -4,9 +4,10 @@ import time
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from running import examples
 from toolcatalog import markdown
 
 HOSTILE = [
@@ -89,7 +90,7 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
     return parts
 
 
-@settings(max_examples=400)
+@examples(133)
 @given(TEXTS)
 @example("[a](javascript:alert(1)) ![a](javascript:1) <javascript:1> [b](//x) [c](data:text/html,x) [d](http&#58;//x)")
 @example("<a href=x onclick=y>![<b>](x)")
@@ -108,7 +109,7 @@ def test_markup_of_a_text_is_shown(text: str) -> None:
         assert text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("&#60;", "<") in parts.text
 
 
-@settings(max_examples=500)
+@examples(166)
 @given(
     st.one_of(
         TEXTS,
@@ -177,7 +178,7 @@ def test_of_its_own(text: str, html: str) -> None:
     assert markdown.block(text) == html
 
 
-@settings(max_examples=200)
+@examples(66)
 @given(
     st.lists(st.sampled_from(["- ", "> ", "1. ", "# ", "\n", "\n\n", "    ", "word ", "[word]: ", "*", "`", "\t"]), max_size=80).map(
         "".join

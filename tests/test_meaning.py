@@ -9,11 +9,11 @@ import httpx
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generating import generate
-from running import SHIPPED, Server, new_key, serving, succeed, toolcatalog
+from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog
 from toolcatalog import meaning, nearness, snapshot
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError, UsageError
@@ -208,7 +208,7 @@ def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
         assert max(lengths[place] for place in group) - min(lengths[place] for place in group) <= 8
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 2**32 - 1))
 def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
     """Against plain products of all with all, among few and among many: sketches lose little that is near, and filters lose nothing."""

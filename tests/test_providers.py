@@ -11,11 +11,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from pydantic import TypeAdapter
 
 from naive import Naive
-from running import SHARED, SHIPPED, succeed
+from running import SHARED, SHIPPED, examples, succeed
 from test_exports import TOOL, tools
 from toolcatalog import exports, providers
 from toolcatalog.parameters import served_inputs
@@ -117,7 +117,7 @@ def served(catalog: Path) -> list[Tool]:
     return [tool_of(json.loads(entry.body), None) for entries in Naive(catalog).tools.values() for entry in entries]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(tools())
 def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
     """Whatever names, descriptions and parameters the catalog allows."""

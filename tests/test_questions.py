@@ -5,9 +5,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from running import examples
 from toolcatalog.server import questions
 from toolcatalog.server.questions import ListQuestion, Page, SessionQuestion, ToolQuestion
 from toolcatalog.store import Filters, Pins
@@ -91,7 +92,7 @@ def test_a_list_is_read_alike_in_every_spelling(query: str, name: str, field: st
     assert question == expected
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(st.lists(WORDS, min_size=1), st.data())
 def test_any_words_arrive_in_any_mixture_of_spellings(words: list[str], data: st.DataObject) -> None:
     """However the words of a list are spread over commas, repetition and brackets, they arrive whole, once and in order."""
@@ -145,7 +146,7 @@ def test_any_other_limit_is_refused(value: str) -> None:
     assert line[0].endswith(" is not a whole number from 1.")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(st.integers(1, 10**17), st.integers(1, 1000), st.integers(1, 5000))
 def test_a_cursor_round_trips_and_wins_over_limit(number: int, size: int, limit: int) -> None:
     """The cursor of a page is read back as that page, also where a limit says otherwise."""
@@ -421,7 +422,7 @@ NAMES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(
     st.one_of(st.binary(), st.lists(st.tuples(st.one_of(NAMES, TEXTS), TEXTS)).map(lambda pairs: urlencode(pairs).encode())),
     TEXTS,

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from generating import add_tool, generate
 from reading import documents
-from running import new_key, toolcatalog
+from running import examples, new_key, toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.opening import open_build
@@ -582,7 +582,7 @@ def rankings(draw: st.DrawFn, numbers: list[int]) -> Ranked:
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(data=st.data())
 def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
     """Whatever was found, with or without scores, in any order: each page is the part of the sorted whole that it must be."""
@@ -608,7 +608,7 @@ def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[di
         assert store.page(found, sort_by, descending, start, size).tolist() == expected[start : start + size]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(
     everywhere=st.none() | st.sampled_from([*VERSIONS, "20230101_00", "20250701_00", "99999999_99"]),
     pinned=st.dictionaries(st.sampled_from(["kit0", "kit1", "kit2", "nope"]), st.none() | st.sampled_from(VERSIONS)),

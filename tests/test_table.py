@@ -3,9 +3,10 @@
 from bisect import bisect_left
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from running import examples
 from toolcatalog import table
 from toolcatalog.errors import SnapshotError
 from toolcatalog.table import Table
@@ -19,7 +20,7 @@ def packed(values: dict[str, bytes]) -> bytes:
     return b"".join(table.pack(names, [len(values[name]) for name in names], (values[name] for name in names)))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(50)
 @given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=40), st.lists(NAMES, max_size=20))
 def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) -> None:
     """Every name has its value and its place, and no other name has any, whatever the names and values are."""

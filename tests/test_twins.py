@@ -5,10 +5,11 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from running import examples
 from toolcatalog import twins
 from toolcatalog.snapshot import Tool, Toolkit
 
@@ -79,7 +80,7 @@ def plain(make: Callable[[str], bytes]) -> list[tuple[str, int]]:
     return outline(make("word"))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(20)
 @given(TEXTS)
 @example("```\n# x\n- y")
 @example("    # x\n\n\n1. y\n---")
@@ -98,7 +99,7 @@ def test_no_text_becomes_structure(text: str) -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(66)
 @given(TEXTS.filter(str.strip))
 def test_nothing_hidden_passes(text: str) -> None:
     said = twins.tool_markdown(tool(text), toolkit(text)).decode()

@@ -4,9 +4,10 @@ import json
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from running import examples
 from toolcatalog import yaml12
 from toolcatalog.yamlout import emit
 
@@ -34,7 +35,7 @@ def same(left: object, right: object) -> bool:
     return json.dumps(left) == json.dumps(right)
 
 
-@settings(max_examples=250, deadline=None)
+@examples(83)
 @given(VALUES)
 @example({"": None})
 @example([[], {}, [[]], [{}], {"a": []}])
@@ -58,7 +59,7 @@ def test_a_reader_of_yaml_1_1_reads_the_same_strings(text: str) -> None:
     assert yaml.safe_load(emit({"key": [text]})) == {"key": [text]}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(VALUES)
 def test_the_text_is_the_same_each_time_and_ends_in_one_line_feed(value: object) -> None:
     """Equal values give equal bytes; a file ends with a line end and holds no marker of documents."""
