@@ -122,6 +122,14 @@ def test_what_is_no_document_is_one_sentence(document: Any, sentence: str) -> No
     assert str(error.value) == sentence
 
 
+def test_a_thousand_faults_are_enough() -> None:
+    """Where nobody would read on nothing is looked at any more: the rest of a document may be long, and wrong too."""
+    document = operation(parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)])
+    with pytest.raises(UsageError) as error:
+        added(document)
+    assert str(error.value).endswith("... and 991 more like these.")
+
+
 def test_the_toolkit_is_named_by_flags_first() -> None:
     """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit that is not there yet."""
     document = operation()
