@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from accounts import missing, named_in, rows
 from running import ROOT
 from test_rejects import rules_shown
 from toolcatalog import __version__, openapi
@@ -65,6 +66,20 @@ def test_every_link_leads_somewhere(name: str) -> None:
     folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", DOCS[name]) if "://" not in link]
     assert {link for link in links if not (folder / Path(link)).exists()} == set()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in DOCS if named_in(DOCS[name])))
+def test_every_test_that_is_named_is_there(name: str) -> None:
+    assert missing(DOCS[name]) == []
+
+
+def test_the_accounts_are_whole() -> None:
+    """docs/reliability.md: each claim has a test, or a door of the Makefile that shows it, a figure and a date."""
+    doors = {*re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()}
+    found = rows(DOCS["reliability.md"])
+    assert len(found) > 30
+    assert [row for row in found if len(row) != 4 or not all(row) or not re.fullmatch(r"2\d{3}-\d\d-\d\d", row[3])] == []
+    assert [row for row in found if not named_in(row[1]) and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors] == []
 
 
 def test_the_version_is_one() -> None:

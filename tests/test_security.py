@@ -4,13 +4,11 @@ Requests that want to be read in two ways are in test_smuggling, hostile Markdow
 test_lints_security, damaged snapshots in test_store and test_verifying.
 """
 
-import ast
 import json
 import os
 import re
 import statistics
 import time
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route
 
+from accounts import missing, named_in, rows
 from browsing import OUTSIDE
 from running import ROOT, new_key, serving, succeed, toolcatalog
 from toolcatalog import keys
@@ -312,22 +311,12 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
 # --- what docs/security.md says
 
 
-def functions_of(file: Path) -> set[str]:
-    return {one.name for one in ast.parse(file.read_text()).body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
-
-
-def named() -> Iterator[tuple[str, str]]:
-    """The tests that the threat model names: file and function."""
-    yield from re.findall(r"`(test_\w+)::(test_\w+)`", (ROOT / "docs" / "security.md").read_text())
-
-
 def test_the_threat_model_names_tests_that_are_there() -> None:
     """Every row has a test, or says that it is not stopped; every test named exists."""
-    found = [*named()]
-    assert len(found) > 25
-    assert [f"{file}::{test}" for file, test in found if test not in functions_of(ROOT / "tests" / f"{file}.py")] == []
-    rows = re.findall(r"^\| (?!what |---)(.*) \|$", (ROOT / "docs" / "security.md").read_text(), re.MULTILINE)
-    assert [row for row in rows if "::" not in row and "not stopped" not in row] == []
+    document = (ROOT / "docs" / "security.md").read_text()
+    assert len(named_in(document)) > 25
+    assert missing(document) == []
+    assert [row for row in rows(document) if "::" not in row[2] and "not stopped" not in row[1]] == []
 
 
 def test_every_package_is_locked_by_hashes() -> None:
