@@ -155,6 +155,20 @@ def test_a_cursor_round_trips_and_wins_over_limit(number: int, size: int, limit:
     assert base64.b64decode(questions.cursor(number, size)) == b"%d:%d" % (number, size)
 
 
+@settings(deadline=None)
+@given(st.integers(1, 10**12), st.integers(1, 1000), st.data())
+def test_a_damaged_cursor_is_refused_or_another_one(number: int, size: int, data: st.DataObject) -> None:
+    """A cursor with a character gone, changed or too many: 400, or the very text that is the cursor of the page that is read of it."""
+    whole = questions.cursor(number, size).decode()
+    at, more = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.sampled_from(["", *"AZaz09+/=-_ \n:", "é"]))
+    damaged = whole[:at] + more + whole[at + data.draw(st.integers(0, 1)) :]
+    question, refusals = questions.tools(urlencode({"cursor": damaged}).encode())
+    if refusals:
+        assert [(refusal.status, refusal.line.split(":")[0]) for refusal in refusals] == [(400, "cursor")]
+    else:
+        assert questions.cursor(*question.page).decode() == damaged or not damaged
+
+
 def test_a_cursor_is_the_text_that_it_always_was() -> None:
     """The cursor of page 2 with 20 items is base64 of `2:20`: clients keep cursors, so it must not change."""
     assert questions.cursor(2, 20) == b"MjoyMA=="

@@ -1,13 +1,14 @@
 """The catalog as written to what is served: defaults settled, versions listed, sessions filled in."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from modelling import catalog, meta_tool, session, tool
-from toolcatalog import compiling, resolve
-from toolcatalog.model import AuthConfig, Choice, Session, Toolkit, ToolVersion
+from toolcatalog import compiling, resolve, snapshot
+from toolcatalog.model import About, AuthConfig, Choice, Session, Toolkit, ToolVersion
 from toolcatalog.snapshot import Tool
 
 NAMES = {"type": "string", "enum": {"$session": "tools"}}
@@ -101,6 +102,7 @@ def test_placeholders_are_filled_for_each_session() -> None:
 
 EMPTY = {"type": "string", "enum": {"$session": "auth_configs"}}
 PLAIN = {"type": "string"}
+SERVED = {"type": "string", "description": ""}
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,7 @@ PLAIN = {"type": "string"}
         ({"a": {"type": "array", "items": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}}}, ["a", "a[].c"]),
         ({"a": {"anyOf": [EMPTY, PLAIN]}}, ["a"]),
         ({"a": {"anyOf": [EMPTY]}}, []),
+        ({"a": {"oneOf": [EMPTY]}}, []),
     ],
 )
 def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[str]) -> None:
@@ -130,6 +133,46 @@ def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[s
     assert names(dict(served.output_parameters)) == left
     assert '"enum": []' not in str(served)
     assert "'enum': []" not in str(served)
+
+
+@pytest.mark.parametrize(
+    ("described", "left"),
+    [
+        ({"type": "object", "additionalProperties": EMPTY}, {"additionalProperties": False}),
+        (
+            {"type": "object", "additionalProperties": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}},
+            {"additionalProperties": {"type": "object", "description": "", "properties": {"c": {**SERVED, "required": False}}}},
+        ),
+        ({"type": "object", "additionalProperties": True}, {"additionalProperties": True}),
+        ({"anyOf": [EMPTY, PLAIN]}, {"anyOf": [SERVED]}),
+        ({"oneOf": [EMPTY, PLAIN]}, {"oneOf": [SERVED]}),
+    ],
+)
+def test_what_is_left_beside_a_choice_of_nothing(described: dict[str, Any], left: dict[str, Any]) -> None:
+    """Of branches the others stay; properties whose value nobody could give may not be added."""
+    (served,) = tools_in(session(), meta_tool("FIND", input_parameters={"a": described}))
+    assert {key: value for key, value in served.input_parameters["a"].items() if key in left} == left
+
+
+def test_all_else_is_handed_on() -> None:
+    """What the catalog says of itself, but for how it weighs rules; the router; auth configs and sessions with all that they say."""
+    config = AuthConfig(path="auth_configs/ac_mail.yaml", id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",))
+    given = catalog(tool("MAIL_SEND"), auth_configs=(config,), sessions=(session("trs_x", project="support"),))
+    contents = resolve.resolve(replace(given, about=About(title="Ours", description="All.", rules={"secret": "off"})))
+    assert contents.about == {"title": "Ours", "description": "All.", "home": "", "repository": ""}
+    assert contents.router is not None
+    assert (contents.router.name, contents.router.logo, contents.router.versions) == ("Router", "https://router.example/logo.png", ())
+    assert resolve.resolve(replace(given, router=None, sessions=())).router is None
+    assert contents.auth_configs == (snapshot.AuthConfig(id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)),)
+    assert [(one.id, one.project) for one in contents.sessions] == [("trs_x", "support")]
+
+
+def test_a_tool_has_what_its_file_says() -> None:
+    """Every field of a tool version is served as it stands."""
+    said: dict[str, Any] = {"name": "Send", "description": "Send a mail.", "scopes": ["send", "read"], "tags": ["mail"]}
+    served = resolve.tool(tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",))
+    assert (served.slug, served.toolkit, served.version) == ("MAIL_SEND", "mail", "20250101_00")
+    assert (served.name, served.description, served.scopes, served.tags) == ("Send", "Send a mail.", ("send", "read"), ("mail",))
 
 
 METAS = (meta_tool("FIND"), meta_tool("LINK", when="manage_connections"), meta_tool("RUN"), meta_tool("RUN", "20250601_00"))

@@ -1,0 +1,222 @@
+"""The room `server.operations`: any list question, asked with any key, is answered as a model in ten lines says, page by page."""
+
+import base64
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generating import add_toolkit
+from reading import documents
+from toolcatalog.build import build
+from toolcatalog.keys import Key, KeyRing
+from toolcatalog.opening import open_build
+from toolcatalog.server.operations import Operations, page_of
+from toolcatalog.server.questions import MOST_ITEMS, Page
+from toolcatalog.server.refusals import Refused
+
+KITS = ("kit0", "kit1", "kit2")
+VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00")
+TAGS, SCOPES = ("a", "b", "important", "c d"), ("read", "write", "admin")
+CONFIGS = {  # id: toolkit, tools, scopes
+    "ac_all": ("kit0", None, None),
+    "ac_tools": ("kit1", ("KIT1_1", "KIT1_4"), None),
+    "ac_scopes": ("kit0", None, ("read", "write")),
+    "ac_both": ("kit2", ("KIT2_2", "KIT2_5", "KIT2_8"), ("read",)),
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a list question says, and who asks: `seen` are the toolkits of the key, None for all."""
+
+    seen: tuple[str, ...] | None
+    toolkits: tuple[str, ...]
+    configs: tuple[str, ...]
+    tags: tuple[str, ...]
+    scopes: tuple[str, ...]
+    important: bool
+    deprecated: bool
+    everywhere: str | None
+    pins: dict[str, str]
+    sort_by: str
+    order: str
+    limit: int
+
+    def query(self) -> bytes:
+        """As a client sends it."""
+        pairs = {
+            "toolkit_slug": ",".join(self.toolkits), "auth_config_ids": ",".join(self.configs), "tags": ",".join(self.tags),
+            "scopes": ",".join(self.scopes), "important": str(self.important).lower(), "include_deprecated": str(self.deprecated),
+            "toolkit_versions": self.everywhere or "", "sort_by": self.sort_by, "order": self.order, "limit": str(self.limit),
+            **{f"toolkit_versions[{toolkit}]": version for toolkit, version in self.pins.items()},
+        }  # fmt: skip
+        return urlencode(pairs).encode()
+
+
+def expected(every: list[dict[str, Any]], asked: Asked) -> list[tuple[str, str]]:
+    """Slug and version of all that a question finds, in its order: the decisions as a model. `every` is sorted by slug and version."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in every:
+        at = asked.pins.get(one["toolkit"]["slug"], asked.everywhere)
+        if at in (None, "latest") or one["version"] <= str(at):
+            found[one["slug"]] = one
+    some = [one for one in found.values() if passes(one, asked)]
+    if asked.sort_by != "slug":
+        some.sort(key=lambda one: one[asked.sort_by], reverse=asked.order == "desc")  # stable: ties stay by slug
+    elif asked.order == "desc":
+        some.reverse()
+    return [(one["slug"], one["version"]) for one in some]
+
+
+def passes(one: dict[str, Any], asked: Asked) -> bool:
+    """Whether a tool version is seen by the key and passes every filter."""
+    toolkit = one["toolkit"]["slug"]
+    return (
+        (asked.seen is None or toolkit in asked.seen)
+        and among(asked.toolkits, [toolkit])
+        and (not asked.configs or any(usable(one, *CONFIGS[config]) for config in asked.configs))
+        and among(asked.tags, one["tags"])
+        and among(asked.scopes, one["scopes"])
+        and (not asked.important or "important" in one["tags"])
+        and (asked.deprecated or not one["is_deprecated"])
+    )
+
+
+def among(wanted: tuple[str, ...], has: list[str]) -> bool:
+    """Whether one of those that are wanted is there, or none is wanted."""
+    return not wanted or bool({*wanted} & {*has})
+
+
+def usable(one: dict[str, Any], toolkit: str, tools: tuple[str, ...] | None, scopes: tuple[str, ...] | None) -> bool:
+    return (
+        one["toolkit"]["slug"] == toolkit and (tools is None or one["slug"] in tools) and (scopes is None or {*one["scopes"]} <= {*scopes})
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Answering:
+    """The operations of a build, and every document of it, sorted by slug and version."""
+
+    operations: Operations
+    every: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Answering:
+    """Thirty tools in three toolkits and up to four versions, each version with tags, scopes and a deprecation of its own."""
+    folder, draw = tmp_path_factory.mktemp("answering"), random.Random(4)  # noqa: S311 - nothing secret
+    root = folder / "catalog"
+    (root / "auth_configs").mkdir(parents=True)
+    (root / "catalog.yaml").write_text("title: Any\n")
+    for kit in KITS:
+        add_toolkit(root, kit)
+    for number in range(30):
+        for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
+            write(root, f"KIT{number % 3}_{number}", version, draw)
+    for id, (toolkit, tools, scopes) in CONFIGS.items():
+        (root / f"auth_configs/{id}.yaml").write_text(json.dumps({"toolkit": toolkit, **present(tools=tools, scopes=scopes)}))
+    build(root, folder / "build", None)
+    found = sorted(map(json.loads, documents(folder / "build" / "current").values()), key=lambda one: (one["slug"], one["version"]))
+    return Answering(Operations(open_build(folder / "build"), KeyRing(folder / "keys.json")), found)
+
+
+def present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def write(root: Path, slug: str, version: str, draw: random.Random) -> None:
+    """A file of a tool version, all by chance."""
+    tags, scopes = (draw.sample(names, draw.randrange(len(names))) for names in (TAGS, SCOPES))
+    deprecation = {"reason": "Old."} if draw.random() < 0.2 else None
+    value = present(name=f"Do {draw.choice('ABC')}", description="Does it.", tags=tags, scopes=scopes, deprecation=deprecation)
+    file = root / "toolkits" / slug.partition("_")[0].lower() / slug / f"{version}.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(value))
+
+
+def key(seen: tuple[str, ...] | None) -> Key:
+    return Key(id="key_a", project="p", toolkits=seen, sha256="", hint="", created="", lifetime=None)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Asked:
+    """Any list question without a query whose names are there, and seen by the key."""
+
+    def some(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(draw(st.lists(st.sampled_from(names), max_size=3, unique=True))) if names and draw(st.booleans()) else ()
+
+    kits = tuple(draw(st.lists(st.sampled_from(KITS), min_size=1, unique=True)))
+    seen = draw(st.sampled_from([None, kits]))
+    versions = st.sampled_from([*VERSIONS, "latest"])
+    return Asked(
+        seen=seen, toolkits=some(kits), configs=some(tuple(id for id, (kit, _, _) in CONFIGS.items() if kit in kits)), tags=some(TAGS),
+        scopes=some(SCOPES), important=draw(st.booleans()), deprecated=draw(st.booleans()), everywhere=draw(st.none() | versions),
+        pins=draw(st.dictionaries(st.sampled_from(kits), versions, max_size=2)), sort_by=draw(st.sampled_from(["slug", "name", "version"])),
+        order=draw(st.sampled_from(["asc", "desc"])), limit=draw(st.integers(1, 12)),
+    )  # fmt: skip
+
+
+def body(operations: Operations, seen: tuple[str, ...] | None, query: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(b"".join(operations.tools(key(seen), query).pieces))
+    return found
+
+
+@settings(deadline=None)
+@given(asked=questions())
+def test_any_question_is_answered_as_the_model_says(asked: Asked, answering: Answering) -> None:
+    """All pages, one after another by their cursors: what the filters let through, in order, each once, and the counts that go with it."""
+    wanted, query, items, number = expected(answering.every, asked), asked.query(), list[tuple[str, str]](), 1
+    while True:
+        answer = body(answering.operations, asked.seen, query)
+        items += [(one["slug"], one["version"]) for one in answer["items"]]
+        assert (answer["current_page"], answer["total_items"], answer["total_pages"]) == (
+            number,
+            len(wanted),
+            -(-len(wanted) // asked.limit),
+        )
+        if answer["next_cursor"] is None:
+            break
+        number, query = number + 1, asked.query() + b"&" + urlencode({"cursor": answer["next_cursor"]}).encode()
+    assert items == wanted
+    assert number == max(1, answer["total_pages"])
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**17), st.integers(1, MOST_ITEMS), st.integers(0, 10**6))
+def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, total: int) -> None:
+    """Any page of a list of any length: a cursor to the next one while there is one, and none on the last, or behind it."""
+    pieces, tag = page_of([b"1", b"2"], b"tag", Page(number, size), total)
+    answer = json.loads(b"".join(pieces))
+    following = base64.b64encode(b"%d:%d" % (number + 1, size)).decode() if number * size < total else None
+    pages = (total + size - 1) // size
+    assert answer == {"items": [1, 2], "next_cursor": following, "total_pages": pages, "current_page": number, "total_items": total}
+    assert tag != page_of([b"1", b"2"], b"other", Page(number, size), total)[1]
+    assert tag != page_of([b"1", b"2"], b"tag", Page(number, size), total + 1)[1]
+    assert b"".join(page_of([], b"tag", Page(number, size), total)[0]).startswith(b'{"items":[],"next_cursor":')
+
+
+@pytest.mark.parametrize(
+    ("seen", "query", "status"),
+    [
+        (("kit0",), "toolkit_slug=kit1", 403),
+        (("kit0",), "toolkit_slug=nope", 404),
+        (("kit0",), "auth_config_ids=ac_tools", 403),
+        (("kit0",), "auth_config_ids=ac_nope", 404),
+        (("kit0",), "toolkit_versions[nope]=20240101_00", 400),
+        (None, "toolkit_versions=20230101_00", 400),
+        (None, "toolkit_versions[kit0]=20230101_00", 400),
+        (None, "cursor=abc", 400),
+    ],
+)
+def test_what_is_not_there_or_not_for_the_key(seen: tuple[str, ...] | None, query: str, status: int, answering: Answering) -> None:
+    """A name that is unknown is told apart from one of a toolkit that the key may not use."""
+    with pytest.raises(Refused) as refused:
+        answering.operations.tools(key(seen), query.encode())
+    assert [refusal.status for refusal in refused.value.refusals] == [status]

@@ -1,0 +1,114 @@
+"""What goes out comes in again: records and their documents, and tools through exporters and importers. Properties, for any tool."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jsonschema_rs
+from hypothesis import given, settings
+
+from test_exports import TOOL, described, tools
+from toolcatalog import exports, resolve, snapshot
+from toolcatalog.importers import mcp, wire
+from toolcatalog.importers.additions import Addition
+from toolcatalog.importers.descriptions import describe
+from toolcatalog.model import Toolkit, ToolVersion
+from toolcatalog.parameters import served_inputs
+from toolcatalog.snapshot import Tool
+
+KIT = Toolkit(slug="kit", name="Kit", logo="https://kit.example/logo.svg")
+FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the inputs
+    "openai": lambda tool: exports.openai(tool)["function"]["parameters"],
+    "anthropic": lambda tool: exports.anthropic(tool)["input_schema"],
+    "mcp": lambda tool: exports.mcp(tool)["inputSchema"],
+}
+
+
+def document(tool: Tool) -> dict[str, Any]:
+    """The document of a tool, through JSON."""
+    found: dict[str, Any] = json.loads(snapshot.dump(snapshot.document(tool, KIT.name, KIT.logo)))
+    return found
+
+
+def again(addition: Addition, tool: Tool) -> Tool:
+    """What would be served of an imported tool in the place of the one that was exported."""
+    written = ToolVersion.of(addition.value, path="", slug=tool.slug, toolkit=tool.toolkit, version=tool.version)
+    return resolve.tool(written, KIT, tool.available_versions)
+
+
+def by_wire(tool: Tool) -> Tool:
+    return again(wire.additions([document(tool)])[0], tool)
+
+
+def by_mcp(tool: Tool) -> Tool:
+    return again(mcp.additions([exports.mcp(tool)], "kit")[0], tool)
+
+
+@settings(deadline=None)
+@given(tools())
+def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
+    """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's index; that says the same as the record."""
+    told = document(tool)
+    assert snapshot.tool_of(told, tool.deprecation) == tool
+    assert document(snapshot.tool_of(told, tool.deprecation)) == told
+    row = json.loads(snapshot.dump(snapshot.index_row(tool, snapshot.dump(told))))
+    assert row.pop("digest") == snapshot.sha256(snapshot.dump(told))
+    assert row == {key: told[key] for key in row if key != "deprecation"} | {"deprecation": tool.deprecation}
+
+
+@settings(deadline=None)
+@given(tools())
+def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
+    """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain spelling, a tool stays as it is."""
+    once = by_wire(tool)
+    assert document(by_wire(once)) == document(once)
+    assert document(replace(once, input_parameters={}, output_parameters={})) == document(
+        replace(tool, input_parameters={}, output_parameters={})
+    )
+    once = by_mcp(tool)
+    assert exports.mcp(by_mcp(once)) == exports.mcp(once)
+    assert exports.mcp(once).get("annotations") == exports.mcp(tool).get("annotations")
+    assert (once.description, once.name) == (tool.description, tool.name or tool.slug)
+
+
+POOL = [
+    "",
+    "a",
+    "b",
+    "2025-01-15",
+    0,
+    1,
+    7,
+    -1,
+    1.5,
+    True,
+    False,
+    None,
+    [],
+    ["a"],
+    [1, 1],
+    [None],
+    {},
+    {"a": 1},
+    {"b": "a"},
+    {"required": None},
+]
+
+
+@settings(deadline=None)
+@given(described())
+def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, Any]) -> None:
+    """By whichever form a schema goes out, what is read of it takes the same values, if nothing is told as lost."""
+    tool = replace(TOOL, input_parameters=served_inputs({"a": authored}))
+    for name, form in FORMS.items():
+        asked = form(tool)
+        found, losses = describe(asked, "input_parameters")
+        read = exports.input_schema(served_inputs(found))
+        assert losses or accepted(read) == accepted(asked), name
+
+
+def accepted(schema: Any) -> list[Any]:
+    """What of the pool may be given as `a`, and whether it may be left out."""
+    validator = jsonschema_rs.Draft202012Validator(schema)
+    return [value for value in [{}, *({"a": value} for value in POOL)] if validator.is_valid(value)]
