@@ -1,9 +1,16 @@
 """The room `fixing`: what has one right answer is mended where it stands, and nothing else is touched."""
 
+import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from running import toolcatalog
+from test_rejects import ALL, BASE
 from toolcatalog import checking, fixing
 from toolcatalog.errors import Problem
 
@@ -50,3 +57,101 @@ def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
     """Between checking and mending an editor may have written."""
     found = problems(tmp_path, "name: 5\ndescription: x\n")
     assert fixing.fixed(b"name: 50\ndescription: x\n", found) == fixing.Fixed(b"name: 50\ndescription: x\n", 0, 0)
+
+
+# Once is enough
+
+
+HIDDEN = f"{HEAD}input_parameters:\n  a:\n    type: string # a text\n    pattern: 0\n    default: 0\n"
+
+
+def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
+    """Whether a default fits is not asked while its description is no sound one: one run of `--fix` is enough all the same."""
+    problems(tmp_path, HIDDEN)
+    (tmp_path / "catalog.yaml").write_text("title: Test\n")
+    done = toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", tmp_path / "build")
+    assert "Mended 2 problem(s) in 1 file(s)" in done.stderr
+    assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace("default: 0", 'default: "0"')
+
+
+FIXABLE = [case for case in ALL if (case / "catalog").exists()]
+
+
+def mended(root: Path, path: str) -> bytes:
+    """A file of a catalog with all mended that can be, as one run of `check --fix` does it."""
+
+    def look(data: bytes) -> list[Problem]:
+        (root / path).write_bytes(data)
+        return [*checking.examine(root, path).problems]
+
+    data = (root / path).read_bytes()
+    return fixing.settled(data, look(data), look).data
+
+
+def twice(root: Path, path: str) -> tuple[bytes, bytes]:
+    """A file of a catalog mended once, and twice."""
+    once = mended(root, path)
+    (root / path).write_bytes(once)
+    return once, mended(root, path)
+
+
+@pytest.mark.parametrize("rule", sorted({case.parent.name for case in FIXABLE}))
+def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
+    """Of every file that shows what a rule finds: what was mended is left alone by the next run."""
+    for case in FIXABLE:
+        if case.parent.name == rule:
+            root = tmp_path / case.name
+            shutil.copytree(BASE, root)
+            shutil.copytree(case / "catalog", root, dirs_exist_ok=True)
+            for file in sorted(root.rglob("*.yaml")):
+                once, again = twice(root, file.relative_to(root).as_posix())
+                assert again == once, case
+                assert [one for one in checking.examine(root, file.relative_to(root).as_posix()).problems if one.fix is not None] == [], (
+                    case
+                )
+
+
+ODD = st.sampled_from(["yes", "No", "true", "0", "3", "1.50", "", "x", 0, 1, 7, -3, 1.5, True, False, None])
+KEYS = {
+    "string": ["minLength", "maxLength", "pattern", "format"],
+    "integer": ["minimum", "maximum"],
+    "number": ["minimum", "exclusiveMaximum"],
+    "boolean": [],
+    "array": ["minItems", "uniqueItems"],
+    "object": ["additionalProperties"],
+}
+
+
+@st.composite
+def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
+    """A parameter with values of the wrong kind here and there."""
+    kind = draw(st.sampled_from([*KEYS]))
+    keys = [*KEYS[kind], "description", "title", "required", "nullable", "default"]
+    said = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
+    lists = draw(st.dictionaries(st.sampled_from(["enum", "examples"]), st.lists(ODD, min_size=1, max_size=2), max_size=2))
+    return {"type": kind, **({"items": {"type": "string"}} if kind == "array" else {}), **said, **lists}
+
+
+@st.composite
+def odd_tool(draw: st.DrawFn) -> dict[str, Any]:
+    """The value of a tool's file with values of the wrong kind here and there."""
+    more = draw(st.dictionaries(st.sampled_from(["no_auth", "scopes", "tags", "deprecation"]), ODD | st.lists(ODD, max_size=2), max_size=2))
+    inputs = draw(st.dictionaries(st.sampled_from(["a", "b", "c"]), odd_parameter(), max_size=2))
+    return {"name": draw(ODD), "description": draw(ODD), **more, "input_parameters": inputs}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog whose one tool anybody may write."""
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / TOOL).parent.mkdir(parents=True)
+    return folder
+
+
+@settings(deadline=None)
+@given(value=odd_tool(), indent=st.sampled_from([None, 1]))
+def test_mending_any_file_twice_is_mending_it_once(value: dict[str, Any], indent: int | None, root: Path) -> None:
+    """Whatever is of the wrong kind in a file, on one line or on many."""
+    (root / TOOL).write_text(json.dumps(value, indent=indent))
+    once, again = twice(root, TOOL)
+    assert again == once

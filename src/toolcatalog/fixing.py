@@ -3,12 +3,13 @@
 Serves: "`--fix` for what is safe (comments and order kept)".
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from toolcatalog.errors import Problem
 
 _MARK = "\ufeff"
+_ROUNDS = 8  # of mending and looking again, at most; two are enough for all that is known
 
 
 class Fixed(NamedTuple):
@@ -17,6 +18,21 @@ class Fixed(NamedTuple):
     data: bytes
     mended: int
     errors: int
+
+
+def settled(data: bytes, problems: Iterable[Problem], look: Callable[[bytes], Iterable[Problem]]) -> Fixed:
+    """Mend a file until nothing is left to mend: what hides behind a value of the wrong type is found once that is mended.
+
+    `look` finds the problems of the file with other bytes in it.
+    """
+    whole = Fixed(data, 0, 0)
+    for _ in range(_ROUNDS):
+        one = fixed(whole.data, problems)
+        if not one.mended:
+            break
+        whole = Fixed(one.data, whole.mended + one.mended, whole.errors + one.errors)
+        problems = look(whole.data)
+    return whole
 
 
 def fixed(data: bytes, problems: Iterable[Problem]) -> Fixed:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,15 +159,22 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     for path in {problem.path: None for problem in problems if problem.fix is not None}:
         file, name = catalog.resolve().parent / path, path.partition("/")[2]
         before = file.read_bytes()
-        fixed = fixing.fixed(before, [problem for problem in problems if problem.path == path])
         old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
-        files.write_changed(file, fixed.data)
-        new = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
+        fixed = fixing.settled(before, [problem for problem in problems if problem.path == path], partial(_looked, catalog, name))
+        new = Counter(problem.rule for problem in _looked(catalog, name, fixed.data))
         if new - old or (new == old and fixed.errors):
             files.write_changed(file, before)
         else:
             mended[path] = fixed.mended
     return mended
+
+
+def _looked(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:
+    """The problems of one file, once it holds these bytes."""
+    from toolcatalog import checking  # noqa: PLC0415 - only here is it needed
+
+    files.write_changed(catalog.resolve() / name, data)
+    return checking.examine(catalog, name).problems
 
 
 def _show(seen: Seen, asked: Asked) -> None:
