@@ -99,7 +99,7 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
     assert sorted(states(place(redis_server)).values()) == ["active", "revoked"]
     assert redis_server.ask("KEYS", "*") == [b"toolcatalog:keys"]
     document = redis_server.ask("HGET", "toolcatalog:keys", "document")
-    assert set(json.loads(document)) == {"format", "keys"}
+    assert set(json.loads(document)) == {"format", "sha256", "keys"}
     for text in (secret, successor):
         assert text[3:-4].encode() not in document
     assert not (tmp_path / "keys.json").exists()

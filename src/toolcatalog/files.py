@@ -1,6 +1,7 @@
 """Writing to disk so that a reader never sees half of it. The only room that writes files of the project's own."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ except ImportError:  # pragma: no cover - there are no advisory locks to take on
     fcntl = None  # type: ignore[assignment]
 
 _NAP = 0.02  # seconds between two looks at a lock
-_LEFT_OVER = re.compile(r"\..+\.[0-9a-f]{8}\.part")
+_LEFT_OVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 
 
 def _beside(path: Path) -> str:
@@ -26,12 +27,26 @@ def _beside(path: Path) -> str:
     return f"{folder or '.'}/.{name}.{os.urandom(4).hex()}.part"
 
 
-def clean(folder: Path) -> None:
-    """Remove what a process that was killed while writing has left in the folder under the name that `_beside` gives."""
+def clean(folder: Path, name: str = "") -> None:
+    """Remove what a process that was killed while writing has left in the folder under the name that `_beside` gives.
+
+    `name`: only what was to become the file of this name.
+    """
     with contextlib.suppress(FileNotFoundError):
         for path in folder.iterdir():
-            if _LEFT_OVER.fullmatch(path.name):
+            found = _LEFT_OVER.fullmatch(path.name)
+            if found and name in ("", found[1]):
                 path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _named(path: Path | str) -> Iterator[None]:
+    """Let what the disk refuses name the file that was to be written: a write names none, and what is beside nobody knows."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def remove(path: Path) -> None:
@@ -61,13 +76,14 @@ def write(path: Path, data: bytes, mode: int = 0o644) -> None:
 def _replacing(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when all is written, and is gone where that fails."""
     beside = _beside(path)
-    try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
-            yield file
-        os.replace(beside, path)
-    except BaseException:
-        _forget(beside)
-        raise
+    with _named(path):
+        try:
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+                yield file
+            os.replace(beside, path)
+        except BaseException:
+            _forget(beside)
+            raise
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -76,7 +92,7 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def _forget(beside: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):  # what went wrong before is what there is to tell
         os.unlink(beside)
 
 
@@ -109,12 +125,20 @@ def replace(path: Path, data: bytes) -> None:
 def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write a new file piece by piece: its size in bytes and its SHA-256."""
     size, seen = 0, hashlib.sha256()
-    with path.open("xb") as file:
+    with _named(path), path.open("xb") as file:
         for piece in pieces:
             file.write(piece)
             seen.update(piece)
             size += len(piece)
     return size, seen.hexdigest()
+
+
+def plain(path: Path) -> bytes:
+    """The bytes of a plain file. Raises OSError, also for a pipe or a device: reading one of those may never end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder says so by itself
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return path.read_bytes()
 
 
 def holds(path: str, data: bytes) -> bool:
@@ -136,7 +160,7 @@ def lay(path: str, data: bytes, when: int, like: Iterable[str]) -> None:
             with contextlib.suppress(OSError):  # a file system may know no second names, or have a limit for them
                 os.link(twin, path)
                 return
-    with open(path, "xb") as file:
+    with _named(path), open(path, "xb") as file:
         file.write(data)
         file.flush()
         os.utime(file.fileno(), (when, when))
@@ -182,12 +206,13 @@ def unsealed(path: Path) -> bytes | None:
 def point(link: Path, target: str) -> None:
     """Make the symbolic link name `target`, in one step also where it named something else before."""
     beside = _beside(link)
-    os.symlink(target, beside)
-    try:
-        os.replace(beside, link)
-    except BaseException:
-        _forget(beside)
-        raise
+    with _named(link):
+        os.symlink(target, beside)
+        try:
+            os.replace(beside, link)
+        except BaseException:
+            _forget(beside)
+            raise
 
 
 @contextlib.contextmanager

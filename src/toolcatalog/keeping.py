@@ -64,7 +64,7 @@ class KeyFile:
     def read(self) -> bytes | None:
         """As `Place` says."""
         try:
-            return self._path.read_bytes()
+            return files.plain(self._path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -73,6 +73,7 @@ class KeyFile:
     def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
         """As `Place` says."""
         with self._alone():
+            files.clean(self._path.parent, self._path.name)
             data, told = how(self.read())
             files.write(self._path, data, mode=0o600)
         return told

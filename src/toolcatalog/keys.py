@@ -3,9 +3,15 @@
 The document lies in a file or, for several servers, in Redis (`keeping`, `remote`); a server reads the file, and looks at it at most
 every half second, so a change holds within a second. What the text of a key is made of: `minting`.
 
+    {"format": 1, "sha256": "...", "keys": [{"id": "key_...", "project": "...", ...}, ...]}
+
+`sha256` is that of the keys as JSON without blanks: a bit that a disk has lost can make no key live longer, nor give it to another
+project. It keeps nobody out who writes on purpose. A document of an older program has none, and is read all the same.
+
 Serves: "Keys" of the decisions.
 """
 
+import hashlib
 import hmac
 import logging
 import math
@@ -26,6 +32,7 @@ from toolcatalog.minting import chance, digest_of, generate
 
 _FORMAT = 1
 _LOOK_EVERY = 0.5  # seconds
+_EDITED = "restore it from a backup or, where somebody has edited it and it is right as it is, remove its line `sha256`."
 _log = logging.getLogger("toolcatalog.keys")
 
 
@@ -82,6 +89,10 @@ def read(data: bytes, place: Place) -> tuple[Key, ...]:
         value = orjson.loads(data)
         if value["format"] != _FORMAT:
             raise KeyFileError(f"The {place} has format {value['format']}, this program reads {_FORMAT}.")
+        if value.get("sha256", sealed := _seal(value["keys"])) != sealed:
+            raise KeyFileError(f"The {place} is not as it was written: {_EDITED}")
+        if not value.keys() <= {"format", "sha256", "keys"}:  # a seal under a damaged name is no seal
+            raise ValueError
         return tuple(_key(fields) for fields in value["keys"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raise KeyFileError(f"The {place} is damaged: restore it from a backup, or move it away and create new keys.") from None
@@ -89,7 +100,12 @@ def read(data: bytes, place: Place) -> tuple[Key, ...]:
 
 def document(keys: Sequence[Key]) -> bytes:
     """Keys as they are kept."""
-    return orjson.dumps({"format": _FORMAT, "keys": [asdict(key) for key in keys]}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    kept = orjson.loads(orjson.dumps([asdict(key) for key in keys]))
+    return orjson.dumps({"format": _FORMAT, "sha256": _seal(kept), "keys": kept}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _seal(keys: Any) -> str:
+    return hashlib.sha256(orjson.dumps(keys)).hexdigest()
 
 
 def _key(fields: Mapping[str, Any]) -> Key:
@@ -198,7 +214,9 @@ class KeyRing:
         self._file = file
         self._seen = _stamp(file)
         self._looked = time.monotonic()
-        self._keys = _by_hash(load(file) if file.exists() else ())
+        place = KeyFile(file)
+        document = place.read()
+        self._keys = _by_hash(read(document, place) if document is not None else ())
 
     def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""

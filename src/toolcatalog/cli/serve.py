@@ -8,6 +8,7 @@ import click
 from toolcatalog import keys
 from toolcatalog.cli import copying, listening, options, sharing, terminal
 from toolcatalog.cli.mcp import need as need_mcp
+from toolcatalog.keeping import KeyFile
 from toolcatalog.server import accesslog, process, running
 from toolcatalog.server.limiting import Rate
 from toolcatalog.server.process import Settings
@@ -107,7 +108,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
 def _key_file(keys_file: Path | None, redis: str | None) -> Path:
     """The file that was named, which must be there and whole; the default file, or with Redis any, may come later."""
     file = keys_file or keys.default_file()
-    if file.exists() or (keys_file and not redis):
+    if KeyFile(file).read() is not None or (keys_file and not redis):
         keys.load(file)
     elif not redis:
         terminal.say(f"No keys yet: every API call answers 401 until you run `toolcatalog keys create --project default` ({file}).")
