@@ -3,6 +3,7 @@
 Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that cannot be used, 3 a bug of ours, 130 interrupted.
 """
 
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "mcp": ("mcp", "Let an agent search the catalog, as a server of MCP.", "Service"),
     "completion": ("completion", "Print the completion script of a shell.", "Help"),
 }
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 _EPILOG = """\b
 Examples:
   toolcatalog build                     catalog/ to build/ and site/
@@ -81,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
     """Run one command and tell its exit code. Nothing but a bug of ours ever shows a traceback."""
     try:
         code = cli.main(args=argv, prog_name="toolcatalog", standalone_mode=False)
+        sys.stdout.flush()  # here it can still be told that nobody took it
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -94,10 +97,26 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
     except ToolcatalogError as error:
         terminal.error(str(error))
         return 1 if isinstance(error, ShrunkCatalog) else 2
+    except OSError as error:
+        return _refused(error)
     except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
         return 0
     except Exception as bug:
-        sys.excepthook(type(bug), bug, bug.__traceback__)
-        terminal.error("This is a bug in toolcatalog, not your mistake. Please report it with the lines above and what you ran.")
-        return 3
+        return _bug(bug)
     return code if isinstance(code, int) else 0
+
+
+def _refused(error: OSError) -> int:
+    """What a disk refuses is no bug, wherever it is met: most often the one that our output is written to."""
+    if isinstance(error, BrokenPipeError):  # whoever reads our output has gone
+        return 0
+    if error.errno not in _DISK:
+        return _bug(error)
+    terminal.error(f"Cannot write {error.filename or 'standard output'} ({error.strerror}): make room there, and run this again.")
+    return 2
+
+
+def _bug(bug: Exception) -> int:
+    sys.excepthook(type(bug), bug, bug.__traceback__)
+    terminal.error("This is a bug in toolcatalog, not your mistake. Please report it with the lines above and what you ran.")
+    return 3

@@ -5,8 +5,8 @@ A new importer hands its `Addition`s to `bring`, which compares them with the ca
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +86,28 @@ def bring(into: Path, found: Iterable[additions.Addition], toolkit: str, version
 
 def _write(into: Path, new: Mapping[str, bytes]) -> None:
     """Write what is not there yet, all or nothing."""
+    written: set[str] = set()
     try:
         changed = [path for path, data in new.items() if (into / path).exists() and (into / path).read_bytes() != data]
         additions.stop([f"{into / path} is there and differs: {_HELP}" for path in changed])
         with terminal.track("Writing", len(new)) as advance:
             for path, data in new.items():
-                files.write_changed(into / path, data)
+                written |= {path} if files.write_changed(into / path, data) else set()
                 advance(1)
     except OSError as error:
+        _take_back(into, new, written)
         where = error.filename or into
         raise UsageError(f"Cannot write {where} ({error.strerror}): mend its permissions, or name another folder.") from None
+
+
+def _take_back(into: Path, new: Iterable[str], written: Container[str]) -> None:
+    """Remove of new files those that were written, and all folders that are empty then, as far as the disk lets that happen."""
+    for path in new:
+        with suppress(OSError):
+            if path in written:
+                (into / path).unlink()
+            for folder in Path(path).parents:
+                (into / folder).rmdir()
 
 
 def _tell(notes: Sequence[additions.Note]) -> None:

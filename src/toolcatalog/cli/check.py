@@ -163,7 +163,7 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
         fixed = fixing.settled(before, [problem for problem in problems if problem.path == path], partial(_looked, catalog, name))
         new = Counter(problem.rule for problem in _looked(catalog, name, fixed.data))
         if new - old or (new == old and fixed.errors):
-            files.write_changed(file, before)
+            _write(file, before)
         else:
             mended[path] = fixed.mended
     return mended
@@ -173,8 +173,15 @@ def _looked(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:
     """The problems of one file, once it holds these bytes."""
     from toolcatalog import checking  # noqa: PLC0415 - only here is it needed
 
-    files.write_changed(catalog.resolve() / name, data)
+    _write(catalog.resolve() / name, data)
     return checking.examine(catalog, name).problems
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        files.write_changed(file, data)
+    except OSError as error:
+        raise UsageError(f"Cannot write {file} ({error.strerror}): make room or mend its permissions, and check again.") from None
 
 
 def _show(seen: Seen, asked: Asked) -> None:

@@ -164,16 +164,18 @@ def _wrong(path: str, told: Mapping[str, Any], key: str) -> str:
 
 
 def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
-    """Write a new file, with what it needs beside it: the schemas, and in a new catalog its `catalog.yaml`."""
+    """Write a new file, after what it needs beside it: the schemas, and in a new catalog its `catalog.yaml`.
+
+    It comes last: while it is not there, the command can be run again.
+    """
     from toolcatalog import drafting, editors, files  # noqa: PLC0415 - as above
 
     about = catalog / "catalog.yaml"
     started = {} if about.exists() else {"catalog.yaml": drafting.file("catalog.yaml", {"title": _title(catalog)})}
     try:
-        for name, data in {**started, path: drafting.file(path, fields)}.items():
+        schemas = {editors.in_catalog(kind): editors.schema_file(kind) for kind, _ in editors.paths()}
+        for name, data in {**started, **schemas, path: drafting.file(path, fields)}.items():
             files.write_changed(catalog / name, data)
-        for kind, _ in editors.paths():
-            files.write_changed(catalog / editors.in_catalog(kind), editors.schema_file(kind))
     except OSError as error:
         raise UsageError(
             f"Cannot write {error.filename or catalog} ({error.strerror}): mend its permissions, or name another folder."
