@@ -155,7 +155,6 @@ def test_a_cursor_round_trips_and_wins_over_limit(number: int, size: int, limit:
     assert base64.b64decode(questions.cursor(number, size)) == b"%d:%d" % (number, size)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**12), st.integers(1, 1000), st.data())
 def test_a_damaged_cursor_is_refused_or_another_one(number: int, size: int, data: st.DataObject) -> None:
     """A cursor with a character gone, changed or too many: 400, or the very text that is the cursor of the page that is read of it."""
