@@ -24,7 +24,7 @@ ISSUE = "tools/GITHUB_CREATE_ISSUE"
 CATALOGS = [pytest.param("shipped", marks=WITH_SHIPPED), pytest.param("imported", marks=WITH_IMPORTED)]
 EVERY_KIND = [
     *(pytest.param(("shipped", kind), id=kind, marks=WITH_SHIPPED) for kind in KINDS),
-    *(pytest.param(("imported", kind), id=f"imported-{kind}", marks=WITH_IMPORTED) for kind in (*IMPORTED, *HARD)),
+    *(pytest.param(("imported", kind), id=f"imported-{kind}", marks=[WITH_IMPORTED, pytest.mark.deep]) for kind in (*IMPORTED, *HARD)),
 ]
 
 

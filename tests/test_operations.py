@@ -150,7 +150,9 @@ def questions(draw: st.DrawFn) -> Asked:
     """Any list question without a query whose names are there, and seen by the key."""
 
     def some(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(draw(st.lists(st.sampled_from(names), max_size=3, unique=True))) if names and draw(st.booleans()) else ()
+        if not names or not draw(st.booleans()):
+            return ()
+        return tuple(draw(st.lists(st.sampled_from(names), max_size=3, unique=True)))
 
     kits = tuple(draw(st.lists(st.sampled_from(KITS), min_size=1, unique=True)))
     seen = draw(st.sampled_from([None, kits]))
