@@ -3,7 +3,7 @@
 import base64
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,9 +21,11 @@ from toolcatalog.server.operations import Operations, page_of
 from toolcatalog.server.questions import MOST_ITEMS, Page
 from toolcatalog.server.refusals import Refused
 
+GOLDEN = Path(__file__).parent / "golden"
 KITS = ("kit0", "kit1", "kit2")
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00")
 TAGS, SCOPES = ("a", "b", "important", "c d"), ("read", "write", "admin")
+ASKED = st.none() | st.sampled_from([*VERSIONS, "latest"])
 CONFIGS = {  # id: toolkit, tools, scopes
     "ac_all": ("kit0", None, None),
     "ac_tools": ("kit1", ("KIT1_1", "KIT1_4"), None),
@@ -100,12 +102,12 @@ def usable(one: dict[str, Any], toolkit: str, tools: tuple[str, ...] | None, sco
     )
 
 
-@dataclass(frozen=True, repr=False)
 class Answering:
     """The operations of a build, and every document of it, sorted by slug and version."""
 
-    operations: Operations
-    every: list[dict[str, Any]]
+    def __init__(self, operations: Operations, every: list[dict[str, Any]]) -> None:
+        self.operations = operations
+        self.every = every
 
 
 @pytest.fixture(scope="module")
@@ -150,9 +152,7 @@ def questions(draw: st.DrawFn) -> Asked:
     """Any list question without a query whose names are there, and seen by the key."""
 
     def some(names: tuple[str, ...]) -> tuple[str, ...]:
-        if not names or not draw(st.booleans()):
-            return ()
-        return tuple(draw(st.lists(st.sampled_from(names), max_size=3, unique=True)))
+        return tuple(draw(st.lists(st.sampled_from(names), max_size=draw(st.sampled_from([0, 3])), unique=True))) if names else ()
 
     kits = tuple(draw(st.lists(st.sampled_from(KITS), min_size=1, unique=True)))
     seen = draw(st.sampled_from([None, kits]))
@@ -191,7 +191,51 @@ def test_any_question_is_answered_as_the_model_says(asked: Asked, answering: Ans
 
 
 @settings(deadline=None)
-@given(st.integers(1, 10**17), st.integers(1, MOST_ITEMS), st.integers(0, 10**6))
+@given(number=st.integers(0, 29), version=ASKED, everywhere=ASKED, pin=ASKED)
+def test_any_version_of_any_tool(number: int, version: str | None, everywhere: str | None, pin: str | None, answering: Answering) -> None:
+    """Get: the version that is named, else the newest one that is not newer than the toolkit's pin; 404 where there was none by then."""
+    toolkit, slug = f"kit{number % 3}", f"KIT{number % 3}_{number}"
+    own = [one for one in answering.every if one["slug"] == slug]
+    asked = {"version": version, "toolkit_versions": everywhere, f"toolkit_versions[{toolkit}]": pin}
+    if version in (None, "latest"):
+        at = None if version else (pin or everywhere)
+        found = [one for one in own if at in (None, "latest") or one["version"] <= str(at)][-1:]
+    else:
+        found = [one for one in own if one["version"] == version]
+    query = urlencode({name: value for name, value in asked.items() if value}).encode()
+    if found:
+        assert json.loads(bytes(answering.operations.tool(key(None), slug, query).pieces[0])) == found[0]
+    else:
+        with pytest.raises(Refused) as refused:
+            answering.operations.tool(key((toolkit,)), slug, query)
+        (refusal,) = refused.value.refusals
+        assert (refusal.status, refusal.slug) == (404, "tool_version_not_found")
+        assert refusal.fix == f"Use latest, or one of {', '.join(one['version'] for one in own)}."
+
+
+def test_a_session_by_pages(tmp_path: Path) -> None:
+    """The meta tools of a session, so many at a time, are those of the session; another project's session is not for the key."""
+    build(GOLDEN / "sessions" / "catalog", tmp_path / "build", None)
+    operations = Operations(open_build(tmp_path / "build"), KeyRing(tmp_path / "keys.json"))
+    owner = replace(key(None), project="default")
+    whole = json.loads(b"".join(operations.session(owner, "trs_all", b"", b"").pieces))
+    assert [*whole] == ["items"]
+    assert len(whole["items"]) == 3
+    for size in (1, 2, 3, 4):
+        pages = -(-3 // size)
+        for number in range(1, pages + 2):
+            query = urlencode({"cursor": base64.b64encode(b"%d:%d" % (number, size)).decode()}).encode()
+            page = json.loads(b"".join(operations.session(owner, "trs_all", query, b"").pieces))
+            assert page["items"] == whole["items"][(number - 1) * size : number * size]
+            assert (page["total_items"], page["total_pages"], page["next_cursor"] is None) == (3, pages, number >= pages)
+    for asker, id, status in ((owner, "trs_some", 403), (owner, "trs_none", 404), (owner, "ses_none", 400)):
+        with pytest.raises(Refused) as refused:
+            operations.session(asker, id, b"", b"")
+        assert [refusal.status for refusal in refused.value.refusals] == [status]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6), st.integers(1, MOST_ITEMS), st.integers(0, 10**6))
 def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, total: int) -> None:
     """Any page of a list of any length: a cursor to the next one while there is one, and none on the last, or behind it."""
     pieces, tag = page_of([b"1", b"2"], b"tag", Page(number, size), total)

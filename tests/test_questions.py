@@ -168,6 +168,14 @@ def test_a_damaged_cursor_is_refused_or_another_one(number: int, size: int, data
         assert questions.cursor(*question.page).decode() == damaged or not damaged
 
 
+def test_what_is_no_cursor_is_told_in_words() -> None:
+    """The sentence names what was sent, and says what to do; a page of 1000 is the largest that there is."""
+    (refusal,) = questions.tools(b"cursor=abc")[1]
+    assert refusal.line == "cursor: 'abc' is not a cursor of this API."
+    assert refusal.fix == "Use next_cursor of the page before, or leave cursor out for the first page."
+    assert asked(f"cursor={cursor('3:1000')}").page == Page(3, 1000)
+
+
 def test_a_cursor_is_the_text_that_it_always_was() -> None:
     """The cursor of page 2 with 20 items is base64 of `2:20`: clients keep cursors, so it must not change."""
     assert questions.cursor(2, 20) == b"MjoyMA=="

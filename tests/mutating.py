@@ -1,0 +1,77 @@
+"""Mutants: the source changed in one place at a time, and which of those changes no test notices.
+
+    make mutants                    # or: scripts/mutants filters cursors
+
+A room here is what decides one thing, in whichever modules that stands. mutmut works on a copy of the project, `mutants/`, and knows which
+test calls which function; what a process of its own does it cannot see, so the tests are those that answer in this one. What is answered in
+docs/mutants.md is not told again: the exit code is 1 where something else survives.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = {
+    "resolution": [
+        "versions.*", "resolve.*", "choices.x_in_force__*", "store.x*Entry*", "store.x*Pins*", "store.x*_in_force__*", "store.x*_at__*",
+        "server.view.x*View*_version__*", "server.view.x*Viewǁtool__*", "server.questions.x*version__*", "server.questions.x*pins__*",
+    ],
+    "filters": [
+        "choices.*", "picking.*", "store.x*matching__*", "store.x*page__*", "store.x*named__*", "store.x__union__*", "store.x__by_relevance__*",
+        "server.view.x*tools__*", "server.view.x*_hidden__*", "server.questions.x_tools__*", "server.questions.x*words__*",
+    ],
+    "keys": ["keys.*", "minting.*"],
+    "cursors": [
+        "server.questions.x_cursor__*", "server.questions.x*cursor__*", "server.questions.x*page__*", "server.questions.x*limit__*",
+        "server.operations.x_page_of__*", "server.operations.x__paged__*",
+    ],
+}  # fmt: skip
+KILLED, TIMEOUT, UNSEEN = (1, 3), (24, 36, -24, 152, 255), 33  # exit codes of mutmut's trials; of the others, 0 has survived
+
+
+def answered() -> set[str]:
+    """The mutants that docs/mutants.md lists: each is equivalent, or does no harm."""
+    return {*re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / "mutants.md").read_text(), re.MULTILINE)}
+
+
+def verdicts(patterns: list[str]) -> dict[str, int | None]:
+    """What became of each mutant of a room, by its name without `toolcatalog.`; None where it was not tried."""
+    found = {}
+    for meta in (ROOT / "mutants" / "src" / "toolcatalog").rglob("*.meta"):
+        for name, code in json.loads(meta.read_text())["exit_code_by_key"].items():
+            short = name.removeprefix("toolcatalog.")
+            if any(fnmatchcase(short, pattern) for pattern in patterns):
+                found[short] = code
+    return dict(sorted(found.items()))
+
+
+def tried(room: str) -> list[str]:
+    """Try the mutants of a room, say how many there are and what became of them, and show those that survive without an answer."""
+    names = [f"toolcatalog.{pattern}" for pattern in ROOMS[room]]
+    jobs = ["--max-children", os.environ["JOBS"]] if "JOBS" in os.environ else []
+    subprocess.run([sys.executable, "-m", "mutmut", "run", *jobs, *names], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    every, known = verdicts(ROOMS[room]), answered()
+    killed = [name for name, code in every.items() if code in (*KILLED, *TIMEOUT)]
+    alive = [name for name, code in every.items() if name not in killed]
+    print(f"{room}: {len(every)} mutants, {len(killed)} killed, {len({*alive} & known)} answered, {len({*alive} - known)} not")
+    return [name for name in alive if name not in known]
+
+
+def main(rooms: list[str]) -> int:
+    """Try rooms: 1 where something survives that is not answered, 2 where a name is none."""
+    if unknown := {*rooms} - {*ROOMS}:
+        print(f"no room: {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}", file=sys.stderr)
+        return 2
+    alive = [name for room in rooms or ROOMS for name in tried(room)]
+    for name in dict.fromkeys(alive):
+        subprocess.run([sys.executable, "-m", "mutmut", "show", f"toolcatalog.{name}"], cwd=ROOT, check=False)
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
