@@ -1,6 +1,7 @@
 """The rooms: imports go one way, and each room says at its door what it is for."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,11 @@ import pytest
 from running import ROOT
 
 MODULES = sorted((ROOT / "src" / "toolcatalog").rglob("*.py"))
+PYTHON = sorted(
+    file for folder in ("src", "tests", "benchmarks") for file in (ROOT / folder).rglob("*.py") if "node_modules" not in file.parts
+)
+OFF = re.compile("# (type: ignore|noqa|ruff|mypy: |pragma: no)")
+NAMED = re.compile(r"# (?:type: ignore|noqa: |pragma: no )((?:\[[a-z, -]+\])|[A-Z0-9, ]+|cover)(.*)")
 
 
 def test_imports_go_one_way() -> None:
@@ -77,6 +83,17 @@ def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path
     for without in (set(), {"numpy", "jinja2", "jsonschema", "jsonschema_rs", "rich", "toolcatalog.making", "toolcatalog.checking"}):
         done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
         assert without & {*done.stdout.splitlines()} == set()
+
+
+def test_what_is_switched_off_is_named_and_has_its_reason() -> None:
+    """No line switches off more than it names, none a whole file; in the package each says why, but for imports put off and unused arguments."""
+    plain = {"PLC0415", "ARG002"}  # what they are for stands in the line: an import that is not always wanted, the signature of a library
+    found = [(file, line) for file in PYTHON for line in file.read_text().splitlines() if OFF.search(line)]
+    assert [line for _, line in found if not NAMED.search(line)] == []
+    assert len(found) > 100
+    for file, line in found:
+        rules, reason = {*re.findall("[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+", NAMED.search(line)[1])}, NAMED.search(line)[2]  # type: ignore[index]
+        assert reason.strip() or rules <= plain or file not in MODULES, line
 
 
 def imported(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 try:
     import fcntl
 except ImportError:  # pragma: no cover - there are no advisory locks to take on this system
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 _NAP = 0.02  # seconds between two looks at a lock
 _LEFT_OVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")

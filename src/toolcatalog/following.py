@@ -113,7 +113,7 @@ class Follower:
             self._note("")
         except (ToolcatalogError, OSError) as error:
             self._note(_sentence(error, self.cache))
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is: what is there goes on, and the next look may do better
             _log.exception("Following %s went wrong", self._objects.url)
             self._note("That is a bug of ours.")
 

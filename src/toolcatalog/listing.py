@@ -23,7 +23,7 @@ def errors(kind: str, value: Any) -> Iterator[ValidationError]:
 @cache
 def _lister(kind: str) -> Draft202012Validator:
     keywords = {"additionalProperties": _others, "uniqueItems": _repeats}
-    validator: Draft202012Validator = extend(Draft202012Validator, keywords)(SCHEMAS[kind])  # type: ignore[no-untyped-call]
+    validator: Draft202012Validator = extend(Draft202012Validator, keywords)(SCHEMAS[kind])  # type: ignore[no-untyped-call]  # `extend`
     return validator
 
 

@@ -118,8 +118,8 @@ def _parser() -> "MarkdownIt":
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - `_unlink` asks: images may have any address
     parser.core.ruler.push("unlink", _unlink)
     rules = {"heading_open": "<p><strong>", "heading_close": "</strong></p>\n", "hr": ""}
-    parser.renderer.rules |= {name: lambda *_, html=html: html for name, html in rules.items()}  # type: ignore[attr-defined]
-    parser.renderer.rules["image"] = lambda tokens, index, *_: _escaped(_alternative(tokens[index]))  # type: ignore[attr-defined]
+    parser.renderer.rules |= {name: lambda *_, html=html: html for name, html in rules.items()}  # type: ignore[attr-defined]  # of HTML
+    parser.renderer.rules["image"] = lambda tokens, index, *_: _escaped(_alternative(tokens[index]))  # type: ignore[attr-defined]  # likewise
     return parser
 
 

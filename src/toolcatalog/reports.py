@@ -215,7 +215,7 @@ def _results(problems: Iterable[Problem], places: Mapping[str, int]) -> Iterator
     """A result each. The same mistake twice in a file is told apart by a number, so that the fingerprint outlives a change of lines."""
     seen: Counter[str] = Counter()
     for problem in problems:
-        text = "\0".join((problem.path, problem.rule, problem.message, problem.excerpt.strip()))
+        text = f"{problem.path}\0{problem.rule}\0{problem.message}\0{problem.excerpt.strip()}"
         print_ = sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
         seen[print_] += 1
         region = {"startLine": problem.line, "startColumn": problem.column, "endColumn": problem.column + problem.length}

@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         return _refused(error)
     except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
         return 0
-    except Exception as bug:
+    except Exception as bug:  # noqa: BLE001 - whatever it is, it is told as ours
         return _bug(bug)
     return code if isinstance(code, int) else 0
 

@@ -22,7 +22,7 @@ def listed(command: Sequence[str], seconds: float) -> dict[str, Any]:
     """
     try:
         import anyio  # noqa: PLC0415 - they are there with the extra only
-        import mcp  # noqa: F401, PLC0415
+        import mcp  # noqa: F401, PLC0415 - only to see whether it is there
     except ImportError:
         mend = "run `pip install 'toolcatalog[mcp]'`, or give its answer to tools/list as a file."
         raise UsageError(f"A live server is asked through the package mcp: {mend}") from None

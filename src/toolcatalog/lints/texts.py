@@ -52,7 +52,7 @@ class Text(NamedTuple):
     def finding(self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = "") -> Finding:
         """A finding at this text."""
         where = {"path": tool.path, "pointer": self.pointer, "at_key": self.at_key}
-        return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]
+        return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]  # of `where` each is sound
 
 
 class Texts:

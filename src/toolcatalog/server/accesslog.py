@@ -133,7 +133,7 @@ class AccessLog:
             self._wake.clear()
             try:
                 self._flush()
-            except Exception:  # whatever it is, the next lines may do better
+            except Exception:  # noqa: BLE001 - whatever it is, the next lines may do better
                 _log.exception("lines of the access log are lost")
         self._flush()
 

@@ -40,7 +40,7 @@ class Bounded(HttpToolsProtocol):
         self._look_task: Any = None
         self._running: Any = None  # what answers just now; `cycle` is what came last
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as the library has it
         """Begin to look."""
         super().connection_made(transport)
         self._look_task = self.loop.call_later(self.patience, self._look)

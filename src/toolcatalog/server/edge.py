@@ -64,7 +64,7 @@ class Edge:
             await self._coded.get(chosen(headers.get("accept-encoding", "")), self._found)(scope, receive, send_on)
         except ClientDisconnect:
             _log.info("request %s: the client went away before it had sent its body", request_id.decode())
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer, and the log all of it
             _log.exception("request %s: %s %r failed%s", request_id.decode(), scope["method"], scope["path"], _of_trace(traceparent))
             if not status:
                 await fault(marks)(scope, receive, send_on)

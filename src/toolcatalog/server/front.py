@@ -75,7 +75,7 @@ class Front:
             answered = self._answered(scope, plain, key, marks)
         except Refused as refused:
             answered = refuse(refused.refusals, marks, *scope.get("limits", ()))
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, it comes again on the long way, which tells it
             return None
         if answered:
             size = 0 if scope["method"] == "HEAD" else len(answered[2])
@@ -134,8 +134,8 @@ class Front:
                 if not standing.is_within:
                     return None  # one that is refused is not counted, so it may be asked again
                 answered = (answered[0], answered[1] + lines(standing.headers()), answered[2])
-        except Exception:
-            return None  # the way of a request whose head is new tells it
+        except Exception:  # noqa: BLE001 - the way of a request whose head is new tells it
+            return None
         self._tallies.answered(found.route, answered[0], perf_counter() - began, key.id)
         if self.live.witness.log:
             size = sum(map(len, answered[2]))

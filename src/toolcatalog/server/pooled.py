@@ -38,7 +38,7 @@ class Pooled:
             retry=Retry(NoBackoff(), 0),  # whoever tries again within a request makes its client wait
         )
         url = f"async+{address.url}"
-        self._storage = RedisStorage(url, implementation="redispy", key_prefix=_PREFIX, connection_pool=pool)  # type: ignore[arg-type]
+        self._storage = RedisStorage(url, implementation="redispy", key_prefix=_PREFIX, connection_pool=pool)  # type: ignore[arg-type]  # an async one
         self._pool = pool
         self._address = address
         self._rate = rate
@@ -52,7 +52,7 @@ class Pooled:
             if self._probing is None:
                 try:
                     return await self._ask(id)
-                except Exception as error:  # whatever is wrong with Redis, a list is answered
+                except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis, a list is answered
                     self._leave(error)
         return self._own.count(id)
 
@@ -83,6 +83,6 @@ class Pooled:
             try:
                 await self._ask(_PROBE)
                 self._probing = None
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis, it is asked again
                 _log.debug("%s does not count yet (%s)", self._address, error)
         _log.warning("%s counts again for all servers", self._address)

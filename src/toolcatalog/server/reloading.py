@@ -53,7 +53,7 @@ class Reloading:
             time.sleep(LOOK_EVERY)
             try:
                 self.look()
-            except Exception:  # whatever it is: the next look may do better, and what is live stays
+            except Exception:  # noqa: BLE001 - whatever it is: the next look may do better, and what is live stays
                 _log.exception("looking for a new build failed")
 
     def look(self) -> None:

@@ -51,7 +51,7 @@ def server(look: Callable[[], Seen], session: str = "", count: Callable[[], Awai
         seen, arguments = look(), params.arguments or {}
         try:
             said = await answered(seen, params.name, arguments)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, the agent gets an answer, and the log all of it
             _log.exception("%.200r failed", params.name)
             said = _FAULT
         if said is None:
