@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from running import DEEP, SHARED, SHIPPED, Server, serving, succeed
 from storing import Proxy, s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
 
-settings.register_profile("quick", max_examples=50, deadline=None)  # for properties that leave their number to the profile
-settings.register_profile("deep", max_examples=2_000, deadline=None)
+# How long an example takes says nothing on a machine that does other things too; how many there are, some properties leave to the profile.
+settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("deep", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile("deep" if DEEP else "quick")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from running import toolcatalog
@@ -148,7 +148,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(deadline=None)
 @given(value=odd_tool(), indent=st.sampled_from([None, 1]))
 def test_mending_any_file_twice_is_mending_it_once(value: dict[str, Any], indent: int | None, root: Path) -> None:
     """Whatever is of the wrong kind in a file, on one line or on many."""

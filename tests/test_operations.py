@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generating import add_toolkit
@@ -170,7 +170,6 @@ def body(operations: Operations, seen: tuple[str, ...] | None, query: bytes) -> 
     return found
 
 
-@settings(deadline=None)
 @given(asked=questions())
 def test_any_question_is_answered_as_the_model_says(asked: Asked, answering: Answering) -> None:
     """All pages, one after another by their cursors: what the filters let through, in order, each once, and the counts that go with it."""
@@ -190,7 +189,6 @@ def test_any_question_is_answered_as_the_model_says(asked: Asked, answering: Ans
     assert number == max(1, answer["total_pages"])
 
 
-@settings(deadline=None)
 @given(number=st.integers(0, 29), version=ASKED, everywhere=ASKED, pin=ASKED)
 def test_any_version_of_any_tool(number: int, version: str | None, everywhere: str | None, pin: str | None, answering: Answering) -> None:
     """Get: the version that is named, else the newest one that is not newer than the toolkit's pin; 404 where there was none by then."""
@@ -234,7 +232,6 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
         assert [refusal.status for refusal in refused.value.refusals] == [status]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, MOST_ITEMS), st.integers(0, 10**6))
 def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, total: int) -> None:
     """Any page of a list of any length: a cursor to the next one while there is one, and none on the last, or behind it."""

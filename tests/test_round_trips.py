@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import given, settings
+from hypothesis import given
 
 from test_exports import TOOL, described, tools
 from toolcatalog import exports, resolve, snapshot
@@ -45,7 +45,6 @@ def by_mcp(tool: Tool) -> Tool:
     return again(mcp.additions([exports.mcp(tool)], "kit")[0], tool)
 
 
-@settings(deadline=None)
 @given(tools())
 def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's index; that says the same as the record."""
@@ -57,7 +56,6 @@ def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     assert row == {key: told[key] for key in row if key != "deprecation"} | {"deprecation": tool.deprecation}
 
 
-@settings(deadline=None)
 @given(tools())
 def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
     """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain spelling, a tool stays as it is."""
@@ -96,7 +94,6 @@ POOL = [
 ]
 
 
-@settings(deadline=None)
 @given(described())
 def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, Any]) -> None:
     """By whichever form a schema goes out, what is read of it takes the same values, if nothing is told as lost."""
