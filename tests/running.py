@@ -35,7 +35,7 @@ def succeed(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path 
 
 def examples(number: int, *exempt: HealthCheck) -> settings:
     """So many examples of a property; of the health checks of hypothesis these are left out. The deep profile tries fifteen times as many."""
-    return settings(max_examples=number * (15 if DEEP else 1), deadline=None, suppress_health_check=exempt)
+    return settings(max_examples=number * (15 if DEEP else 1), deadline=None, suppress_health_check=[HealthCheck.too_slow, *exempt])
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:

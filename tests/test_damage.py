@@ -339,12 +339,13 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become the other user whom the file keeps out")
 def test_a_folder_that_has_become_unreadable(file: Path) -> None:
     """The same where the file is there and its folder lets nobody in: at the start, and under a ring of keys."""
-    program = "\n".join([
-        "import os, sys, logging; from pathlib import Path; from toolcatalog import keys; from toolcatalog.cli import drawing, main, serve",
-        "keys._LOOK_EVERY, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}",
-        "logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._look(); assert {*ring._keys} == known",
-        "try: keys.KeyRing(file)\nexcept Exception as error: print(error)",
-    ])  # fmt: skip
+    program = """\
+import os, sys, logging; from pathlib import Path; from toolcatalog import keys; from toolcatalog.cli import drawing, main, serve
+keys._LOOK_EVERY, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
+logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._look(); assert {*ring._keys} == known
+try: keys.KeyRing(file)
+except Exception as error: print(error)
+"""
     file.parent.chmod(0o700)
     done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
     sentence = f"The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
