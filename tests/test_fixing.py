@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from running import toolcatalog
-from test_rejects import ALL, BASE
+from running import DEEP, toolcatalog
+from test_rejects import ALL
 from toolcatalog import checking, fixing
 from toolcatalog.errors import Problem
 
@@ -100,9 +100,7 @@ def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
     """Of every file that shows what a rule finds: what was mended is left alone by the next run."""
     for case in FIXABLE:
         if case.parent.name == rule:
-            root = tmp_path / case.name
-            shutil.copytree(BASE, root)
-            shutil.copytree(case / "catalog", root, dirs_exist_ok=True)
+            root = Path(shutil.copytree(case / "catalog", tmp_path / case.name))
             for file in sorted(root.rglob("*.yaml")):
                 once, again = twice(root, file.relative_to(root).as_posix())
                 assert again == once, case
@@ -148,6 +146,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@settings(max_examples=2_000 if DEEP else 40)
 @given(value=odd_tool(), indent=st.sampled_from([None, 1]))
 def test_mending_any_file_twice_is_mending_it_once(value: dict[str, Any], indent: int | None, root: Path) -> None:
     """Whatever is of the wrong kind in a file, on one line or on many."""

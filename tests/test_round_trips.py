@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import given
+from hypothesis import given, settings
 
+from running import DEEP
 from test_exports import TOOL, described, tools
 from toolcatalog import exports, resolve, snapshot
 from toolcatalog.importers import mcp, wire
@@ -45,6 +46,7 @@ def by_mcp(tool: Tool) -> Tool:
     return again(mcp.additions([exports.mcp(tool)], "kit")[0], tool)
 
 
+@settings(max_examples=2_000 if DEEP else 20)
 @given(tools())
 def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's index; that says the same as the record."""
@@ -56,6 +58,7 @@ def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     assert row == {key: told[key] for key in row if key != "deprecation"} | {"deprecation": tool.deprecation}
 
 
+@settings(max_examples=2_000 if DEEP else 20)
 @given(tools())
 def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
     """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain spelling, a tool stays as it is."""
