@@ -23,6 +23,7 @@ from toolcatalog.server.refusals import Refused
 
 GOLDEN = Path(__file__).parent / "golden"
 KITS = ("kit0", "kit1", "kit2")
+LATE = "20260101_00"  # a version of one toolkit alone
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00")
 TAGS, SCOPES = ("a", "b", "important", "c d"), ("read", "write", "admin")
 ASKED = st.none() | st.sampled_from([*VERSIONS, "latest"])
@@ -122,6 +123,8 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Answering:
     for number in range(30):
         for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
             write(root, f"KIT{number % 3}_{number}", version, draw)
+    add_toolkit(root, "late")
+    write(root, "LATE_ONE", LATE, draw)
     for id, (toolkit, tools, scopes) in CONFIGS.items():
         (root / f"auth_configs/{id}.yaml").write_text(json.dumps({"toolkit": toolkit, **present(tools=tools, scopes=scopes)}))
     build(root, folder / "build", None)
@@ -209,6 +212,38 @@ def test_any_version_of_any_tool(number: int, version: str | None, everywhere: s
         (refusal,) = refused.value.refusals
         assert (refusal.status, refusal.slug) == (404, "tool_version_not_found")
         assert refusal.fix == f"Use latest, or one of {', '.join(one['version'] for one in own)}."
+
+
+@pytest.mark.parametrize(
+    ("seen", "slug", "query", "status", "line"),
+    [
+        (None, "KIT0_0", "version=20230101_00", 404, "version: KIT0_0 has no version 20230101_00."),
+        (None, "KIT0_0", f"toolkit_versions[kit0]={LATE}", 404, f"toolkit_versions: toolkit kit0 has no version {LATE}."),
+        (None, "KIT0_0", "toolkit_versions=20230101_00", 404, "toolkit_versions: toolkit kit0 has no version 20230101_00."),
+        (None, "LATE_ONE", "toolkit_versions=20240101_00", 404, "toolkit_versions: LATE_ONE is not yet in toolkit late at 20240101_00."),
+        (("kit1",), "KIT0_0", "", 404, "tool_slug: there is no tool KIT0_0."),
+        (None, "KIT0_99", "", 404, "tool_slug: there is no tool KIT0_99."),
+        (None, "kit0_0", "", 400, "tool_slug: 'kit0_0' is not a tool slug."),
+    ],
+)
+def test_a_tool_that_is_not_there(
+    seen: tuple[str, ...] | None, slug: str, query: str, status: int, line: str, answering: Answering
+) -> None:
+    """What is asked for and is not there is named, with the versions that there are; a tool that the key may not see is as none."""
+    with pytest.raises(Refused) as refused:
+        answering.operations.tool(key(seen), slug, query.encode())
+    (refusal,) = refused.value.refusals
+    assert (refusal.status, refusal.line) == (status, line)
+    if "toolkit kit0" in line:
+        assert refusal.fix == f"Use latest, or one of {', '.join(VERSIONS)}."
+    assert seen is None or "KIT0" not in refusal.fix
+
+
+def test_a_version_of_another_toolkit_is_one_for_all(answering: Answering) -> None:
+    """`toolkit_versions=V` for every toolkit: a version that any toolkit has will do, and each tool is as it was by then."""
+    newest = [one for one in answering.every if one["slug"] == "KIT0_0"][-1]
+    found = answering.operations.tool(key(None), "KIT0_0", f"toolkit_versions={LATE}".encode())
+    assert json.loads(bytes(found.pieces[0])) == newest
 
 
 def test_a_session_by_pages(tmp_path: Path) -> None:
