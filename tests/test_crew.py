@@ -1,5 +1,6 @@
 """The room `crew`: work shared among processes that end with their build, however it ends."""
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -144,3 +145,18 @@ def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
     with Crew(jobs) as crew:
         count, process = crew.beside(whose, [*range(size)])()
     assert (count, process != os.getpid()) == (size, apart)
+
+
+def slowly(number: int) -> int:
+    """Work that takes a moment, and that cannot be done for 3."""
+    time.sleep(0.1)
+    if number == 3:
+        raise OSError(28, "No space left on device")
+    return number
+
+
+def test_processes_are_waited_for_where_their_work_has_failed() -> None:
+    """None of them is still ending when the program itself does."""
+    with pytest.raises(OSError, match="No space left"), Crew(2) as crew:
+        sorted(crew.each(slowly, range(30)))
+    assert multiprocessing.active_children() == []

@@ -55,6 +55,7 @@ class Crew:
     def __init__(self, jobs: int, hire: Callable[[], Workers] | None = None) -> None:
         self.jobs = jobs
         self._alone = jobs < 2 and hire is None
+        self._hired = hire
         self._hire: Callable[[], Workers] = hire or partial(_started, jobs)
         self._executor: Workers | None = None
         self._other: Executor | None = None
@@ -63,9 +64,11 @@ class Crew:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for workers in (self._executor, self._other):
-            if workers:
-                workers.shutdown(wait=error is None, cancel_futures=True)
+        # Processes here are waited for in any case: at its end the program wakes up those that are just ending, and may fail at that.
+        if self._executor:
+            self._executor.shutdown(wait=error is None or self._hired is None, cancel_futures=True)
+        if self._other:
+            self._other.shutdown(cancel_futures=True)
 
     def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
