@@ -1,6 +1,7 @@
 """Faults: a killed build, a disk that takes no more, a damaged snapshot, a damaged key file. docs/faults.md tells what was seen."""
 
 import errno
+import gc
 import json
 import os
 import random
@@ -185,7 +186,8 @@ class Given:
         paths = {*[path.name for path in self.folder.iterdir()], "new/build", "new/site", "new/keys.json", "agent.lock", "mirror"}
         command, *rest = self.commands[name]
         arguments = [command, *(f"{to}/given/{word}" if word in paths else word for word in rest)]
-        return self._runner.run(*[word.replace("file://", f"file://{to}/given/") for word in arguments], below=str(to / "given"), **met)
+        met = {"below": str(to / "given"), **met}
+        return self._runner.run(*[word.replace("file://", f"file://{to}/given/") for word in arguments], **met)
 
 
 def wire(number: int) -> dict[str, Any]:
@@ -207,11 +209,13 @@ def state_of(folder: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
+        if re.search(r"/\.cache/|\.lock$|\.part$", name):
+            continue
         if path.name == "keys.json":
             found[name] = [(key.project, key.expires is None, key.state(datetime.now(UTC))) for key in keys.load(path)]
         elif path.is_symlink():
             found[name] = path.readlink()
-        elif path.is_file() and not re.search(r"/\.cache/|\.lock$|\.part$", name):
+        elif path.is_file():
             found[name] = path.read_bytes()
     return found
 
@@ -280,7 +284,6 @@ FEW = [
     ("import", errno.ENOSPC),
     ("keys revoke", errno.EROFS),
     ("new tool", errno.EIO),
-    ("check --fix", errno.EACCES),
 ]
 
 
@@ -291,6 +294,15 @@ def test_a_write_that_fails_is_one_sentence_and_harms_nothing(name: str, error: 
     through = [fail(given, name, error, at, tmp_path) for at in steps]
     print(f"{name}, {errno.errorcode[error]}: {len(steps)} steps, {sum(through)} got through")
     assert not all(through)
+
+
+def test_a_file_that_may_not_be_mended_is_one_sentence(given: Given, tmp_path: Path) -> None:
+    """`check --fix` in a catalog that it may not write to says so, and leaves the file as it was."""
+    given.copied("check --fix", tmp_path)
+    before = state_of(tmp_path / "given/catalog")
+    ended = given.run("check --fix", tmp_path, below=str(tmp_path / "given/catalog"), first=1, last=ALWAYS, error=errno.EACCES)
+    assert f"{given.slug}/20250101_00.yaml (Permission denied)" in told(ended, tmp_path / "given")
+    assert state_of(tmp_path / "given/catalog") == before
 
 
 @contextmanager
@@ -335,13 +347,14 @@ def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_pa
             assert given.run(name, place).status == 0
             room += 1 + room // 8
         given.copied(name, place)
+        gc.collect()  # what is removed and still mapped keeps a disk from being mounted read-only
         remount("ro")
         ended = given.run(name, place)
         remount("rw")
         assert "Read-only file system" in told(ended, place) if name != "publish" else ended.status == 2
         assert given.run(name, place).status == 0
     print(f"{name}: {full} sizes were too small, {room} pages were enough")
-    assert full
+    assert full or name == "snapshots use"  # a link takes no room here
 
 
 def assert_one_sentence(ended: Outcome) -> None:
@@ -352,10 +365,10 @@ def assert_one_sentence(ended: Outcome) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("arguments", [["explain"], ["--help"], ["explain", "yaml-depth"]])
-def test_output_that_nobody_takes(arguments: list[str]) -> None:
-    """Standard output on a full disk is no bug but one sentence; a reader that has gone is none at all."""
-    command = [sys.executable, "-m", "toolcatalog", *arguments]
+@pytest.mark.parametrize("arguments", [["explain"], ["--help"], ["search", "stories"]])
+def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> None:
+    """Standard output on a full disk is no bug but one sentence."""
+    command = [sys.executable, "-m", "toolcatalog", *arguments, *(["--build", str(small_build)] if "search" in arguments else [])]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     sentence = "error: Cannot write standard output (No space left on device): make room there, and run this again.\n"
