@@ -31,6 +31,7 @@ from toolcatalog.yaml12 import MOST_VALUES
 
 SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through
+IDLE = 0.018  # seconds of a processor that `yardstick` takes on the machine that the bounds are promised for, when nobody else works there
 LONGEST = 30  # seconds of a processor, after which a case is ended
 BASE = Path(__file__).parent / "rejects" / "_base" / "catalog"
 PLACES = {
@@ -269,6 +270,17 @@ def imports() -> Iterator[tuple[str, str, Data]]:
         "tools",
         filled('{"tools":[', '{"name":"t@","inputSchema":{"type":"object"}},', '{"name":"t","inputSchema":{"type":"object"}}]}'),
     )
+    yield "mcp", "tools, as many as are read", filled('{"tools":[', '{"name":"t@"},', '{"name":"t"}]}', pieces=2_047)
+    yield (
+        "wire",
+        "tools, as many as are read",
+        filled("[", '{"slug":"A_T@","name":"t","description":""},', '{"slug":"A_T","name":"t","description":""}]', pieces=2_047),
+    )
+    yield (
+        "openapi",
+        "tools, as many as are read",
+        filled(head, '"/a@":{"get":{"responses":{}}},', '"/a":{"get":{"responses":{}}}}}', pieces=2_047),
+    )
     yield "wire", "tools", filled("[", '{"slug":"A_T@","name":"t","description":""},', '{"slug":"A_T","name":"t","description":""}]')
     yield "wire", "unknown fields", filled('[{"slug":"A_T","name":"t","description":"",', '"k@":1,', '"k":1}]')
     for piece in ("- ", "a: &a@ *a@\n", "[", "{a: ", "? ", "a@: [*b]\n"):
@@ -399,7 +411,7 @@ def cases() -> Iterator[tuple[str, str, Data]]:
 QUICK = (
     "query", "get", "slug", "body", "keys", "manifest", "listing", "pointer", "chunks", "lock",
     "build tool/description '\ufdfa'", "build tool/enum of long values", "build tool/large patterns", "build tool/laughs", "build tool/lists in lists", "check tool/digits", "check tool/escapes",
-    "check tool/comments for us", "check tool/blanks in a comment for us", "check tool/pattern (?=a*b)a*c", "check tool/tags alike", "check tool/enum of objects, as many as are read", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "openapi/yaml 'a: &a@ *a@\\n'",
+    "check tool/comments for us", "check tool/blanks in a comment for us", "check tool/pattern (?=a*b)a*c", "check tool/tags alike", "check tool/enum of objects, as many as are read", "mcp/laughs by 9", "wire/laughs by 9", "openapi/laughs by 9", "openapi/itself", "mcp/lists", "wire/digits", "mcp/tools", "wire/const", "openapi/many", "openapi/yaml 'a: &a@ *a@\\n'",
 )  # fmt: skip
 
 
@@ -507,6 +519,14 @@ def high_water() -> tuple[float, float]:
     return int(now[1]) / 1024, int(most[1]) / 1024
 
 
+def yardstick() -> float:
+    """How many times slower than promised for this machine is now: it may be another one, and others may work on it."""
+    began = time.process_time()
+    for _ in range(2_000):
+        sum(range(1_000))
+    return (time.process_time() - began) / IDLE
+
+
 def measured(rooms: Rooms, room: str, data: bytes, folder: Path) -> Cost:
     """Feed a room in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # what was at most before is forgotten
@@ -542,7 +562,9 @@ def main(wanted: list[str]) -> None:
             if not wanted or room in wanted or f"{room}/{name}" in wanted:
                 fed = data if isinstance(data, bytes) else data.data()
                 assert 0 < len(fed) <= SIZE, name
-                print(json.dumps({"case": f"{room}/{name}", **forked(rooms, room, fed)._asdict()}), flush=True)
+                slowness, cost = yardstick(), forked(rooms, room, fed)
+                told = {"case": f"{room}/{name}", **cost._asdict(), "slowness": (slowness + yardstick()) / 2}
+                print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -130,6 +130,14 @@ def test_a_thousand_faults_are_enough() -> None:
     assert str(error.value).endswith("... and 991 more like these.")
 
 
+def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
+    """One sentence; how many there may be depends on the bytes of the document."""
+    document = {**SMALL, "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)}}
+    with pytest.raises(UsageError, match="There are 2,049 tools here"):
+        added(document)
+    assert next(iter(openapi.additions(documents.Source("it", document, b" " * 2_049 * 512)))).slug.endswith("_GET_DO0")
+
+
 def test_the_toolkit_is_named_by_flags_first() -> None:
     """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit that is not there yet."""
     document = operation()

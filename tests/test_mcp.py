@@ -144,6 +144,12 @@ def test_what_is_no_list_of_tools(value: Any, sentence: str) -> None:
     assert sentence in str(error.value)
 
 
+def test_a_list_of_thousands_that_say_nothing() -> None:
+    """One sentence, before any of them is looked at."""
+    with pytest.raises(UsageError, match="There are 2,049 tools here"):
+        mcp.additions([tool(f"t{number}") for number in range(2_049)], "weather")
+
+
 @pytest.mark.parametrize(
     ("value", "toolkit"), [([FORECAST], ""), ({"tools": [FORECAST], "serverInfo": {"name": "日本"}}, ""), ([FORECAST], "Big One")]
 )

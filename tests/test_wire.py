@@ -349,6 +349,24 @@ def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None
     assert len(added(definition(description="a, b: " * 20_000)).tree) == 3
 
 
+def test_too_many_values_are_not_made_sound_first() -> None:
+    """Twenty thousand examples of which none fits would take long to be left out one by one; a tool left out is not gone from the source."""
+    many = {"type": "object", "properties": {"a": {"type": "string", "examples": [*range(20_000)]}}}
+    there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
+    new = added(definition(input_parameters=many), definition("GITHUB_FORK"), present=(there,))
+    assert told(new)[0] == "a tool left out: its file would have more than 20,000 values"
+    assert new.gone == ()
+
+
+def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
+    """Half a KiB for each on the average; one of less than 1 MiB as many as that. More would take long to be written."""
+    short = [definition(f"GITHUB_T{number}") for number in range(2_049)]
+    with pytest.raises(UsageError, match=r"There are 2,049 tools here, and a document of this size may bring 2,048: import a part of them"):
+        wire.additions(short)
+    assert len(wire.additions(short[1:])) == 2_048
+    assert len(wire.additions([{**one, "description": "x" * 500} for one in short])) == 2_049
+
+
 @pytest.mark.parametrize(
     ("definitions", "sentences"),
     [

@@ -196,9 +196,14 @@ def _joined(pair: re.Match[str]) -> str:
     return f"{pair[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
-def has_too_many(data: bytes) -> bool:
-    """Tell whether a file has more values than are read."""
-    return _may_have_more(data, MOST_VALUES) and any(fault.rule == "yaml-values" for fault in read(data).faults)
+def has_too_many(value: Any) -> bool:
+    """Tell whether a file that holds this JSON value would have more values than are read."""
+    found, left = 0, [value]
+    while left and found <= MOST_VALUES:
+        one = left.pop()
+        found += 1
+        left.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+    return found > MOST_VALUES
 
 
 def place(mark: Mark, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:

@@ -23,6 +23,9 @@ from toolcatalog.tree import LARGEST
 _FIELDS = [*SCHEMAS["tool"]["properties"]]
 _SHOWN = 10  # faults told at once
 _ABOUT = {"title": "Tool catalog"}
+_TOO_MANY = f"have more than {yaml12.MOST_VALUES:,} values"
+_LEAST = 1024 * 1024  # bytes: as many tools as a smaller document might bring count for it
+_FOR_A_TOOL = 512  # bytes that a tool takes at least, on the average; those that we know take 2,000 and more
 _MOST = 512 * 1024 * 1024  # bytes of all files of one import, which are held until none of them is refused
 
 
@@ -103,11 +106,20 @@ def stop(faults: list[str]) -> None:
         raise UsageError("\n".join([*faults[:_SHOWN], *more]))
 
 
-def _unfit(data: bytes) -> str:
-    """Why a catalog would not take a file for its size, in words; empty where it would."""
+def stop_at_many(tools: int, size: int) -> None:
+    """Raise UsageError where a document of `size` bytes brings so many tools that none of them can say much."""
+    most = max(size, _LEAST) // _FOR_A_TOOL
+    if tools > most:
+        raise UsageError(
+            f"There are {tools:,} tools here, and a document of this size may bring {most:,}: import a part of them at a time."
+        )
+
+
+def _unfit(value: dict[str, Any], data: bytes) -> str:
+    """Why a catalog would not take the file of a value for its size, in words; empty where it would."""
     if len(data) > LARGEST:
         return "be larger than 1 MiB"
-    return f"have more than {yaml12.MOST_VALUES:,} values" if yaml12.has_too_many(data) else ""
+    return _TOO_MANY if yaml12.has_too_many(value) else ""
 
 
 def _unusable(toolkit: str, version: str) -> Iterator[str]:
@@ -149,6 +161,10 @@ class _Work:
             self.note(new.slug, Loss((), f"a tool left out for its slug, {what}"))
             return
         said = self.version_of(new, slug)
+        if yaml12.has_too_many(new.value):  # told before it is made sound, which takes long where there is much
+            self.seen.setdefault((slug, said), "")
+            self.note(slug, *new.losses, Loss((), f"a tool left out: its file would {_TOO_MANY}"))
+            return
         place = Place("tool", {"toolkit": toolkit, "tool": slug, "version": said})
         value, losses = sound(Document(slug, place, new.value, True), {"name": slug, "description": ""})
         self.note(slug, *([Loss((), "a slug that is in capitals now", new.slug)] if slug != new.slug else []), *new.losses, *losses)
@@ -170,7 +186,7 @@ class _Work:
             whole = {**value, "deprecation": deprecation}
             value = {key: whole[key] for key in _FIELDS if key in whole}
         data, path = yamlout.emit(value), f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml"
-        if wrong := _unfit(data):
+        if wrong := _unfit(value, data):
             self.note(tool.slug, Loss((), f"a tool left out: its file would {wrong}"))
         else:
             self.tree[path] = data
@@ -216,7 +232,7 @@ class _Work:
         needed = {"name": title, "logo": f"https://logos.example.com/{toolkit}.svg"}
         kept, losses = sound(document, needed)
         data = yamlout.emit(kept)
-        if wrong := _unfit(data):
+        if wrong := _unfit(kept, data):
             data, losses = yamlout.emit(needed), [Loss((), f"a toolkit's texts: its file would {wrong}")]
         self.tree[document.path] = data
         self.note(document.path, *(Loss((key,), f"`{key}`") for key in said if key not in (*value, "slug")), *losses)

@@ -8,6 +8,7 @@ Serves: the paragraph on parameter descriptions of the catalog format.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from toolcatalog.yaml12 import DEEPEST
 
 _HELD = SCHEMAS["tool"]["$defs"]["output"]["properties"]  # `required` aside, which has rules of its own
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array", type(None): "null"}
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: no Unicode text has it
 _ANYTHING = ("string", "number", "boolean", "object", "array", "null")
 
 
@@ -52,7 +54,7 @@ def holdable(value: Any, depth: int) -> bool:
     if isinstance(value, list):
         return depth <= DEEPEST and all(holdable(inner, depth + 1) for inner in value)
     if isinstance(value, str):
-        return depth <= DEEPEST and not any("\ud800" <= char <= "\udfff" for char in value)
+        return depth <= DEEPEST and (value.isascii() or not _HALF.search(value))
     if isinstance(value, float):
         return depth <= DEEPEST and math.isfinite(value)
     return depth <= DEEPEST and (value is None or -(2**63) <= value < 2**63)

@@ -6,6 +6,7 @@ become tags of the same names; what the catalog format has no place for is told.
 Serves: `import mcp` of the command line.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ from toolcatalog import names
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import HINTS
 from toolcatalog.importers import slugs
-from toolcatalog.importers.additions import Addition, stop
+from toolcatalog.importers.additions import Addition, stop, stop_at_many
 from toolcatalog.importers.descriptions import describe
 from toolcatalog.importers.dialects import Loss
 
@@ -30,6 +31,7 @@ def additions(value: Any, toolkit: str = "") -> list[Addition]:
     """
     tools, server = _listed(value)
     kit = _toolkit(toolkit, server)
+    stop_at_many(len(tools), len(json.dumps(tools)))
     stop([fault for number, tool in enumerate(tools, 1) for fault in _faults(tool, number)])
     found = slugs.slugs(kit["slug"], [(tool["name"], tool["name"]) for tool in tools])
     return [_addition(tool, slug, kit) for tool, slug in zip(tools, found, strict=True)]

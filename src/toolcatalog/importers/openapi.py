@@ -13,7 +13,7 @@ from typing import Any
 from toolcatalog import names, schema
 from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.importers.additions import Addition
+from toolcatalog.importers.additions import Addition, stop_at_many
 from toolcatalog.importers.bodies import INPUTS, OUTPUTS, Body, answered, unfolded
 from toolcatalog.importers.descriptions import parameters_of
 from toolcatalog.importers.dialects import MOST, Loss, Reader
@@ -57,6 +57,7 @@ def additions(source: Source, toolkit: str = "", name: str = "", logo: str = "")
     if not found:
         paper.stop()
         raise UsageError(f"{source.name} describes no operation: there is nothing below `paths` to make a tool of.")
+    stop_at_many(len(found), len(source.data))
     left = _WHOLE
     for operation, slug in zip(found, slugs(kit["slug"], [(one.title, one.identity) for one in found]), strict=True):
         readers = [Reader(paper.root, left=min(MOST, left)) for _ in range(2)]

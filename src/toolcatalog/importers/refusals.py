@@ -16,17 +16,20 @@ from toolcatalog.source import Document
 
 def sound(document: Document, needed: Mapping[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
     """The value of a document without what the catalog refuses, and what that was. `needed` are fields that must be there."""
-    value = copy.deepcopy(document.value)
-    losses = [Loss((key,), f"`{key}` that no file can hold") for key in value if not holdable(value[key], 2)]
-    value = {key: value[key] for key in value if holdable(value[key], 2)}
-    losses += [Loss((key,), f"no `{key}` in the source: made up", str(needed[key])) for key in needed if key not in value]
-    while findings := _findings(document, value := {**needed, **value}):
+    said = document.value
+    held = {key: inner for key, inner in said.items() if holdable(inner, 2)}
+    losses = [Loss((key,), f"`{key}` that no file can hold") for key in said if key not in held]
+    losses += [Loss((key,), f"no `{key}` in the source: made up", str(needed[key])) for key in needed if key not in held]
+    findings = _findings(document, value := {**needed, **held})
+    value = copy.deepcopy(value) if findings else value  # most are sound, and copying takes as long as all of this
+    while findings:
         findings = _in_bulk(findings) if len(findings) > MOST else findings
         # An example may be refused for a description that is itself in the wrong: that one goes first.
         urgent = [pointer for pointer in findings if not {"examples", "default"} & {*pointer[-2:]}]
         for pointer in sorted(urgent or findings, reverse=True):
             losses.append(_loss(pointer, findings[pointer]))
             _remove(value, pointer)
+        findings = _findings(document, value := {**needed, **value})
     return value, losses
 
 

@@ -6,11 +6,12 @@ whether the tool is deprecated as well. Everything that the catalog format can h
 Serves: `import wire` of the command line.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog.errors import UsageError
-from toolcatalog.importers.additions import Addition, stop
+from toolcatalog.importers.additions import Addition, stop, stop_at_many
 from toolcatalog.importers.descriptions import describe
 from toolcatalog.importers.dialects import Loss
 
@@ -27,6 +28,7 @@ def additions(value: Any) -> list[Addition]:
     definitions = value.get("items") if isinstance(value, dict) else value
     if not isinstance(definitions, list):
         raise UsageError('There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {"items": [...]}.')
+    stop_at_many(len(definitions), len(json.dumps(definitions)))
     stop([fault for number, definition in enumerate(definitions, 1) for fault in _faults(definition, number)])
     return [_addition(definition) for definition in definitions]
 
