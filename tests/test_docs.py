@@ -88,12 +88,8 @@ def test_the_version_is_one() -> None:
     assert project == __version__ == openapi.document()["info"]["version"]
 
 
-def test_the_table_of_faults_names_tests_that_are_there() -> None:
-    """Every row has one, or says that there is none."""
-    rows = re.findall(r"^\| (?!fault |---)(.*) \|$", (ROOT / "docs" / "faults.md").read_text(), re.MULTILINE)
-    assert len(rows) > 10
-    for row in rows:
-        named = re.findall(r"`(test_\w+)::(test_\w+)`", row)
-        assert named or row.endswith("| none"), row
-        for file, test in named:
-            assert f"def {test}(" in (ROOT / "tests" / f"{file}.py").read_text()
+def test_every_fault_has_a_test() -> None:
+    """Each row of docs/faults.md names one, or says that there is none."""
+    found = re.findall(r"^\| (?!fault |---)(.*) \|$", DOCS["faults.md"], re.MULTILINE)
+    assert len(found) > 10
+    assert [row for row in found if not named_in(row) and not row.endswith("| none")] == []
