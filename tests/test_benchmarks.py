@@ -209,6 +209,7 @@ def test_figures_go_between_their_marks(tmp_path: Path) -> None:
     assert page.read_text() == "a\n<!-- x -->\nnew\n<!-- /x -->\nb <!-- y -->\n<!-- /y -->\n"
 
 
+@pytest.mark.deep
 def test_a_store_is_timed(shipped_build: Path) -> None:
     """Each kind of query has a median, and a 95th percentile that is no smaller."""
     found = searching.speeds(open_build(shipped_build))

@@ -15,7 +15,7 @@ import pytest
 
 from generating import add_tool, generate
 from reading import newest
-from running import SHIPPED, succeed, toolcatalog
+from running import DEEP, SHIPPED, succeed, toolcatalog
 from toolcatalog import files, holding, snapshot
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
@@ -207,7 +207,8 @@ for line in sys.stdin:
     print(json.dumps([status, time.monotonic() - start, int(os.read(reading, 9) or 0)]), flush=True)
     os.close(reading)
 """
-KILLS = 24  # builds killed at evenly spread steps of their work, and as many at random moments of their time
+KILLS = 24 if DEEP else 5  # builds killed at evenly spread steps of their work, and as many at random moments of their time
+STRIDE = 4 if DEEP else 12  # steps of a build between two kills
 
 
 class Driver:
@@ -239,7 +240,7 @@ def driver(catalog: Path, out: Path, site: Path) -> Iterator[Driver]:
 
 
 def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """After SIGKILL at 48 moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
+    """After SIGKILL at moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
     describe(catalog, "whole")
     status, seconds, _ = driver.run()
     assert status == 0
@@ -267,10 +268,10 @@ def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site
 
 
 def test_a_killed_first_build_leaves_nothing_current(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """Killed at every fourth of its steps, the first build of all leaves no `current`, or a whole one; the next one makes it."""
+    """Killed at many of its steps, the first build of all leaves no `current`, or a whole one; the next one makes it."""
     whole, step = out.with_name("whole"), 0
     build(catalog, whole, None)
-    while driver.run(step := step + 4)[0] == signal.SIGKILL:
+    while driver.run(step := step + STRIDE)[0] == signal.SIGKILL:
         if (out / "current").is_symlink():
             assert bytes_of(out / "current") == bytes_of(whole / "current")
         else:
@@ -314,7 +315,7 @@ def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
     for folder, copy in zip((out, site), kept, strict=True):
         shutil.copytree(folder, copy, symlinks=True)
     _, _, steps = driver.run()
-    for step in range(steps // 2, steps, 4):
+    for step in range(steps // 2, steps, STRIDE):
         for folder, copy in zip((out, site), kept, strict=True):
             shutil.rmtree(folder)
             shutil.copytree(copy, folder, symlinks=True)

@@ -169,6 +169,7 @@ def test_workers_killed_midway_cost_nothing(catalog: Path, local: Path, env: Env
         assert_same(tmp_path, local)
 
 
+@pytest.mark.deep
 def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_path: Path) -> None:
     """When all have gone a build waits for them as long as it was told, and ends; what was built before stays."""
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
@@ -200,6 +201,7 @@ except UsageError as error:
 """
 
 
+@pytest.mark.deep
 def test_a_scheduler_that_ends_is_one_sentence(catalog: Path, env: Environment, tmp_path: Path) -> None:
     """There is nobody left who knows what was sent."""
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
@@ -225,6 +227,7 @@ def test_an_interrupt_ends_it(catalog: Path, cluster: Cluster, env: Environment,
     assert finished(building(catalog, tmp_path, env, *arguments))[0] == 0
 
 
+@pytest.mark.deep
 def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) -> None:
     """One letter more in one file of its program, or a second thread: it is told by its address, before any work and when it joins later."""
     other = tmp_path / "other"

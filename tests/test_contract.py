@@ -72,6 +72,7 @@ def test_the_document_holds_without_a_key(shipped: Server, tmp_path: Path) -> No
     try_all(shipped, tmp_path, None, "fuzzing", 2)
 
 
+@pytest.mark.deep
 def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
     """The same with a key that sees one toolkit of many."""
     key = new_key(shipped.keys_file, "--toolkits", "slack")
@@ -79,6 +80,7 @@ def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) 
     try_all(shipped, tmp_path, key, "fuzzing", 2)
 
 
+@pytest.mark.deep
 def test_the_document_holds_beyond_the_rate(limited: Server, tmp_path: Path) -> None:
     """The same where lists are limited, and most of them refused."""
     try_all(limited, tmp_path, limited.key, "fuzzing", 2)

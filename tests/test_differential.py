@@ -20,10 +20,10 @@ import httpx
 import pytest
 
 from naive import Naive, Verdict, packed, read
-from running import SHARED, SHIPPED, Server, new_key, serving, succeed
+from running import DEEP, SHARED, SHIPPED, Server, new_key, serving, succeed
 
 SEED = int(os.environ.get("SEED", "1"))
-REQUESTS = 3200
+REQUESTS = 3200 if DEEP else 800
 WIRE_TOOLS = SHARED / "data" / "wire-tools.json"
 PREFIXES = ("/api/v3", "/api/v3.1")
 ALL_ERRORS = {

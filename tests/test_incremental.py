@@ -70,7 +70,7 @@ def test_the_catalog_has_many_batches(editor: Editor) -> None:
     assert len(batches([str(tool.relative_to(editor.root)) for tool in editor.tools()])) > 8
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.deep), pytest.param(3, marks=pytest.mark.deep)])
 def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
     """After each of many edits: the same bytes as anew, no file written that is not another one, and problems told as `check` does.
     Checks in between, which count no words, tell what one without a cache tells."""
