@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import math
 import os
 import re
 import stat
@@ -11,12 +12,13 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from running import new_key, succeed, toolcatalog
+from running import new_key, succeed, toolcatalog, until
 from toolcatalog import files, keys, minting
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError
@@ -460,3 +462,84 @@ def test_a_rewritten_file_keeps_its_owner(tmp_path: Path) -> None:
     os.chown(file, 65534, 65534)
     keys.revoke(file, key.id)
     assert (file.stat().st_uid, file.stat().st_gid, file.stat().st_mode & 0o777) == (65534, 65534, 0o600)
+
+
+# In one process: what a server goes by
+
+
+def test_only_a_key_that_is_good_is_found(tmp_path: Path) -> None:
+    """An active key is found, with its record; one that has ended, one that was revoked and one that nobody knows are not."""
+    file = tmp_path / "keys.json"
+    made = {name: keys.create(file, name, None, life) for name, life in {"good": DAY, "endless": None, "old": -DAY, "bad": DAY}.items()}
+    keys.revoke(file, made["bad"][1].id)
+    ring = keys.KeyRing(file)
+    found = {name: ring.find(secret.encode()) for name, (secret, _) in made.items()}
+    assert found == {"good": made["good"][1], "endless": made["endless"][1], "old": None, "bad": None}
+    assert ring.find(minting.generate().encode()) is None
+    assert keys.KeyRing(tmp_path / "nothing.json").find(made["good"][0].encode()) is None
+
+
+def test_when_a_key_ends(tmp_path: Path) -> None:
+    """At the second that is written down it has ended; never, where nothing is; a revoked one has ended long ago."""
+    _, key = keys.create(tmp_path / "keys.json", "default", None, DAY)
+    end = datetime.fromisoformat(str(key.expires))
+    assert keys.end_of(key) == end.timestamp()
+    assert [key.state(end - timedelta(seconds=1)), key.state(end), key.state(end + DAY)] == ["active", "expired", "expired"]
+    assert keys.end_of(replace(key, expires=None)) == math.inf
+    assert keys.end_of(replace(key, expires=None, revoked=key.created)) == 0
+
+
+def test_a_rotation_ends_its_own_key_alone(tmp_path: Path) -> None:
+    """Of several keys only the one that is rotated gets an end."""
+    file = tmp_path / "keys.json"
+    ids = [keys.create(file, "default", None, None)[1].id for _ in range(3)]
+    _, successor = keys.rotate(file, ids[1], DAY)
+    assert [(key.id, key.expires is None) for key in keys.load(file)] == [
+        (ids[0], True),
+        (ids[1], False),
+        (ids[2], True),
+        (successor.id, True),
+    ]
+
+
+def test_the_document_is_for_people_too(tmp_path: Path) -> None:
+    """A line for each value and one at the end, so that a diff shows what has changed; ids can be told from slugs and secrets."""
+    file = tmp_path / "keys.json"
+    _, key = keys.create(file, "default", None, None)
+    assert re.fullmatch("key_[0-9A-Za-z]{8}", key.id)
+    text = file.read_text()
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
+
+
+def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> None:
+    """Whatever was changed in it, the place is named: by a server that starts, too."""
+    file = tmp_path / "keys.json"
+    keys.create(file, "default", None, None)
+    file.write_text(file.read_text().replace('"default"', '"defaults"'))
+    for opens in (keys.load, keys.KeyRing):
+        with pytest.raises(KeyFileError, match=re.escape(f"The key file {file} is not as it was written: ")):
+            opens(file)
+    file.write_text("{}")
+    with pytest.raises(KeyFileError, match=re.escape(f"The key file {file} is damaged: ")):
+        keys.KeyRing(file)
+
+
+def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A key made while a server runs is good within a second; the log says how many there are then."""
+    file = tmp_path / "keys.json"
+    keys.create(file, "default", None, None)
+    ring = keys.KeyRing(file)
+    secret, _ = keys.create(file, "default", None, None)
+    with caplog.at_level(logging.INFO, "toolcatalog.keys"):
+        until(lambda: ring.find(secret.encode()))
+    assert caplog.messages == ["keys read again: 2"]
+
+
+def test_where_keys_are_kept_unless_said_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In the user's configuration folder, which `XDG_CONFIG_HOME` names; an empty one is none."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for said, folder in ((str(tmp_path / "own"), tmp_path / "own"), ("", tmp_path / ".config")):
+        monkeypatch.setenv("XDG_CONFIG_HOME", said)
+        assert keys.default_file() == folder / "toolcatalog" / "keys.json"
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    assert keys.default_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"

@@ -214,6 +214,36 @@ def test_any_version_of_any_tool(number: int, version: str | None, everywhere: s
         assert refusal.fix == f"Use latest, or one of {', '.join(one['version'] for one in own)}."
 
 
+@given(
+    numbers=st.lists(st.integers(0, 31), min_size=1, max_size=8), everywhere=ASKED, pins=st.dictionaries(st.sampled_from(KITS), ASKED, max_size=2),
+    seen=st.none() | st.just(("kit0", "kit1")), limit=st.integers(1, 5),
+)  # fmt: skip
+def test_tools_by_name(
+    numbers: list[int], everywhere: str | None, pins: dict[str, str | None], seen: tuple[str, ...] | None, limit: int, answering: Answering
+) -> None:
+    """Slugs are answered in the order in which they are named, each once, in the version in force; unknown and hidden ones are left out."""
+    slugs = [*dict.fromkeys(f"KIT{number % 3}_{number}" for number in numbers)]
+    if seen:
+        pins = {toolkit: version for toolkit, version in pins.items() if toolkit in seen}
+    found = [
+        [one for one in answering.every if one["slug"] == slug and in_force(one, pins.get(slug.partition("_")[0].lower()) or everywhere)][
+            -1:
+        ]
+        for slug in slugs
+        if seen is None or slug.partition("_")[0].lower() in seen
+    ]
+    wanted = [(one["slug"], one["version"]) for some in found for one in some]
+    versions = {"toolkit_versions": everywhere, **{f"toolkit_versions[{toolkit}]": version for toolkit, version in pins.items()}}
+    query = urlencode({"tool_slugs": ",".join(slugs), "limit": limit} | {name: value for name, value in versions.items() if value})
+    answer = body(answering.operations, seen, query.encode())
+    assert [(one["slug"], one["version"]) for one in answer["items"]] == wanted[:limit]
+    assert answer["total_items"] == len(wanted)
+
+
+def in_force(one: dict[str, Any], at: str | None) -> bool:
+    return at in (None, "latest") or one["version"] <= str(at)
+
+
 @pytest.mark.parametrize(
     ("seen", "slug", "query", "status", "line"),
     [

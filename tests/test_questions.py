@@ -314,6 +314,7 @@ def test_a_malformed_version_is_refused(name: str, value: str) -> None:
     for asked_of_get in (name, "version"):
         (refusal,) = questions.tool(urlencode({asked_of_get: value}).encode())[1]
         assert (refusal.status, refusal.line) == (400, f"{asked_of_get}: {value!r} is not a version.")
+        assert refusal.fix == "Use `latest`, or a version like 20251027_00."
 
 
 @pytest.mark.parametrize(
