@@ -22,6 +22,7 @@ JSON_LITERAL = re.compile(r"null|true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-
 STEMMER = Stemmer.Stemmer("english")
 DOCS = Path(__file__).parents[1] / "docs" / "search.md"
 SILENT = {*re.findall(r"<!-- silent -->\s+(.*?)\s+<!-- /silent -->", DOCS.read_text(), re.DOTALL)[0].split()}
+FORMULAS = "\ufdfa\ufdfb"  # a whole sentence in a character: they unfold to eighteen and eight, and say nothing to a search
 TOOL_SLUG = re.compile(r"[A-Z0-9_][A-Z0-9_-]*")
 VERSION = re.compile(r"[0-9]{8}_[0-9]{2}")
 
@@ -94,6 +95,7 @@ def words(text: str) -> list[str]:
     Without accents; Chinese and Japanese in pairs of characters; and without the words that docs/search.md says are silent.
     """
     found = [""]
+    text = "".join(" " if char in FORMULAS else char for char in text)
     text = unicodedata.normalize("NFC", "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)))
     for at, char in enumerate(text):
         before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
