@@ -130,7 +130,7 @@ def test_what_is_not_the_snapshot_is_refused(
     follower.follow()
     second = publish(other_build)
     proxy.faults = Faults(kind)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.WARNING):
         for _ in range(5):
             follower.follow()
     assert named(follower.cache) == first
@@ -318,7 +318,7 @@ def test_a_full_disk_costs_one_line(
     first = publish(small_build)
     follower.follow()
     publish(other_build)
-    with caplog.at_level(logging.INFO), files_of_at_most(2_000):
+    with caplog.at_level(logging.WARNING), files_of_at_most(2_000):
         for _ in range(5):
             follower.follow()
     assert "Cannot write to" in caplog.text

@@ -204,19 +204,17 @@ _NOBODY = (Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created
 
 
 class KeyRing:
-    """The keys that a server accepts, kept in step with their file.
+    """The keys that a server accepts, kept in step with their file; none, where there is no file that they could be in.
 
     A file that has become unreadable or damaged is reported in the log and the keys read last stay in force: a slip in an editor
     must not lock every client out. `toolcatalog keys` never leaves such a file behind.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._seen = _stamp(file)
+        self._seen = _stamp(file) if file else None
         self._looked = time.monotonic()
-        place = KeyFile(file)
-        document = place.read()
-        self._keys = _by_hash(read(document, place) if document is not None else ())
+        self._keys = _by_hash(_there(KeyFile(file)) if file else ())
 
     def find(self, secret: bytes) -> Key | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
@@ -231,14 +229,19 @@ class KeyRing:
 
     def _look(self) -> None:
         self._looked = time.monotonic()
-        seen = _stamp(self._file)
-        if seen != self._seen:
+        if self._file and (seen := _stamp(self._file)) != self._seen:
             self._seen = seen
             try:
                 self._keys = _by_hash(load(self._file))
                 _log.info("keys read again: %d", len(self._keys))
             except KeyFileError as error:
                 _log.error("keys stay as they were: %s", error)
+
+
+def _there(place: Place) -> tuple[Key, ...]:
+    """The keys of a document that may come later."""
+    document = place.read()
+    return read(document, place) if document is not None else ()
 
 
 def _by_hash(keys: Sequence[Key]) -> Mapping[str, tuple[Key, float]]:

@@ -1,7 +1,6 @@
 """`toolcatalog mcp`"""
 
 import importlib.util
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +25,6 @@ A host of agents starts it by itself. What it needs to know:
 
 No key is asked for: who can start this can read the build. Ends when its standard input does.
 """
-_NO_KEYS = Path(os.devnull) / "keys"  # nobody sends a key here
 
 
 @click.command("mcp", epilog=_EPILOG)
@@ -45,7 +43,7 @@ def command(build: Path, session: str, toolkits: str) -> None:
     store = opening.open_build(build)
     shown = _shown(store, toolkits)
     _expect(store, session)
-    live = Live(keys.KeyRing(_NO_KEYS), store)
+    live = Live(keys.KeyRing(None), store)
     del store  # the next one takes its place
     reloading.Reloading(live, build, named).start()
 
