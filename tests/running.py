@@ -38,6 +38,11 @@ def examples(number: int, *exempt: HealthCheck) -> settings:
     return settings(max_examples=number * (15 if DEEP else 1), deadline=None, suppress_health_check=[HealthCheck.too_slow, *exempt])
 
 
+def unmeasured() -> dict[str, str]:
+    """The environment without what would have a process count its lines: for one that could not write them down."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+
+
 def errors(problems: Iterable[Problem]) -> list[Problem]:
     """The problems that make a catalog unusable, without advice."""
     return [problem for problem in problems if problem.severity == "error"]

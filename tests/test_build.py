@@ -15,7 +15,7 @@ import pytest
 
 from generating import add_tool, generate
 from reading import newest
-from running import DEEP, SHIPPED, succeed, toolcatalog
+from running import DEEP, SHIPPED, succeed, toolcatalog, unmeasured
 from toolcatalog import files, holding, snapshot
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
@@ -452,7 +452,7 @@ def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, sit
     describe(catalog, "new")
     command = building(catalog, out, site)
     limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]  # blocks of 512 or 1024 bytes: less than the manifest
-    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, env=unmeasured())
     assert "File too large" in one_sentence(done)
     assert description(out) == "old"
     assert_like_new(catalog, out, site)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from running import DEEP, Server, serving, until
+from running import DEEP, Server, serving, unmeasured, until
 from toolcatalog import files, holding, keys, verifying
 from toolcatalog.build import build
 from toolcatalog.cli import main
@@ -358,7 +358,8 @@ try: keys.KeyRing(file)
 except Exception as error: print(error)
 """
     file.parent.chmod(0o700)
-    done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", program, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=unmeasured())
     sentence = f"The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
     assert (done.stdout, done.stderr) == (sentence, f"keys stay as they were: {sentence}")
 

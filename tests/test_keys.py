@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from running import new_key, succeed, toolcatalog, until
+from running import new_key, succeed, toolcatalog, unmeasured, until
 from toolcatalog import files, keys, minting
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError
@@ -227,13 +227,12 @@ def test_another_user_cannot_read_it() -> None:
         new_key(file)
         # The other user may not be able to read Python's own modules: have all that a complaint needs loaded first.
         program = "import os, sys; from toolcatalog.cli import drawing, keys, main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
-        unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}  # nor could it write that down
         done = subprocess.run(
             [sys.executable, "-c", program, "keys", "list", "--keys", str(file)],
             capture_output=True,
             text=True,
             check=False,
-            env=unmeasured,
+            env=unmeasured(),
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert (
