@@ -117,7 +117,7 @@ def value(data: bytes, deepest: int = DEEPEST, most: int = MOST_VALUES) -> Any:
 
 def _may_have_more(data: bytes, most: int) -> bool:
     """Tell, without reading a file, whether there may be more values in it; where this says no, there are none."""
-    return len(data) > most and 1 + len(data) - len(data.translate(None, _BEFORE_VALUES)) > most
+    return len(data) >= most and 1 + len(data) - len(data.translate(None, _BEFORE_VALUES)) > most
 
 
 def _look_through(data: bytes) -> None:
