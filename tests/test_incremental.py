@@ -224,7 +224,7 @@ def test_a_file_written_again_at_once_is_read_again(editor: Editor, folders: Fol
 
 def corrupt(cache: Path, draw: random.Random) -> str:
     """Damage the cache in one way: which."""
-    files = sorted(path for path in cache.rglob("*") if path.is_file())
+    files = sorted(path for path in cache.rglob("*") if path.is_file() and path.stat().st_size)  # one emptied before stays so
     file, other = draw.choice(files), draw.choice(files)
     way = draw.choice(["flip", "flip", "cut", "lengthen", "empty", "swap", "copy", "foreign", "remove", "nothing", "folders", "everything"])
     if way == "flip":
@@ -254,9 +254,10 @@ def corrupt(cache: Path, draw: random.Random) -> str:
     return way
 
 
-def test_whatever_happens_to_the_cache(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.deep), pytest.param(5, marks=pytest.mark.deep)])
+def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
     """Bits flipped, files cut, swapped, taken away or put there: at most time is lost, with or without an edit beside it."""
-    editor = Editor(tmp_path / "catalog", 3)
+    editor = Editor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
     time.sleep(SETTLED)
@@ -267,6 +268,14 @@ def test_whatever_happens_to_the_cache(tmp_path: Path) -> None:
         built = folders.build()
         assert edited or not built.changed
         folders.assert_as_new(built)
+
+
+def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(settled: Folders) -> None:
+    """A part that it had half written, for a change that was taken back since."""
+    folder = next((settled.cache / "parts").iterdir())
+    (folder / ".x.compiled.0123abcd.part").write_bytes(b"half")
+    assert not settled.build().changed
+    assert left_overs(settled.out, settled.site) == []
 
 
 def test_an_older_cache_or_one_of_another_catalog(editor: Editor, folders: Folders, tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ def check(catalog: Path, out: Path, severities: Collection[str], track: Track = 
 
 def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track: Track) -> tuple[Looked, Memory]:
     """A catalog as it is found, and what is known of it from the build or the check before."""
-    files.clean(places.cache)
+    for folder in (places.cache, *(places.cache / "parts").glob("*")):
+        files.clean(folder)
     before = memory.load(places.cache, fingerprint)
     with Crew(jobs if len(outline.folders) > _MANY else 1) as crew:
         return looking.look(places, outline, before, fingerprint, crew, track), before

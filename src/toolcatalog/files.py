@@ -32,7 +32,7 @@ def clean(folder: Path, name: str = "") -> None:
 
     `name`: only what was to become the file of this name.
     """
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
             found = _LEFT_OVER.fullmatch(path.name)
             if found and name in ("", found[1]):
