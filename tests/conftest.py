@@ -1,6 +1,7 @@
 """What many tests share: the shipped catalog and 930 imported tools, each built once, and one real server of each."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -19,6 +20,11 @@ WIRE = SHARED / "data" / "wire-tools.json"
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("deep", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile("deep" if DEEP else "quick")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half again as many as there are processors: for a third of their time the tests wait, for a server or for a browser."""
+    return len(os.sched_getaffinity(0)) * 3 // 2 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
