@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from running import DEEP, SHARED, SHIPPED, Server, serving, succeed
 from storing import Proxy, s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
+
+# A shell that runs the tests in the background has them ignore an interrupt, and all that they start would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says nothing on a machine that does other things too; how many there are, some properties leave to the profile.
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])

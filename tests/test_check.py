@@ -198,7 +198,10 @@ def test_watch(catalog: Path, tmp_path: Path) -> None:
                 (catalog / TOOL).write_text(f"{WRONG}# {time.monotonic()}\n")
             time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+        try:
+            process.wait(timeout=20)
+        finally:
+            process.kill()
     assert "Watching" in log.read_text()
     assert "wrong-type" in log.read_text()
     assert process.returncode == 130
