@@ -37,6 +37,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("deep")]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+    for item in items:
+        if not item.get_closest_marker("xdist_group") and (group := _shares(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _shares(item: pytest.Item) -> str:
+    """What a test has in common with others, so that one worker makes it once: the real definitions, or what its module makes for all."""
+    scopes = {name: found[-1].scope for name, found in getattr(item, "_fixtureinfo").name2fixturedefs.items()}  # noqa: B009 - it has no public name
+    return "imported" if "definitions" in scopes else item.nodeid.split("::")[0] if "module" in scopes.values() else ""
 
 
 @pytest.fixture(scope="session")

@@ -113,4 +113,5 @@ def _url(log: Path, process: "subprocess.Popen[str]") -> str:
     while process.poll() is None:
         if found := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
             return found[0]
+        time.sleep(0.01)
     raise AssertionError(f"the server did not start: {log.read_text()}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from listing import SERVER
-from running import SHIPPED, succeed, toolcatalog
+from running import DEEP, SHIPPED, succeed, toolcatalog
 from toolcatalog import exports
 from toolcatalog.opening import open_build
 from toolcatalog.store import Filters, Pins
@@ -68,7 +68,8 @@ def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_buil
 @pytest.mark.parametrize("form", exports.FORMS)
 def test_the_site_has_the_same_bytes(form: str, shipped_build: Path) -> None:
     """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's page leads to it."""
-    for folder in sorted((SHIPPED / "toolkits").iterdir()):
+    folders = sorted((SHIPPED / "toolkits").iterdir())
+    for folder in folders if DEEP else folders[::3]:
         site = shipped_build.parent / "site" / "toolkits" / folder.name
         assert (site / f"{form}.json").read_text() == succeed("export", form, "--toolkit", folder.name, "--build", shipped_build)
         assert f'href="{form}.json"' in (site / "index.html").read_text()

@@ -18,6 +18,7 @@ from naive import Naive
 from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog
 from test_exports import tools
 from toolcatalog import locking
+from toolcatalog.build import build
 from toolcatalog.errors import UsageError
 from toolcatalog.locking import Gone, Locked
 from toolcatalog.snapshot import Tool, document
@@ -57,7 +58,7 @@ class Place:
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        succeed("build", "--no-site", "--allow-shrink", cwd=self.folder)
+        build(self.folder / "catalog", self.folder / "build", None)
 
     def run(self, *arguments: object, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         """Run a command there: exit code, standard output, standard error."""

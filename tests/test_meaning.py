@@ -29,6 +29,8 @@ OBLIQUE = [  # the words of the tool that must be found are not in the query
     ("file a bug report", "GITHUB_CREATE_ISSUE"),
 ]
 
+pytestmark = pytest.mark.xdist_group("meaning")  # to build it takes seconds, and one worker does it
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:

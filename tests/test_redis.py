@@ -426,7 +426,12 @@ def test_a_redis_that_hangs_holds_a_request_up_once(redis_server: RedisServer, c
                 await asyncio.sleep(0.05)
 
     asyncio.run(ask())
-    assert len(caplog.messages) == 2
+    assert len(told(caplog)) == 2
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was said of limits; a thread of an earlier test may still say something of keys."""
+    return [record.getMessage() for record in caplog.records if record.name == "toolcatalog.limits"]
 
 
 def test_a_redis_that_refuses_is_as_one_that_is_away(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -440,7 +445,7 @@ def test_a_redis_that_refuses_is_as_one_that_is_away(redis_server: RedisServer, 
                 await asyncio.sleep(0.2)
 
     asyncio.run(ask())
-    assert len(caplog.messages) == 1
+    assert len(told(caplog)) == 1
     assert "s3cret" not in caplog.text
 
 
