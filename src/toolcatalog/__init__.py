@@ -7,6 +7,9 @@ The way of the data, and so the way to read the package:
                  -- site/   HTML pages, made by pages
 
 `errors`, `versions` and `names` lie below everything; `cli` stands on top and is the only room that prints.
+
+Serves: "People edit YAML in git; a build turns it into an immutable **snapshot**; everything that reads ... reads the snapshot" of the
+design.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,7 @@
-"""`python -m toolcatalog` is the `toolcatalog` command."""
+"""`python -m toolcatalog` is the `toolcatalog` command.
+
+Serves: "console script `toolcatalog`" of issue 2.
+"""
 
 from toolcatalog.cli import main
 

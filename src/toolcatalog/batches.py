@@ -4,6 +4,8 @@ A batch is a run of tools in the order of their slugs. It begins at a slug that 
 moves no boundary but its own, or a few near to it; batches are compiled in any order, anywhere, and their parts put together in the order
 of the slugs. Where one tool has changed, all of its batch is compiled; so one that has become large ends at the next of many more slugs.
 The key of a part is the digest of everything that it is made from: this program, the toolkits' files, and the tools' files.
+
+Serves: "A cache keyed by content" of issue 3.
 """
 
 import hashlib

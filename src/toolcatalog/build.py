@@ -4,6 +4,8 @@ build/snapshots/<digest>/   complete, or not there: written under another name b
 build/current               a link to one of them, moved last and in one step
 build/.cache/               parts of earlier builds, and what those have seen; safe to delete
 site/                       see `site`
+
+Serves: "the pipeline, read like a sentence; incremental; progress; atomic swap" of the design.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""A batch of tool files to a part: read, checked, resolved and rendered as JSON. What worker processes do, and all that takes long."""
+"""A batch of tool files to a part: read, checked, resolved and rendered as JSON. What worker processes do, and all that takes long.
+
+Serves: "the per-toolkit work ... (the very code that runs on local processes)" of issue 7.
+"""
 
 import zlib
 from collections import defaultdict

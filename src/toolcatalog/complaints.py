@@ -2,6 +2,8 @@
 
 A validator's own sentences point at the parent and speak of schemas; a contributor wants the key, what was expected there, and the
 nearest right name.
+
+Serves: "what was found, what was expected, the nearest right name" of issue 2.
 """
 
 import json

@@ -2,6 +2,8 @@
 
 The descriptions of parameters are most of a tool's page, so they are made by plain functions: as recursive macros of a template they
 took most of a build's time. Each parameter has an anchor, `input-filter.state`; what it holds within it is folded into its row.
+
+Serves: "inputs as a table with nested parameters in `<details>` and an anchor each, required first and marked" of issue 5.
 """
 
 from collections.abc import Iterator, Mapping

@@ -5,6 +5,8 @@ breaking on the other: an input that takes less refuses what was sent before, an
 Names are the exception: one that goes is breaking on both sides, one that comes is not, unless callers must now supply it.
 
 A rule is found by the keyword that differs. What differs and has no rule is breaking, so nothing that changes is ever left untold.
+
+Serves: "each change classified breaking / additive / text / scope with the reason" of issue 6.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

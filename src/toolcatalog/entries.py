@@ -1,4 +1,7 @@
-"""Tools in lists, as HTML: of the whole site these are most, and so they are made by plain functions. Pure."""
+"""Tools in lists, as HTML: of the whole site these are most, and so they are made by plain functions. Pure.
+
+Serves: "tools table with filter" and "badges (no auth, important, read-only, destructive, deprecated)" of issue 5.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

@@ -10,6 +10,8 @@ command; each carries one sentence that says what to do.
     +-- ShrunkCatalog     a build would be without many of the tools there are (exit 1)
     +-- SnapshotError     the build output is missing, damaged or foreign     (exit 2)
     +-- KeyFileError      the key file is missing, damaged or not readable    (exit 2)
+
+Serves: "`Problem` value and the small exception tree" of the design.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Writing to disk so that a reader never sees half of it. The only room that writes files of the project's own."""
+"""Writing to disk so that a reader never sees half of it. The only room that writes files of the project's own.
+
+Serves: "one room writes it (atomic, stale files removed)" of the design.
+"""
 
 import contextlib
 import errno

@@ -1,4 +1,7 @@
-"""What a worker of a build must have, wherever it runs: this very program, and the folders that tasks name, not copies of them."""
+"""What a worker of a build must have, wherever it runs: this very program, and the folders that tasks name, not copies of them.
+
+Serves: "same bytes as a local build" of issue 7.
+"""
 
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -2,6 +2,8 @@
 
 `description` of a field is what an editor shows and what an error message says was expected. The three shapes of a parameter
 description differ in one thing only, `required`: a named input may carry it, an unnamed value (`items`, a branch) and an output may not.
+
+Serves: "JSON Schemas for every file kind ... with descriptions on every field" of issue 6.
 """
 
 from typing import Any

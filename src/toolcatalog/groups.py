@@ -2,6 +2,8 @@
 
 A batch of tools, a toolkit, and all that is about the whole catalog. Pages are made from what is public: the documents in the parts, and
 the indexes of toolkits in the snapshot.
+
+Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
 import heapq

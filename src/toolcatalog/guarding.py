@@ -1,6 +1,8 @@
 """One writer at a time: the locks of a build's folder and of a site, and words for what may go wrong while somebody writes there.
 
 A lock is a file that is held and not one that is there: it ends with its process, however that ends.
+
+Serves: "A build interrupted at any point ... leaves the old snapshot serving ...; a full disk is one sentence" of issue 3.
 """
 
 from collections.abc import Iterator

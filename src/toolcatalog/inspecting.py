@@ -1,4 +1,7 @@
-"""The whole catalog, held against everything there is to say of it: what has changed is compiled first, the rest is in the cache."""
+"""The whole catalog, held against everything there is to say of it: what has changed is compiled first, the rest is in the cache.
+
+Serves: "One file of 20,000 changed: under a second" of issue 6.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

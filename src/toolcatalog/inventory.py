@@ -1,6 +1,8 @@
 """Which files a batch of tools has and what they hold, without reading those that have not changed since they were read last.
 
 What a file holds is known by its SHA-256. A file whose signature is the one that was noted when it was read is not read again.
+
+Serves: "One file changed of 20,000: ≤ 1 s to a new published snapshot" of issue 3.
 """
 
 import time

@@ -1,6 +1,8 @@
 """Where the document of the keys is kept: a place that can be read and changed as a whole, such as a file. `remote` has another, Redis.
 
 A place knows nothing of keys. It knows how two commands that change it at once do not lose anything, and what it is called in a sentence.
+
+Serves: "file mode 0600, written atomically" of issue 2.
 """
 
 import contextlib

@@ -1,6 +1,8 @@
 """Every error of a value against the schema of its kind of file, from jsonschema. Pure.
 
 Only `schema` loads this, and only for a file that is not valid: the library takes longer to load than a small catalog to build.
+
+Serves: "problems are values, all gathered before stopping" of the design.
 """
 
 import json

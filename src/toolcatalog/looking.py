@@ -1,4 +1,7 @@
-"""What there is to build, and what of it is in the cache: the first step of a build, and the only one where nothing has changed."""
+"""What there is to build, and what of it is in the cache: the first step of a build, and the only one where nothing has changed.
+
+Serves: "Nothing changed: ≤ 0.4 s" of issue 3.
+"""
 
 import hashlib
 import json

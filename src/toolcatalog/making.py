@@ -1,4 +1,7 @@
-"""What a build does where something has changed: compile it, check the whole, and make snapshot and site of it."""
+"""What a build does where something has changed: compile it, check the whole, and make snapshot and site of it.
+
+Serves: "A wrong catalog: all problems at once, nothing written" of issue 2.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,6 +2,8 @@
 
 Nothing here decides what a build gives, only what it need not do again. A memory that is missing, damaged or another program's is
 none, and everything is looked at anew.
+
+Serves: "Nothing changed: ≤ 0.4 s. One file changed of 20,000: ≤ 1 s" of issue 3.
 """
 
 import contextlib

@@ -2,6 +2,8 @@
 
 By the checksum a scanner or a person tells a key from a typing error without asking anybody. Because a key is random and long, a plain
 SHA-256 at rest is enough.
+
+Serves: "Prefix, 30 base-62 characters, checksum; SHA-256 at rest" of issue 2.
 """
 
 import hashlib

@@ -2,6 +2,8 @@
 
 The shape is that of the YAML files; what clients see is in `snapshot`. Parameter descriptions stay plain mappings in the
 author's form, because what they may hold is JSON Schema's affair; `parameters` knows their twists.
+
+Serves: "the catalog as written: frozen, slotted, keyword-only records" of the design.
 """
 
 from collections.abc import Mapping, Sequence

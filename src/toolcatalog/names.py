@@ -1,6 +1,8 @@
 """Names: what a slug or an id may look like, and which known name is nearest to an unknown one.
 
 Every name that reaches a path or a URL passes one of these patterns, so no later room asks whether a name is safe.
+
+Serves: "names safe for path and URL" of the design, and "an error that names the nearest allowed one" of the catalog format.
 """
 
 import difflib

@@ -5,6 +5,8 @@ read without a script; the one there is makes things quick. Whatever the catalog
 (see `markdown`), and a page loads nothing but the site's own style and script, and logos.
 
 `root` leads from a page to the root of the site.
+
+Serves: "works from any sub-path of any static host and from `file://`, without JavaScript for reading" of issue 5.
 """
 
 import re

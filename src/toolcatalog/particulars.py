@@ -2,6 +2,8 @@
 
 Of the pages of a site nearly all are those of tools. What is the same on each of them stays in `tool.html`, which is rendered once for a
 site; what is not is made here, by plain functions, because a template takes several times as long for it.
+
+Serves: "badges (...), deprecation banner with reason, dates and link to the replacement" of issue 5.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""What this program is, as one digest: what it once made may be taken up again only if it would make the same today."""
+"""What this program is, as one digest: what it once made may be taken up again only if it would make the same today.
+
+Serves: "a corrupt or foreign entry is rebuilt" of issue 3.
+"""
 
 import hashlib
 import os

@@ -1,4 +1,7 @@
-"""A snapshot put in its place: written beside, renamed when it is complete, and pointed to last, in one step."""
+"""A snapshot put in its place: written beside, renamed when it is complete, and pointed to last, in one step.
+
+Serves: "complete or absent; `build/current` moves to it in one atomic rename" of the design.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
 """The catalog as written to the contents of a snapshot: versions listed, defaults settled, sessions filled in. Pure.
 
 The only bridge between the two vocabularies, `model` and `snapshot`.
+
+Serves: "versions in force, order, sessions filled in; pure" of the design.
 """
 
 from collections import defaultdict

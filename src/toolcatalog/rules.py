@@ -1,6 +1,8 @@
 """What must hold between the files of a catalog: a table of small functions, catalog to findings. Pure.
 
 The shape of a single file is `schema`'s affair; here are existence, uniqueness and reference. Each rule yields all that it finds.
+
+Serves: "references (replacement exists and is alive, toolkit of an auth config, tools and toolkits of sessions)" of issue 6.
 """
 
 from collections import defaultdict

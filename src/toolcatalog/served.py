@@ -2,6 +2,8 @@
 
 So a toolkit whose `no_auth` changes is one change of its file, and here one more of each tool that goes by it; a session is told of where
 what the API answers for it is another.
+
+Serves: "between ... two builds" of issue 6.
 """
 
 import hashlib

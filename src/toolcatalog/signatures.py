@@ -2,6 +2,8 @@
 
 A file that had changed within two seconds before it was looked at has no signature to rely on, because its times could stay the same
 through another change; nor has a link, because what it leads to has times of its own.
+
+Serves: "Nothing changed: ≤ 0.4 s" of issue 3.
 """
 
 import hashlib

@@ -8,6 +8,8 @@ its bytes when it is first read; the slots and places have one of their own, che
     slots    where entry i is, i + 1 stands in the first free slot from CRC-32(name) on; 0 is a free slot
     places   where each entry begins, from the end of the places on, and where the last one ends
     entries  sorted by name: checksum, length of the name, name, value
+
+Serves: "nothing in the server grows with the catalog except what the operating system may drop" of issue 3.
 """
 
 import mmap

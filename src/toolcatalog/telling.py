@@ -1,4 +1,7 @@
-"""What there is to say of the tools of a batch, at its places: kept in the cache, because a place is found by reading a file once more."""
+"""What there is to say of the tools of a batch, at its places: kept in the cache, because a place is found by reading a file once more.
+
+Serves: "`check` over 20,000 files takes no longer than a build" of issue 6.
+"""
 
 import contextlib
 from collections.abc import Collection, Iterable, Iterator

@@ -1,4 +1,7 @@
-"""Characters that no reader sees and every model reads: which they are, and a text with their names in their place. Pure."""
+"""Characters that no reader sees and every model reads: which they are, and a text with their names in their place. Pure.
+
+Serves: "hidden and bidirectional Unicode" of issue 6.
+"""
 
 import re
 from collections.abc import Callable

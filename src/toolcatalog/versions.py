@@ -2,6 +2,8 @@
 
 A version is kept as the text that it is. All have the same length and only digits, so the order of the texts is the order of the
 versions, and no value class is needed. A calendar date is not enforced: `00000000_00` is legal.
+
+Serves: "the version files it has (`YYYYMMDD_NN`; a calendar date is not enforced: `00000000_00` is legal)" of the decisions.
 """
 
 import re

@@ -2,6 +2,8 @@
 
 Files are compared as they are written: what a toolkit says for its tools is told of the toolkit, and tools of both sides are read under
 the newer one. `served` does the same for builds.
+
+Serves: "between two versions, two git revisions" of issue 6.
 """
 
 from collections.abc import Collection, Mapping

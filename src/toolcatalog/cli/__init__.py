@@ -1,6 +1,8 @@
 """The command line: one file for each command, and the only room that prints.
 
 Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that cannot be used, 3 a bug of ours, 130 interrupted.
+
+Serves: "one file per command; the only place that prints" and "exit 0 fine, 1 problems, 2 usage, 3 a bug, 130 interrupted" of the design.
 """
 
 import errno

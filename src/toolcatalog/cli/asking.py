@@ -1,4 +1,7 @@
-"""Tools from a server over HTTP: one GET for each, with limits on time and size. Whatever is no clear answer is a UsageError."""
+"""Tools from a server over HTTP: one GET for each, with limits on time and size. Whatever is no clear answer is a UsageError.
+
+Serves: "verify [--lock FILE] [--build DIR | --url BASE]" of the command line.
+"""
 
 import ipaddress
 import time

@@ -1,6 +1,8 @@
 """What all imports share: a file's bytes, new tools into a catalog, and what there is to tell of them.
 
 A new importer hands its `Addition`s to `bring`, which compares them with the catalog, writes what is new and says so.
+
+Serves: "Each prints what it could not hold; a second import of a changed source writes only new versions" of issue 6.
 """
 
 import sys

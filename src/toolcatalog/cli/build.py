@@ -1,4 +1,7 @@
-"""`toolcatalog build`"""
+"""`toolcatalog build`
+
+Serves: `build` of the command line.
+"""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`toolcatalog bump`"""
+"""`toolcatalog bump`
+
+Serves: "copies the newest to today's version and opens the diff" of issue 6.
+"""
 
 import os
 import sys

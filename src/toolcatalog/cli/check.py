@@ -1,4 +1,7 @@
-"""`toolcatalog check`"""
+"""`toolcatalog check`
+
+Serves: "everything wrong, at once, as rustc would say it" of issue 6.
+"""
 
 import os
 from collections import Counter

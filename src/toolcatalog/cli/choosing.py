@@ -1,4 +1,7 @@
-"""The tools of a build that a command is about: slugs, and whole toolkits, to the numbers of tool versions in its store."""
+"""The tools of a build that a command is about: slugs, and whole toolkits, to the numbers of tool versions in its store.
+
+Serves: "[SLUG...] [--toolkit SLUG]" of the command line.
+"""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,7 @@
-"""What day it is: only commands that make something new may ask."""
+"""What day it is: only commands that make something new may ask.
+
+Serves: "no clock ... reaches a byte of the output" of the design.
+"""
 
 from datetime import datetime
 

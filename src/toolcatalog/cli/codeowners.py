@@ -1,4 +1,7 @@
-"""`toolcatalog codeowners`"""
+"""`toolcatalog codeowners`
+
+Serves: "CODEOWNERS from `owners`" of issue 6.
+"""
 
 import re
 from pathlib import Path

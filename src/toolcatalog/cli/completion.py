@@ -1,4 +1,7 @@
-"""`toolcatalog completion`"""
+"""`toolcatalog completion`
+
+Serves: `cli`, whose commands and options a shell completes.
+"""
 
 import click
 from click.shell_completion import get_completion_class

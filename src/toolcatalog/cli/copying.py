@@ -1,4 +1,7 @@
-"""`--from URL`: a server's own copy of what is published, followed while it runs."""
+"""`--from URL`: a server's own copy of what is published, followed while it runs.
+
+Serves: "serve [--build DIR | --from URL]" of the command line.
+"""
 
 from pathlib import Path
 

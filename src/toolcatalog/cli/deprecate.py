@@ -1,4 +1,7 @@
-"""`toolcatalog deprecate`"""
+"""`toolcatalog deprecate`
+
+Serves: "deprecate SLUG --replaced-by SLUG" of the command line.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

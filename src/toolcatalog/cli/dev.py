@@ -1,4 +1,7 @@
-"""`toolcatalog dev`"""
+"""`toolcatalog dev`
+
+Serves: "watch, rebuild, reload; a key for this run is printed" of the command line.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""`toolcatalog diff`"""
+"""`toolcatalog diff`
+
+Serves: "A, B: versions of a tool (SLUG@V), git revisions, or builds" of the command line.
+"""
 
 import os
 from collections.abc import Iterator

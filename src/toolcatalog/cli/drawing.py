@@ -2,6 +2,8 @@
 
 Only `terminal` loads this, and only when there is something to draw: rich takes longer to load than the rest of a command. In a pipe
 the words are the same, without colours.
+
+Serves: "the source line with a caret, coloured on a terminal" of issue 2.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

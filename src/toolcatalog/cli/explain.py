@@ -1,4 +1,7 @@
-"""`toolcatalog explain`"""
+"""`toolcatalog explain`
+
+Serves: "explain RULE" of the command line.
+"""
 
 import click
 from click.shell_completion import CompletionItem

@@ -1,4 +1,7 @@
-"""`toolcatalog export`"""
+"""`toolcatalog export`
+
+Serves: "export openai|anthropic|mcp|json-schema [SLUG...] [--toolkit SLUG] [--session ID]" of the command line.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`toolcatalog import`"""
+"""`toolcatalog import`
+
+Serves: "import wire FILE | openapi FILE | mcp FILE_OR_COMMAND --into CATALOG" of the command line.
+"""
 
 from pathlib import Path
 

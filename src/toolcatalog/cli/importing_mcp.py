@@ -1,4 +1,7 @@
-"""`toolcatalog import mcp`"""
+"""`toolcatalog import mcp`
+
+Serves: "`import mcp FILE_OR_COMMAND` (a `tools/list` result, or a live stdio server ...)" of issue 6.
+"""
 
 import shlex
 import shutil

@@ -1,4 +1,7 @@
-"""`toolcatalog keys`"""
+"""`toolcatalog keys`
+
+Serves: "Keys are issued, listed, rotated and revoked from the command line, shown once" of the decisions.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta

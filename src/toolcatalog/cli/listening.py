@@ -1,4 +1,7 @@
-"""Where a server listens: a socket that is had before anything else is done, so that a port in use is told in one sentence."""
+"""Where a server listens: a socket that is had before anything else is done, so that a port in use is told in one sentence.
+
+Serves: "A port in use, ...: one sentence, exit 2" of issue 2.
+"""
 
 import errno
 import os

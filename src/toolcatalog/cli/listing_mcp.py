@@ -1,4 +1,7 @@
-"""The tools of a live MCP server: it is started, asked for all that it lists, and stopped. Needs the extra `mcp`."""
+"""The tools of a live MCP server: it is started, asked for all that it lists, and stopped. Needs the extra `mcp`.
+
+Serves: "a live stdio server through the official SDK as an extra" of issue 6.
+"""
 
 import contextlib
 import logging

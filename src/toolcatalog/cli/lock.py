@@ -1,4 +1,7 @@
-"""`toolcatalog lock`"""
+"""`toolcatalog lock`
+
+Serves: "slug, version and definition digest of the tools that an application uses" of issue 6.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

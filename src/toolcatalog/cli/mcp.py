@@ -1,4 +1,7 @@
-"""`toolcatalog mcp`"""
+"""`toolcatalog mcp`
+
+Serves: "`toolcatalog mcp` and `/mcp` (extra `[mcp]`, official SDK)" of issue 7.
+"""
 
 import importlib.util
 from collections.abc import Callable

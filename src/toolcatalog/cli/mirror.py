@@ -1,4 +1,7 @@
-"""`toolcatalog mirror`"""
+"""`toolcatalog mirror`
+
+Serves: "the snapshot served by any static host is a read API too" of issue 7.
+"""
 
 import time
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`toolcatalog new`"""
+"""`toolcatalog new`
+
+Serves: "new toolkit SLUG | tool SLUG" of the command line.
+"""
 
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""Options that several commands share, with the same name, default and help everywhere."""
+"""Options that several commands share, with the same name, default and help everywhere.
+
+Serves: "Folders default to the current project: `--catalog catalog`, `--out build` / `--build build`, `--site site`" of the command line.
+"""
 
 import glob
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`toolcatalog publish`"""
+"""`toolcatalog publish`
+
+Serves: "publish URL" of the command line.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""`toolcatalog search`"""
+"""`toolcatalog search`
+
+Serves: "with the same ranking, showing scores by field on `--explain`" of issue 4.
+"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`toolcatalog serve`"""
+"""`toolcatalog serve`
+
+Serves: `serve` of the command line.
+"""
 
 import socket
 from pathlib import Path

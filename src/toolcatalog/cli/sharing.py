@@ -1,4 +1,7 @@
-"""What `toolcatalog serve` takes to limit lists, and to share limits and keys with other servers."""
+"""What `toolcatalog serve` takes to limit lists, and to share limits and keys with other servers.
+
+Serves: "[--redis URL] [--rate N/s]" of the command line.
+"""
 
 from typing import Any
 

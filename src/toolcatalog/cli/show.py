@@ -1,4 +1,7 @@
-"""`toolcatalog show`"""
+"""`toolcatalog show`
+
+Serves: "show SLUG [--version V]" of the command line.
+"""
 
 import shutil
 import sys

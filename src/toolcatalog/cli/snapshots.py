@@ -1,4 +1,7 @@
-"""`toolcatalog snapshots`"""
+"""`toolcatalog snapshots`
+
+Serves: "snapshots list | use DIGEST | prune [--keep N] | verify" of the command line.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict

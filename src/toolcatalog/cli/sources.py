@@ -1,4 +1,7 @@
-"""Where a command finds the document of a tool version: a build, a catalog, a server. All three give the same one."""
+"""Where a command finds the document of a tool version: a build, a catalog, a server. All three give the same one.
+
+Serves: "`verify` (against a build, a folder or a server)" of issue 6.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable

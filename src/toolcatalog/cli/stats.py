@@ -1,4 +1,7 @@
-"""`toolcatalog stats`"""
+"""`toolcatalog stats`
+
+Serves: `stats` of the command line.
+"""
 
 from collections.abc import Iterator
 from dataclasses import asdict

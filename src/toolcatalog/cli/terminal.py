@@ -1,4 +1,8 @@
-"""What people are told, on standard error: plain lines here, and what takes colours or a bar in `drawing`, loaded when it is needed."""
+"""What people are told, on standard error: plain lines here, and what takes colours or a bar in `drawing`, loaded when it is needed.
+
+Serves: "Machine output (`--format json`) goes to standard output and nothing else does" of the command line, and "A progress bar on a
+terminal, plain lines in CI" of issue 2.
+"""
 
 import importlib
 import os

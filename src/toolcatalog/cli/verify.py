@@ -1,4 +1,7 @@
-"""`toolcatalog verify`"""
+"""`toolcatalog verify`
+
+Serves: "fails when a definition changed under the same version: no rug pulls" of issue 6.
+"""
 
 import os
 from pathlib import Path

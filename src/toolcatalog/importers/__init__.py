@@ -18,4 +18,6 @@
     additions     new tools to files
 
 Nothing is changed or dropped silently: what the format cannot hold is a `Loss`, and every one of them is told.
+
+Serves: "Each prints what it could not hold" of issue 6.
 """

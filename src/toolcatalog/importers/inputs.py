@@ -2,6 +2,8 @@
 
 An input has a name and nothing else to be known by, so of two with one name the second gets another. The fields of a body that is an
 object stand beside the parameters; any other body is one input.
+
+Serves: "path/query/header/body merged" of issue 6.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,7 @@
-"""The operations of an OpenAPI document: where each stands, and what it is called. Pure."""
+"""The operations of an OpenAPI document: where each stands, and what it is called. Pure.
+
+Serves: "a slug per operation" of issue 6.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

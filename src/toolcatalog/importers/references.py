@@ -1,4 +1,7 @@
-"""References within one JSON document. Pure."""
+"""References within one JSON document. Pure.
+
+Serves: "refs inlined" of issue 6.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,8 @@
 """A file's value without what the catalog would refuse of it. Pure.
 
 What that is is found by asking `schema`, so that nothing here repeats its rules, and only the very value that it names is left out.
+
+Serves: "both import into catalogs that pass `check` with no errors" of issue 6.
 """
 
 import copy

@@ -2,6 +2,8 @@
 
 `security` is a list of alternatives, each of which names what is needed together. A tool has one list of scopes, so the first
 alternative counts. An empty list, or an empty alternative, says that no credentials are needed; so does a document that says nothing.
+
+Serves: "security → scopes" of issue 6.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""Slugs for tools that come with names of other kinds. Pure."""
+"""Slugs for tools that come with names of other kinds. Pure.
+
+Serves: "Tool slug: `[A-Z0-9_][A-Z0-9_-]*`, at most 200 characters, unique over the whole catalog" of the catalog format.
+"""
 
 import re
 import unicodedata

@@ -1,6 +1,8 @@
 """Advice on what is well formed and could still be better: hard to find, hard to use, or not to be trusted. Pure.
 
 Each rule is a small function with an id, a severity that `catalog.yaml` can change, a page in `rulebook/`, and cases in `tests/rejects/`.
+
+Serves: "identity (...); quality (...); portability (...); security (...)" of issue 6.
 """
 
 from toolcatalog.lints import hints, identity, leaks, portability, quality, references, security

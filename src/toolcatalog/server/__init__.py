@@ -24,6 +24,8 @@ Agents are answered beside it, over HTTP or over standard input and output:
     speaking    messages of MCP, as the official SDK reads and writes them
     agents      what an agent asks, and what it is answered, by the same view as the operations
     offers      the four tools by which it asks
+
+Serves: "parameters, keys, errors, headers; routes of ten lines; no catalog knowledge" of the design.
 """
 
 from toolcatalog.server.app import create_app

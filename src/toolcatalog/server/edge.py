@@ -1,4 +1,7 @@
-"""What holds for every answer: a request id, the snapshot, a coding where asked for, CORS, and no fault without an envelope. Pure ASGI."""
+"""What holds for every answer: a request id, the snapshot, a coding where asked for, CORS, and no fault without an envelope. Pure ASGI.
+
+Serves: "`request_id` equals the `X-Request-Id` response header (the caller's own is kept if it is sane)" of the decisions.
+"""
 
 import itertools
 import logging

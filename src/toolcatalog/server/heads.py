@@ -3,6 +3,8 @@
 A client on a kept connection sends the same headers with each request, so parsing them is most of the work of a small answer. What is
 remembered is the bytes and what they said: whose request it is, by the digest of the key. Whether that key is still good is asked each
 time. One line may have another value each time, and is read by itself: `If-None-Match`.
+
+Serves: "get answered 304 ≥ 0.90" of issue 3.
 """
 
 import re

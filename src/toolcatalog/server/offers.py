@@ -1,6 +1,8 @@
 """The four tools that the catalog itself offers to agents, as MCP lists them, and what is wrong with the arguments of a call. Pure.
 
 A host shows a model these very words, in every prompt: so they are few, and say what is not plain from a name.
+
+Serves: "an agent searches the catalog, reads a tool, lists a session's meta tools as MCP tools" of issue 7.
 """
 
 from collections.abc import Mapping

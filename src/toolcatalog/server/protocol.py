@@ -5,6 +5,8 @@ is written at once, with the very bytes that uvicorn would write; all else goes 
 to close, an upgrade, a second request in the same packet, or a client that reads too slowly. A packet whose head is known (`heads`) is not
 even parsed: it goes past the parser, which stands between two requests before and after. It leans on the insides of uvicorn's
 HttpToolsProtocol, whose version is pinned; without this room (`http=Bounded`) a server answers the same, more slowly.
+
+Serves: "get ≥ 0.90, ... list of 20 ≥ 0.70" of issue 3.
 """
 
 import asyncio

@@ -3,6 +3,8 @@
 Nobody needs a key there, so it must be plain that nobody else comes in: the connection is from the own machine, the host asked for is the
 own machine, and no header says that a proxy passes on somebody's request. Everybody else is told that there is nothing. A proxy on the
 same machine that says nothing of itself cannot be told from a neighbour: behind one, `--metrics` moves this to an address of its own.
+
+Serves: "`GET /openapi.json`, `/healthz`, `/readyz`, `/metrics`" of the decisions.
 """
 
 import ipaddress
