@@ -26,6 +26,7 @@ settings.register_profile("deep", settings.get_profile("quick"), max_examples=2_
 settings.load_profile("deep" if DEEP else "quick")
 
 
+@pytest.hookimpl(optionalhook=True)  # there is no xdist where mutants are tried
 def pytest_xdist_auto_num_workers() -> int:
     """Half again as many as there are processors: for a third of their time the tests wait, for a server or for a browser."""
     return len(os.sched_getaffinity(0)) * 3 // 2 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

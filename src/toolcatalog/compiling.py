@@ -44,7 +44,10 @@ def compiled(task: Task) -> Compiled:
 
 
 def part_of(task: Task, *sections: str) -> Part:
-    """The part of a task that has its key, with these sections: from the cache, or, where that has been damaged, made again."""
+    """The part of a task that has its key, with these sections: from the cache, or, where that has been damaged, made again.
+
+    Raises UsageError where it cannot be made again, because files have changed since.
+    """
     found = parts.load(task.cache, task.known.key, sections)
     if found is None:
         compiled(task)

@@ -64,7 +64,7 @@ class KeyFile:
         return f"--keys {self._path}"
 
     def read(self) -> bytes | None:
-        """As `Place` says."""
+        """As `Place.read` says."""
         try:
             return files.plain(self._path)
         except FileNotFoundError:

@@ -90,7 +90,8 @@ class Objects:
     def read(self, path: str, most: int, unless: Tag | None = None) -> Read | None:
         """An object of at most so many bytes; None where it is still the one with the tag `unless`.
 
-        Whatever length the store claims, not more than `most` bytes are taken. Raises Missing where there is none.
+        Whatever length the store claims, not more than `most` bytes are taken. Raises Missing where there is none, StoreError where it has
+        more bytes or the store does not do what is asked.
         """
         from obstore import exceptions  # noqa: PLC0415
 

@@ -89,7 +89,7 @@ class RemoteKeys:
         return version, document
 
     def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
-        """As `keeping.Place` says. A change that came between is seen by Redis itself, and `how` is asked again."""
+        """As `keeping.Place.change` says. A change that came between is seen by Redis itself, and `how` is asked again."""
         from redis import WatchError  # noqa: PLC0415
 
         with self._reached() as client, client.pipeline() as pipe:

@@ -164,7 +164,7 @@ def tool_of(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) 
 
 
 def postings_head(usual: Sequence[float]) -> bytes:
-    """The head of POSTINGS."""
+    """The head of POSTINGS; `usual`: the mean number of words in each of the six fields."""
     return POSTINGS_HEAD.pack(*usual, zlib.crc32(struct.pack("<6d", *usual)))
 
 

@@ -79,7 +79,10 @@ class Standing:
         return Verdict(said or self.next(new, there), {key: text for key, text in asdict(kept).items() if text} if kept else None)
 
     def next(self, new: ToolVersion, there: list[str]) -> str:
-        """The version of a tool that comes without one, in a catalog that has the versions `there` of it, oldest first."""
+        """The version of a tool that comes without one, in a catalog that has the versions `there` of it, oldest first.
+
+        Raises UsageError where the newest of them is the last that there can be.
+        """
         if not self.today or not (there or new.toolkit in self.stocked):
             return UNDATED
         found = versions.following(there[-1] if there else None, self.today.partition("_")[0])

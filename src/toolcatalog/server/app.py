@@ -91,7 +91,10 @@ class Api:
         return _answer(request, self.alive)
 
     async def ready(self, request: Request) -> Response:
-        """Whether the server wants requests, and from which snapshot it answers: 503 while it has none, and when it is about to end."""
+        """Whether the server wants requests, and from which snapshot it answers.
+
+        Raises Refused (503) while it has none, and when it is about to end.
+        """
         if self.live.draining.is_set():
             raise Refused(draining())
         digest = _operations(request).store.digest

@@ -96,7 +96,7 @@ class Window(NamedTuple):
     current: int
 
     def at(self, now: float, seconds: int) -> "Window":
-        """The window at this moment."""
+        """The window of so many seconds in which this moment lies (in seconds of the clock that `start` is told by)."""
         passed = int((now - self.start) // seconds)
         if passed == 0:
             return self

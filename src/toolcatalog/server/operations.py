@@ -42,7 +42,7 @@ class Operations:
         self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
     def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
-        """Get tool by slug."""
+        """Get tool by slug: its document. Raises Refused with all that is wrong with the question, or where the key may see no such tool."""
         question, refusals = questions.tool(query)
         found = self._view(key.toolkits).tool(slug, question)
         if isinstance(found, Refusal):
@@ -53,7 +53,7 @@ class Operations:
         return Tagged([document], tag)
 
     def tools(self, key: Key, query: bytes) -> Tagged:
-        """List available tools."""
+        """List available tools: a page. Raises Refused with all that is wrong with the question."""
         question, refusals = questions.tools(query)
         view = self._view(key.toolkits)
         if problems := [*refusals, *view.refusals(question)]:
@@ -69,7 +69,7 @@ class Operations:
             self.store.encode(question.filters.query)
 
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
-        """List meta tools for a tool router session."""
+        """List meta tools for a tool router session. Raises Refused with all that is wrong with the question, the session among it."""
         question, refusals = questions.session(id, query, body)
         if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
             raise Refused(*problems)
@@ -82,7 +82,7 @@ class Operations:
 
 
 def stranger() -> NoReturn:
-    """Refuse a request without a good key."""
+    """Refuse a request without a good key: raises Refused (401)."""
     raise Refused(unauthorized())
 
 
