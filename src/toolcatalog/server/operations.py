@@ -42,7 +42,7 @@ class Operations:
         self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
     def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
-        """Get tool by slug: its document. Raises Refused with all that is wrong with the question, or where the key may see no such tool."""
+        """Get tool by slug: its document. Raises Refused with what is wrong with the question, or where the key may see no such tool."""
         question, refusals = questions.tool(query)
         found = self._view(key.toolkits).tool(slug, question)
         if isinstance(found, Refusal):
