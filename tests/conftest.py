@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("deep")]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
-    for item in items:
+    for item in items if config.pluginmanager.hasplugin("xdist") else []:
         if not item.get_closest_marker("xdist_group") and (group := _shares(item)):
             item.add_marker(pytest.mark.xdist_group(group))
 

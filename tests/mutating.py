@@ -54,7 +54,9 @@ def tried(room: str) -> list[str]:
     """Try the mutants of a room, say how many there are and what became of them, and show those that survive without an answer."""
     names = [f"toolcatalog.{pattern}" for pattern in ROOMS[room]]
     jobs = ["--max-children", os.environ["JOBS"]] if "JOBS" in os.environ else []
-    subprocess.run([sys.executable, "-m", "mutmut", "run", *jobs, *names], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, "-m", "mutmut", "run", *jobs, *names], cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source stands (above: the last that it said)")
     every, known = verdicts(ROOMS[room]), answered()
     killed = [name for name, code in every.items() if code in (*KILLED, *TIMEOUT)]
     alive = [name for name, code in every.items() if name not in killed]
