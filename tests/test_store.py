@@ -573,7 +573,7 @@ def rankings(draw: st.DrawFn, numbers: list[int]) -> Ranked:
     """Scores for these numbers, and others for some of them, which were looked at closely."""
     some = st.sampled_from([0.25, 0.5, 1.5])
     scores = draw(st.lists(some, min_size=len(numbers), max_size=len(numbers)))
-    best = sorted(draw(st.sets(st.sampled_from(numbers)))) if numbers else []
+    best = sorted(draw(st.sets(st.sampled_from(numbers))))
     closely = draw(st.lists(some, min_size=len(best), max_size=len(best)))
     columns = np.array(numbers, np.uint32), np.array(scores, np.float32), np.array(best, np.uint32), np.array(closely, np.float32)
     return Ranked(*columns)
@@ -582,28 +582,38 @@ def rankings(draw: st.DrawFn, numbers: list[int]) -> Ranked:
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
 
 
-@examples(100)
+@examples(50)
 @given(data=st.data())
 def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
-    """Whatever was found, with or without scores, in any order: each page is the part of the sorted whole that it must be."""
+    """Whatever was found, in any order: each page is the part of the sorted whole that it must be."""
     store, every = mixed
     numbers = sorted(data.draw(st.sets(st.integers(0, len(every) - 1))))
     sort_by, descending = data.draw(st.sampled_from(["slug", "name", "version", "relevance"])), data.draw(st.booleans())
-    ranked = data.draw(st.none() | st.just(numbers).flatmap(rankings))
-    found = Found(BitMap(numbers)) if ranked is None else Found(ranked.numbers, ranked)
-    if sort_by == "relevance" and ranked is None:
+    if sort_by == "relevance":  # of which there is none without a query
         expected = numbers
-    elif sort_by == "relevance" and ranked is not None:
-        best = in_order(dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending)
-        scores = dict(zip(ranked.numbers.tolist(), ranked.scores.tolist(), strict=True))
-        others = in_order({number: score for number, score in scores.items() if number not in best}, descending)
-        expected = best + others if descending else others + best
     elif sort_by == "slug":
         expected = numbers[::-1] if descending else numbers
     else:
         expected = in_order({number: every[number][sort_by] for number in numbers}, descending)
+    assert_pages(data, store, Found(BitMap(numbers)), sort_by, descending, expected)
+
+
+@examples(100)
+@given(data=st.data(), numbers=st.sets(st.integers(0, 99), min_size=1, max_size=30).map(sorted), descending=st.booleans())
+def test_pages_by_relevance(data: st.DataObject, numbers: list[int], descending: bool, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
+    """Those looked at closely come before all others, or, upwards, behind them; among themselves both go by their scores."""
+    ranked = data.draw(rankings(numbers))
+    best = in_order(dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending)
+    scores = dict(zip(ranked.numbers.tolist(), ranked.scores.tolist(), strict=True))
+    others = in_order({number: score for number, score in scores.items() if number not in best}, descending)
+    expected = best + others if descending else others + best
+    assert_pages(data, mixed[0], Found(ranked.numbers, ranked), "relevance", descending, expected)
+
+
+def assert_pages(data: st.DataObject, store: Store, found: Found, sort_by: str, descending: bool, expected: list[int]) -> None:
+    """Each page, of some size and from any place, also behind the last."""
     size = data.draw(st.integers(1, 12))
-    starts = range(0, len(numbers) + 2 * size, size)
+    starts = range(0, len(expected) + 2 * size, size)
     for start in (*starts, data.draw(st.integers(0, 200))):
         assert store.page(found, sort_by, descending, start, size).tolist() == expected[start : start + size]
 
