@@ -568,15 +568,11 @@ def in_order(keys: dict[int, Any], descending: bool) -> list[int]:
     return [number for key in sorted({*keys.values()}, reverse=descending) for number in sorted(keys) if keys[number] == key]
 
 
-@st.composite
-def rankings(draw: st.DrawFn, numbers: list[int]) -> Ranked:
+def ranking_of(numbers: list[int], draw: random.Random) -> Ranked:
     """Scores for these numbers, and others for some of them, which were looked at closely."""
-    some = st.sampled_from([0.25, 0.5, 1.5])
-    scores = draw(st.lists(some, min_size=len(numbers), max_size=len(numbers)))
-    best = sorted(draw(st.sets(st.sampled_from(numbers))))
-    closely = draw(st.lists(some, min_size=len(best), max_size=len(best)))
-    columns = np.array(numbers, np.uint32), np.array(scores, np.float32), np.array(best, np.uint32), np.array(closely, np.float32)
-    return Ranked(*columns)
+    best = sorted(draw.sample(numbers, draw.randrange(len(numbers) + 1)))
+    scores, closely = (np.array([draw.choice([0.25, 0.5, 1.5]) for _ in some], np.float32) for some in (numbers, best))
+    return Ranked(np.array(numbers, np.uint32), scores, np.array(best, np.uint32), closely)
 
 
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
@@ -595,27 +591,25 @@ def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[di
         expected = numbers[::-1] if descending else numbers
     else:
         expected = in_order({number: every[number][sort_by] for number in numbers}, descending)
-    assert_pages(data, store, Found(BitMap(numbers)), sort_by, descending, expected)
-
-
-@examples(100)
-@given(data=st.data(), numbers=st.sets(st.integers(0, 99), min_size=1, max_size=30).map(sorted), descending=st.booleans())
-def test_pages_by_relevance(data: st.DataObject, numbers: list[int], descending: bool, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
-    """Those looked at closely come before all others, or, upwards, behind them; among themselves both go by their scores."""
-    ranked = data.draw(rankings(numbers))
-    best = in_order(dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending)
-    scores = dict(zip(ranked.numbers.tolist(), ranked.scores.tolist(), strict=True))
-    others = in_order({number: score for number, score in scores.items() if number not in best}, descending)
-    expected = best + others if descending else others + best
-    assert_pages(data, mixed[0], Found(ranked.numbers, ranked), "relevance", descending, expected)
-
-
-def assert_pages(data: st.DataObject, store: Store, found: Found, sort_by: str, descending: bool, expected: list[int]) -> None:
-    """Each page, of some size and from any place, also behind the last."""
     size = data.draw(st.integers(1, 12))
-    starts = range(0, len(expected) + 2 * size, size)
+    starts = range(0, len(numbers) + 2 * size, size)
     for start in (*starts, data.draw(st.integers(0, 200))):
-        assert store.page(found, sort_by, descending, start, size).tolist() == expected[start : start + size]
+        assert store.page(Found(BitMap(numbers)), sort_by, descending, start, size).tolist() == expected[start : start + size]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
+    """Those looked at closely come before all others, or, upwards, behind them; among themselves both go by their scores."""
+    draw = random.Random(4)  # noqa: S311 - nothing secret
+    for _ in range(300):
+        ranked = ranking_of(sorted(draw.sample(range(100), draw.randrange(1, 12))), draw)
+        best = in_order(dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending)
+        scores = dict(zip(ranked.numbers.tolist(), ranked.scores.tolist(), strict=True))
+        others = in_order({number: score for number, score in scores.items() if number not in best}, descending)
+        expected, size = best + others if descending else others + best, draw.randrange(1, 12)
+        for start in range(14):
+            page = mixed[0].page(Found(ranked.numbers, ranked), "relevance", descending, start, size).tolist()
+            assert page == expected[start : start + size]
 
 
 @examples(33)
