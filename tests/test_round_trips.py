@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from running import DEEP
 from test_exports import TOOL, described, tools
@@ -58,8 +58,18 @@ def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     assert row == {key: told[key] for key in row if key != "deprecation"} | {"deprecation": tool.deprecation}
 
 
+NULL_AFTER_ALL = {"type": "string", "nullable": True, "enum": [None], "oneOf": [{"type": "string"}]}  # seen only once it is plain
+BOTH_WAYS = {"type": "string", "nullable": True, "anyOf": [{"type": "string", "nullable": False}]}
+TWO_PATTERNS = {"type": "string", "pattern": "^a", "nullable": True, "anyOf": [{"type": "string", "pattern": "b$", "nullable": True}]}
+ENUM = {"type": "string", "nullable": True, "enum": ["a"]}  # a form that goes out with null in the list
+
+
 @settings(max_examples=2_000 if DEEP else 20)
 @given(tools())
+@example(replace(TOOL, output_parameters={"a": {"anyOf": [NULL_AFTER_ALL, {"type": "integer"}]}}))
+@example(replace(TOOL, output_parameters={"a": {"type": "string", "anyOf": [BOTH_WAYS]}}))
+@example(replace(TOOL, output_parameters={"a": {"type": "string", "anyOf": [TWO_PATTERNS]}}))
+@example(replace(TOOL, output_parameters={"a": {**ENUM, "oneOf": [{"anyOf": [ENUM]}]}}))
 def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
     """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain spelling, a tool stays as it is."""
     once = by_wire(tool)
@@ -98,6 +108,8 @@ POOL = [
 
 
 @given(described())
+@example({"enum": [""], "anyOf": [{"type": "boolean", "nullable": True}]})  # no value at all, and null became one
+@example({"enum": [""], "anyOf": [{"nullable": True, "anyOf": [{"type": "string"}, {"type": "string"}]}]})
 def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, Any]) -> None:
     """By whichever form a schema goes out, what is read of it takes the same values, if nothing is told as lost."""
     tool = replace(TOOL, input_parameters=served_inputs({"a": authored}))

@@ -71,6 +71,8 @@ class Reader:
         own = self.respelled(dict(schema), at)
         parts = [*self.parts(own, at, refs)]
         own = {key: value for key in own for value in self.within(key, own[key], at, refs)}
+        for key in [key for key in BRANCHES if key in own]:
+            own = self.chosen(own, key, at)
         for part, inner_refs in parts:
             own = self.joined(own, self.plain(part, at, inner_refs) or {}, at)
         return own
@@ -97,6 +99,8 @@ class Reader:
             own["examples"] = [first, *(value for value in own.get("examples", ()) if not _same(value, first))]
         if own.get("x-nullable") is True:  # Swagger 2.0 has no word of its own for it
             own["nullable"] = own.pop("x-nullable")
+        if own.get("nullable") is False:  # says nothing: what stands within may take null all the same
+            del own["nullable"]
         for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
                 own[key] = own.pop(bound)
@@ -125,27 +129,25 @@ class Reader:
         return own
 
     def parts(self, own: Schema, at: Pointer, refs: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
-        """Take out of `own` the schemas that hold as a whole beside it: references, `allOf`, a branch that stands alone."""
+        """Take out of `own` the schemas that hold as a whole beside it: references and `allOf`."""
         own.pop("$defs", None), own.pop("definitions", None)
         if "$ref" in own:
             yield self.target(own.pop("$ref"), at, refs)
         for part in own.pop("allOf", ()):
             yield part, refs
-        for key in [key for key in BRANCHES if key in own]:
-            branches = [branch for branch in own[key] if not _is_null(branch)]
-            if 0 < len(branches) < len(own[key]):
-                own["nullable"] = True
-                self.tell_nulls(own[key], (*at, key))
-            if len(branches) > 1:
-                own[key] = branches
-            else:
-                del own[key]
-                yield branches[0] if branches else {"type": "null"}, refs
 
-    def tell_nulls(self, branches: list[Any], at: Pointer) -> None:
-        """Tell what null branches say beside that they are."""
-        for key in [key for branch in branches if _is_null(branch) for key in branch if key not in ("type", "const", "enum")]:
-            self.lose(at, f"`{key}` of a null branch")
+    def chosen(self, own: Schema, key: str, at: Pointer) -> Schema:
+        """A choice of plain branches without those for null, which are `nullable`; a branch that is left alone holds as a whole."""
+        nulls = [branch for branch in own[key] if _is_null(branch)]
+        left = [branch for branch in own[key] if not _is_null(branch)]
+        for word in [word for branch in nulls for word in branch if word not in ("type", "enum", "nullable")]:
+            self.lose((*at, key), f"`{word}` of a null branch")
+        if nulls and left and not _refuses_null(own):
+            own["nullable"] = True
+        if len(left) > 1:
+            return {**own, key: left}
+        del own[key]
+        return self.joined(own, left[0] if left else {"type": "null"} if nulls else {}, at)
 
     def target(self, ref: str, at: Pointer, refs: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
         """What a reference leads to, and the references on the way from there."""
@@ -186,13 +188,15 @@ class Reader:
         self.left -= len(own.get("properties", ())) // _EACH  # they are copied for each part
         clash = ["additionalProperties"] if _closes(own, part) or _closes(part, own) else []
         for key, value in part.items():
-            both[key], agree = _together(key, own[key], value) if key in own else (value, True)
+            both[key], agree = _together(key, own, part) if key in own else (value, True)
             clash += [] if agree or key in clash else [key]
         slot = next((key for key in BRANCHES if key not in own), None)
         if slot and len(at) > 1 and {*clash} - {"title"}:
             return {**own, slot: [part]}
         for key in clash:
             self.lose((*at, key), f"`{key}` of a schema that is part of one with another `{key}`")
+        if _names(part) and _refuses_null(own):
+            both.pop("nullable", None)
         return both
 
 
@@ -202,13 +206,37 @@ def _size(schema: Mapping[str, Any]) -> int:
     return texts + sum(len(json.dumps(schema[key])) for key in _VALUES if isinstance(schema.get(key), list | dict | str))
 
 
-def _together(key: str, one: Any, other: Any) -> tuple[Any, bool]:
-    """What two schemas that both hold say by the same keyword, and whether they agree; where not, it is what the first one says."""
+def _names(schema: Schema) -> bool:
+    """Tell whether a plain schema names what it takes."""
+    return any(key in schema for key in ("type", "enum", *BRANCHES))
+
+
+def _refuses_null(schema: Schema) -> bool:
+    """Tell whether a plain schema names what it takes, and null is not there."""
+    if schema.get("nullable"):
+        return False
+    choices = [schema[key] for key in BRANCHES if key in schema]
+    barred = schema.get("type", "null") != "null" or None not in schema.get("enum", [None])
+    return barred or any(all(_refuses_null(branch) for branch in choice) for choice in choices)
+
+
+def _together(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
+    """What two schemas that both hold say by a keyword of both, and whether they agree; where not, it is what the first one says."""
+    one, other = own[key], part[key]
     if key == "properties":
         return {**one, **other, **one}, all(_same(one[name], other[name]) for name in one.keys() & other.keys())
     if key == "required" and isinstance(one, list) and isinstance(other, list):
         return [*dict.fromkeys([*one, *other])], True
+    if key == "enum":
+        agree = _same(_but_null(one), _but_null(other))
+        null = own.get("nullable") or part.get("nullable") or None in other
+        return one if null or not agree else _but_null(one), agree
     return one, _same(one, other)
+
+
+def _but_null(values: list[Any]) -> list[Any]:
+    """The values without null: whether that is taken too hangs on `nullable` as well."""
+    return [value for value in values if value is not None]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -221,11 +249,9 @@ def _closes(one: Schema, other: Schema) -> bool:
     return one.get("additionalProperties", True) is not True and bool(other.get("properties", {}).keys() - one.get("properties", {}).keys())
 
 
-def _is_null(branch: Any) -> bool:
-    """Tell whether a branch allows null and nothing else."""
-    if not isinstance(branch, Mapping):
-        return False
-    return branch.get("type") in ("null", ["null"]) or branch.get("enum", [branch.get("const", 0)]) == [None]
+def _is_null(branch: Schema) -> bool:
+    """Tell whether a plain schema allows null and nothing else."""
+    return not _refuses_null(branch) and (branch.get("type") == "null" or branch.get("enum") == [None])
 
 
 def _is_text(value: Any) -> bool:
