@@ -476,6 +476,7 @@ def test_only_a_key_that_is_good_is_found(tmp_path: Path) -> None:
     assert found == {"good": made["good"][1], "endless": made["endless"][1], "old": None, "bad": None}
     assert ring.find(minting.generate().encode()) is None
     assert keys.KeyRing(tmp_path / "nothing.json").find(made["good"][0].encode()) is None
+    assert keys.KeyRing(None).find(made["good"][0].encode()) is None
 
 
 def test_when_a_key_ends(tmp_path: Path) -> None:
