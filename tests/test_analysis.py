@@ -59,7 +59,7 @@ def test_silent_words_are_those_of_the_page() -> None:
 )
 def test_sentences(text: str, said: list[str]) -> None:
     """A sentence ends with a mark and a blank, or a line."""
-    assert analysis.sentences(text) == said
+    assert [*analysis.sentences(text)] == said
 
 
 def test_names_are_called_alike_whatever_is_between_their_words() -> None:

@@ -147,11 +147,17 @@ def test_value_schema_without_enum() -> None:
         ({"type": "integer", "examples": [True]}, False),
         ({"type": "integer", "examples": [1.0]}, False),
         ({"type": "integer", "enum": [1], "examples": [1]}, False),
-        ({"type": "integer", "minimum": 0, "examples": [1]}, False),
+        ({"type": "integer", "minimum": 0, "maximum": 1, "examples": [0, 1], "default": 1}, True),
+        ({"type": "integer", "minimum": 0, "examples": [-1]}, False),
+        ({"type": "number", "maximum": 1, "enum": [1.5]}, False),
+        ({"type": "string", "minLength": 1, "maxLength": 1, "examples": ["\U0001f600"]}, True),
+        ({"type": "string", "maxLength": 1, "examples": ["ab"]}, False),
+        ({"type": "string", "minLength": 1, "default": ""}, False),
         ({"type": "string", "format": "date", "examples": ["2025-01-01"]}, False),
         ({"type": "string", "pattern": "a", "examples": ["a"]}, False),
         ({"anyOf": [{"type": "string"}], "examples": ["a"]}, False),
-        ({"type": "array", "items": {"type": "string", "maxLength": 3}, "default": []}, False),
+        ({"type": "array", "items": {"type": "string", "maxLength": 3}, "default": ["a"]}, True),
+        ({"type": "array", "items": {"type": "string", "maxLength": 3}, "default": ["abcd"]}, False),
         ({"type": "array", "items": {"type": "string", "pattern": "("}, "default": None, "nullable": True}, False),
         ({"type": "array", "items": {"type": "string"}, "examples": [["a"], [1]]}, False),
         ({"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "x"}]}, False),
@@ -159,11 +165,11 @@ def test_value_schema_without_enum() -> None:
     ],
 )
 def test_what_plainly_fits_itself(description: dict[str, Any], plain: bool) -> None:
-    """What types and enums of strings tell is plain; of all else only a validator knows."""
+    """What types, bounds and enums of strings tell is plain; of all else only a validator knows."""
     assert plainly_fits_itself(description, description) is plain
 
 
-small = st.sampled_from(["", "a", "b", "2025-01-01", 0, 1, -1, 1.0, 1.5, True, False, None])
+small = st.sampled_from(["", "a", "b", "\U0001f600", "2025-01-01", 0, 1, -1, 1.0, 1.5, 2**53 + 1, True, False, None])
 values = st.recursive(
     small, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2), max_leaves=4
 )
@@ -172,7 +178,9 @@ limits = st.fixed_dictionaries(
     optional={
         "format": st.just("date"),
         "pattern": st.sampled_from(["a", "(", r"^\d+$"]),
-        "minimum": st.sampled_from([0, 0.5]),
+        "minimum": st.sampled_from([0, 0.5, 2**53]),
+        "maximum": st.sampled_from([1, 1.5, 2**53, 2.0**53]),
+        "minLength": st.just(1),
         "maxLength": st.just(1),
         "minItems": st.just(1),
         "uniqueItems": st.booleans(),

@@ -10,7 +10,7 @@ import math
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ import Stemmer
 _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
 _DENSE = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # written without spaces between words
 _RUN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_DENSE}])+|[^\W\d_{_LATIN}{_DENSE}]+")
+_ASCII_RUN = re.compile(r"[A-Za-z]+|[0-9]+")  # the same where there is nothing else, and found in half the time
 _IS_DENSE = re.compile(rf"[{_DENSE}]")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -60,7 +61,7 @@ class Word(NamedTuple):
 
 def runs(text: str) -> list[str]:
     """The runs of letters or digits of a text. Most are a word, some are several, or one that says nothing."""
-    return _RUN.findall(_plain(text))
+    return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(_plain(text))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -80,9 +81,15 @@ def words(text: str) -> list[Word]:
     return [word for run in runs(text) for word in words_of(run)]
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text."""
-    return [sentence for sentence in _SENTENCE_END.split(text) if sentence]
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, found as they are asked for: mostly it is the first one that is wanted."""
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if end.start() > start:
+            yield text[start : end.start()]
+        start = end.end()
+    if start < len(text):
+        yield text[start:]
 
 
 def parts(query: str) -> list[str]:
@@ -107,8 +114,6 @@ def beginnings(term: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """The text without accents and other marks upon letters, and with the plain form of each character."""
-    if text.isascii():
-        return text
     apart = unicodedata.normalize("NFKD", _FORMULAS.sub(" ", text))
     return unicodedata.normalize("NFC", apart.translate(_MARKS))
 

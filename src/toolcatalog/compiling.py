@@ -6,8 +6,9 @@ Serves: "the per-toolkit work ... (the very code that runs on local processes)" 
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import compress, groupby
+from operator import attrgetter
 
 import orjson
 
@@ -59,7 +60,10 @@ def part_of(task: Task, *sections: str) -> Part:
 
 def _advised(part: Part, advice: Sequence[Finding]) -> Part:
     rules = sorted({finding.rule for finding in advice})
-    return replace(part, facts=replace(part.facts, rules=rules), advice=snapshot.dump([astuple(finding) for finding in advice]))
+    return replace(part, facts=replace(part.facts, rules=rules), advice=snapshot.dump([_fields(finding) for finding in advice]))
+
+
+_fields = attrgetter(*Finding.__dataclass_fields__)
 
 
 def said(advice: bytes) -> list[Finding]:

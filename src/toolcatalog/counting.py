@@ -36,7 +36,7 @@ def said(slug: str, name: str, description: str, toolkit: tuple[str, str], input
     of_name = _with(runs(name), runs(slug), of_toolkit)
     described = [*texts(inputs)]
     names, descriptions = (runs("\n".join(column)) for column in ([name for name, _ in described], [text for _, text in described]))
-    first = next(iter(sentences(description)), "")
+    first = next(sentences(description), "")
     return Said((of_name, of_toolkit, runs(first), runs(description), names, descriptions), name, newest)
 
 

@@ -21,6 +21,7 @@ _HINTS = {  # tags that are shown as badges
 }
 
 
+@lru_cache(maxsize=1 << 15)
 def summary(text: str) -> str:
     """What a description says first, for a list."""
     first = next(filter(None, map(str.strip, analysis.sentences(text))), "").rstrip(";")
@@ -56,8 +57,15 @@ def items(tools: Iterable[Row], root: str) -> Markup:
 
 
 def _item(tool: Row, root: str) -> str:
-    link = f'<a href="{root}tools/{tool["slug"]}/index.html">{_text(tool["name"])}</a>'
-    return f'<li>{link} <code class="slug">{tool["slug"]}</code> {_badges(tool)}<p>{_said(tool["description"])}</p></li>\n'
+    shown = _shown(tool["slug"], tool["name"], tool["description"], tool["deprecation"] is not None, tuple(tool["tags"]), tool["no_auth"])
+    return f'<li><a href="{root}{shown}</li>\n'
+
+
+@lru_cache(maxsize=1 << 15)
+def _shown(slug: str, name: str, description: str, deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str:
+    """A tool in a list, which is the same in each: it is in that of all tools and in those of its tags and scopes."""
+    link = f'tools/{slug}/index.html">{_text(name)}</a> <code class="slug">{slug}</code>'
+    return f"{link} {badges(deprecated, tags, no_auth)}<p>{_said(description)}</p>"
 
 
 def rows(tools: Iterable[Row], root: str, newest: Mapping[str, str]) -> Markup:

@@ -120,7 +120,7 @@ class Encoder:
         if not tools:
             return b""
         whole = self._vectors([f"{_spaced(tool.toolkit)} {_opening(tool, tool.description)} {_parameters(tool)}" for tool in tools])
-        short = self._vectors([_opening(tool, next(iter(analysis.sentences(tool.description)), "")) for tool in tools])
+        short = self._vectors([_opening(tool, next(analysis.sentences(tool.description), "")) for tool in tools])
         return small(_unit(whole + short))
 
     def query(self, text: str) -> Vectors:

@@ -33,6 +33,10 @@ _PLAIN = {
     "properties",
     "items",
     "additionalProperties",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
 }
 _PYTHON_TYPES = {"string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,)}
 
@@ -106,7 +110,7 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
 def plainly_fits_itself(description: Description, measure: Description) -> bool:
     """Tell whether enum, examples and default of a description surely fit `measure`, the same without choices that are not known yet.
 
-    So it is where `value_schema` asks for no more than types, and a string of an enum. False says only that it takes a validator to
+    So it is where `value_schema` asks for no more than types, bounds, and a string of an enum. False says only that it takes a validator to
     know: making one for each description, nearly all of which are so plain, would cost more than all other checks together.
     """
     if not _is_plain(measure):
@@ -134,10 +138,21 @@ def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = T
             continue
         if type(value) not in kinds or (choices is not None and (kind != "string" or value not in choices)):
             return False  # what is equal in JSON but for strings, such as 1 and 1.0, is the validator's affair
+        if not _is_within(description, kind, value):
+            return False
         if kind == "array" and "items" in description and not _fit_plainly(description["items"], value):
             return False
         if kind == "object" and not _NESTING.isdisjoint(description):
             return False
+    return True
+
+
+def _is_within(description: Description, kind: str, value: Any) -> bool:
+    """Tell whether a value of this kind is as large, or as long, as its description wants it. Lists and objects have no such bounds."""
+    if kind == "string":
+        return bool(description.get("minLength", 0) <= len(value) <= description.get("maxLength", len(value)))
+    if kind in ("number", "integer"):
+        return bool(description.get("minimum", value) <= value <= description.get("maximum", value))
     return True
 
 

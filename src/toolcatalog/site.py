@@ -10,6 +10,7 @@ Serves: "unchanged pages untouched on disk" of issue 5.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import orjson
@@ -29,19 +30,19 @@ def update(site: Path, groups: Sequence[Group], left: Mapping[str, State], crew:
 
     Raises UsageError where the folder holds a site and it cannot be told whose, and OSError.
     """
-    before, now = generated(site), {path for group in groups for path in group.paths}
+    digests = [group.digest for group in groups]
+    stale = [(digest, group, group.paths) for digest, group in zip(digests, groups, strict=True) if digest not in left]
+    made = {digest: left[digest] for digest in digests if digest in left}
+    before, now = generated(site), {*chain.from_iterable(made.values()), *chain.from_iterable(paths for *_, paths in stale)}
     if not left:  # the last build may have been killed while it wrote
         for folder in {(site / path).parent for path in before | now}:
             files.clean(folder)
-    digests = [group.digest for group in groups]
-    stale = [(digest, group) for digest, group in zip(digests, groups, strict=True) if digest not in left]
-    made = {digest: left[digest] for digest in digests if digest in left}
     if stale or before != now:
         listing = site / _GENERATED
         _list(listing, before | now)
-        written = crew.each(partial(_write, site), [group for _, group in stale])
-        with track("Making pages", sum(len(group.paths) for _, group in stale)) as advance:
-            for (digest, _), state in zip(stale, written, strict=True):
+        written = crew.each(partial(_write, site), [group for _, group, _ in stale])
+        with track("Making pages", sum(len(paths) for *_, paths in stale)) as advance:
+            for (digest, *_), state in zip(stale, written, strict=True):
                 made[digest] = state
                 advance(len(state))
         _remove(site, before - now)
