@@ -17,6 +17,7 @@ from toolcatalog import making, site
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
 from toolcatalog.groups import Group
+from toolcatalog.memory import SiteMemory
 
 _JOBS = 2
 
@@ -25,10 +26,10 @@ def main() -> int:
     """Measure one catalog."""
     found: dict[str, float] = {}
 
-    def update(folder: Path, groups: Sequence[Group], *__: Any) -> dict[str, Any]:
+    def update(folder: Path, groups: Sequence[Group], *__: Any) -> SiteMemory:
         found["files"], found["made in s"] = _timed(_make, groups)
         found["made and written in s"] = _timed(partial(_write, folder), groups)[1]
-        return {}
+        return SiteMemory()
 
     making.site.update = update  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
@@ -44,11 +45,11 @@ def _timed(work: Callable[[Group], int], groups: Sequence[Group]) -> tuple[int, 
 
 
 def _make(group: Group) -> int:
-    return sum(1 for _ in group.render())
+    return sum(1 for file in group.files() if file.make())
 
 
 def _write(folder: Path, group: Group) -> int:
-    return len(site._write(folder, group))
+    return len(site._write(folder, {}, group)[0])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Serves: "from a data file loaded by `<script src>` so that `file://` works; desc
 """
 
 from collections.abc import Sequence
-from itertools import chain, islice
 
 from toolcatalog.entries import Row, summary
 from toolcatalog.pages import OfToolkit
@@ -32,9 +31,8 @@ def _flags(tool: Row) -> int:
     return (tool["deprecation"] is not None) + 2 * ("important" in tool["tags"]) + 4 * bool(tool["no_auth"])
 
 
-def shard(toolkits: Sequence[OfToolkit], number: int) -> bytes:
-    """`search/<n>.js`: what tools do."""
-    tools = islice(chain.from_iterable(some for _, some in toolkits), number * SHARD, (number + 1) * SHARD)
+def shard(number: int, tools: Sequence[Row]) -> bytes:
+    """`search/<n>.js`: what the tools from `number` times SHARD on do."""
     said = [summary(tool["description"]) for tool in tools]
     return _call("toolcatalogShard", b"%d,%b" % (number, dump(said)))
 

@@ -7,11 +7,12 @@ Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -26,7 +27,17 @@ from toolcatalog.twins import Twin
 _RECENT = 10
 _FEED = 100
 _KINDS = ("tags", "scopes")
-Rendered = Iterator[tuple[str, bytes]]  # path and bytes of each file
+
+
+class File(NamedTuple):
+    """A file of the site: where it lies, what makes it, and a digest of all that it is made from, where that is told much sooner."""
+
+    path: str
+    make: Callable[[], bytes]
+    source: str = ""
+
+
+Files = Iterator[File]
 
 
 class Group(Protocol):
@@ -40,8 +51,8 @@ class Group(Protocol):
     def paths(self) -> Sequence[str]:
         """Where they lie in the site."""
 
-    def render(self) -> Iterable[tuple[str, bytes]]:
-        """Path and bytes of each file."""
+    def files(self) -> Files:
+        """The files, each to be made before the next is asked for, or not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +77,7 @@ class Tools:
             found += _paths(folder.rpartition("/")[2], versions)
         return found
 
-    def render(self) -> Rendered:
+    def files(self) -> Files:
         """As in Group."""
         for versions in _tools(self.task):
             yield from _about_a_tool(self.about, self.toolkits[versions[-1][0].toolkit], versions)
@@ -96,15 +107,14 @@ def _tools(task: Task) -> Iterator[Versions]:
             versions = []
 
 
-def _about_a_tool(about: Mapping[str, str], toolkit: Toolkit, versions: Versions) -> Rendered:
-    newest, document = versions[-1]
-    yield pages.tool_path(newest.slug), pages.tool_page(about, toolkit, newest)
-    yield pages.tool_path(newest.slug, "index.json"), document
-    for tool, older in versions[:-1]:
-        yield pages.tool_path(tool.slug, f"{tool.version}.html"), pages.tool_page(about, toolkit, tool)
-        yield pages.tool_path(tool.slug, f"{tool.version}.json"), older
+def _about_a_tool(about: Mapping[str, str], toolkit: Toolkit, versions: Versions) -> Files:
+    for tool, document in reversed(versions):
+        name = "index" if tool is versions[-1][0] else tool.version
+        yield File(pages.tool_path(tool.slug, f"{name}.html"), partial(pages.tool_page, about, toolkit, tool))
+        yield File(pages.tool_path(tool.slug, f"{name}.json"), partial(bytes, document))
     if len(versions) > 1:
-        yield pages.tool_path(newest.slug, "history.html"), pages.history_page(about, toolkit, [tool for tool, _ in versions])
+        every = [tool for tool, _ in versions]
+        yield File(pages.tool_path(every[-1].slug, "history.html"), partial(pages.history_page, about, toolkit, every))
 
 
 Several = Mapping[str, Mapping[str, Sequence[str]]]  # of toolkits the tools that have several versions, with those, oldest first
@@ -159,30 +169,32 @@ class Kit:
         folders = (row[0] for task in self.tasks for row in task.known.rows)
         return (folder.removeprefix(start) for folder in folders if folder.startswith(start))
 
-    def render(self) -> Rendered:
+    def files(self) -> Files:
         """As in Group."""
         toolkit, tools = self.index.read()
         changes = _changes([OfToolkit(toolkit, tools)], self.versions)
         page, feed, *older = self._pages
-        yield page, pages.toolkit_page(self.about, toolkit, tools, changes)
-        yield feed, feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes)
-        versions = {tool["slug"]: tool["version"] for tool in tools}
+        yield File(page, lambda: pages.toolkit_page(self.about, toolkit, tools, changes))
+        yield File(feed, lambda: feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes))
+        newest = {tool["slug"]: tool["version"] for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
-            yield path, pages.older_toolkit_page(self.about, toolkit, version, self.index.read(version).tools, versions)
+            then = self.index.read(version).tools
+            yield File(path, partial(pages.older_toolkit_page, self.about, toolkit, version, then, newest))
         yield from self._tools()
 
-    def _tools(self) -> Rendered:
+    def _tools(self) -> Files:
         """The Markdown of each tool, and with it what holds all of them: they are gone through once, for there may be very many."""
         toolkit, told = self.index.toolkit, list[Twin]()
         lines: dict[str, list[bytes]] = {form: [] for form in exports.FORMS}
         for tool in (versions[-1][0] for task in self.tasks for versions in _tools(task)):
             if tool.toolkit == toolkit.slug:
                 told.append(twins.twin(tool, toolkit))
-                yield pages.tool_path(tool.slug, "index.md"), told[-1].text(1)
+                yield File(pages.tool_path(tool.slug, "index.md"), partial(told[-1].text, 1))
                 for form, made in providers.fitted(tool).items():
                     lines[form] += [snapshot.dump(made.definition)] if made.definition else []
-        whole = b"".join(twins.llms_full(toolkit, told))
-        yield from zip(self._for_machines, [whole, *map(providers.listed, lines.values())], strict=True)
+        full, *forms = self._for_machines
+        yield File(full, lambda: b"".join(twins.llms_full(toolkit, told)))
+        yield from map(File, forms, (partial(providers.listed, some) for some in lines.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,65 +216,66 @@ class Whole:
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        return [path for path, _ in self._files(self._toolkits())]
+        return [file.path for file in self.files()]
 
-    def render(self) -> Rendered:
+    def files(self) -> Files:
         """As in Group."""
-        for path, make in self._files(self._toolkits()):
-            yield path, make()
+        about, toolkits = self.about, [index.read() for index in self.indexes]
+        yield File("index.html", lambda: pages.home(about, toolkits, _recent(toolkits)))
+        yield from self._lists(toolkits)
+        for kind in _KINDS:
+            yield from self._labels(kind, toolkits)
+        yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools))
+        yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()))
+        yield File("contribute/index.html", lambda: pages.contribute_page(about))
+        yield File("404.html", lambda: pages.lost_page(about))
+        yield File("search-data.js", lambda: finding.data(toolkits))
+        yield File("facets.js", lambda: finding.facets(toolkits))
+        title, home = f"{about['title']}: changes", about.get("home", "")
+        yield File("feed.xml", lambda: feeds.atom(title, "feed.xml", home, _changes(toolkits, self.versions)))
+        counts = {some.toolkit.slug: len(some.tools) for some in toolkits}
+        yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], counts))
+        yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
+        yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
+        if home:
+            yield File("opensearch.xml", lambda: feeds.opensearch(about))
+            yield from (File(path, partial(bytes, data)) for path, data in feeds.sitemap(home, _canonical(toolkits)).items())
 
-    def _toolkits(self) -> list[OfToolkit]:
-        return [index.read() for index in self.indexes]
-
-    def _files(self, toolkits: Sequence[OfToolkit]) -> Iterator[tuple[str, Any]]:
-        """The path of each file, and what makes it."""
-        about = self.about
-        yield "index.html", lambda: pages.home(about, toolkits, _recent(toolkits))
+    def _lists(self, toolkits: Sequence[OfToolkit]) -> Files:
+        """The list of all tools in pages, and what is said of them for the search in the page."""
         listed = pages.pages_of(toolkits)
         total = sum(len(some.tools) for some in toolkits)
         for number, some in enumerate(listed, 1):
-            yield pages.list_path(number), lambda number=number, some=some: pages.list_page(about, number, len(listed), total, some)
-        for kind in _KINDS:
-            yield from _labels(about, kind, toolkits)
-        yield "sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools)
-        yield "reference/index.html", lambda: pages.reference_page(about, openapi.document())
-        yield "contribute/index.html", lambda: pages.contribute_page(about)
-        yield "404.html", lambda: pages.lost_page(about)
-        yield "search-data.js", lambda: finding.data(toolkits)
-        yield "facets.js", lambda: finding.facets(toolkits)
+            make = partial(pages.list_page, self.about, number, len(listed), total, some)
+            rows = chain.from_iterable(of.tools for of in some)
+            yield File(pages.list_path(number), make, self._source([number, len(listed), total], rows))
+        tools = [tool for of in toolkits for tool in of.tools]
         for number in range(-(-total // finding.SHARD)):
-            yield finding.shard_path(number), lambda number=number: finding.shard(toolkits, number)
-        yield (
-            "feed.xml",
-            lambda: feeds.atom(f"{about['title']}: changes", "feed.xml", about.get("home", ""), _changes(toolkits, self.versions)),
-        )
-        counts = {some.toolkit.slug: len(some.tools) for some in toolkits}
-        yield "llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], counts)
-        for name in pages.ASSETS:
-            yield name, lambda name=name: pages.asset(name)
-        for kind, path in editors.paths():
-            yield path, lambda kind=kind: editors.schema_file(kind)
-        if about.get("home"):
-            yield "opensearch.xml", lambda: feeds.opensearch(about)
-            for path, data in feeds.sitemap(about["home"], _canonical(toolkits)).items():
-                yield path, lambda data=data: data
+            shard = tools[number * finding.SHARD : (number + 1) * finding.SHARD]
+            yield File(finding.shard_path(number), partial(finding.shard, number, shard), self._source([number], shard))
+
+    def _labels(self, kind: str, toolkits: Sequence[OfToolkit]) -> Files:
+        """All tags, or scopes, and the tools that have each."""
+        found: dict[str, list[Listed]] = {}
+        for toolkit, tools in toolkits:
+            for tool in tools:
+                for label in tool[kind]:
+                    found.setdefault(label, []).append(Listed(toolkit, tool))
+        labels = dict(sorted(found.items()))
+        counts = {label: len(tools) for label, tools in labels.items()}
+        yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, counts))
+        for label, some in labels.items():
+            make = partial(pages.label_page, self.about, kind, label, some)
+            yield File(pages.label_path(kind, label), make, self._source([kind, label], (one.tool for one in some)))
+
+    def _source(self, place: Sequence[object], tools: Iterable[Row]) -> str:
+        """What a list of tools is made from: a document says all that is told of its tool in a list, and of its toolkit."""
+        return _digest(self.program, self.about, place, [tool["digest"] for tool in tools])
 
 
 def _recent(toolkits: Sequence[OfToolkit]) -> list[Listed]:
     every = (Listed(toolkit, tool) for toolkit, tools in toolkits for tool in tools if tool["deprecation"] is None)
     return sorted(every, key=lambda one: (one.tool["version"], one.tool["slug"]), reverse=True)[:_RECENT]
-
-
-def _labels(about: Mapping[str, str], kind: str, toolkits: Sequence[OfToolkit]) -> Iterator[tuple[str, Any]]:
-    found: dict[str, list[Listed]] = {}
-    for toolkit, tools in toolkits:
-        for tool in tools:
-            for label in tool[kind]:
-                found.setdefault(label, []).append(Listed(toolkit, tool))
-    labels = dict(sorted(found.items()))
-    yield f"{kind}/index.html", lambda: pages.labels_page(about, kind, {label: len(tools) for label, tools in labels.items()})
-    for label, some in labels.items():
-        yield pages.label_path(kind, label), lambda label=label, some=some: pages.label_page(about, kind, label, some)
 
 
 def _canonical(toolkits: Sequence[OfToolkit]) -> list[str]:

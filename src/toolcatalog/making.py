@@ -18,12 +18,14 @@ from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import Group, Index
 from toolcatalog.looking import Looked, Places
-from toolcatalog.memory import Memory, SiteMemory
+from toolcatalog.memory import Memory
 from toolcatalog.pages import MetaTool
 from toolcatalog.parts import Part
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
 from toolcatalog.snapshot import Contents, Stated
+
+_HELD = 1_000  # batches whose counts of words are held in memory while the text index is made: a hundred megabytes or so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,12 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
 
 def _words(cache: Path, folder: Path, keys: Sequence[str], *, vectors: bool) -> dict[str, Stated]:
     """Write the text index, and vectors where they are wanted, from the parts with these keys. Raises Damaged where one is not whole."""
-    found = assembling.words(folder, lambda: (part.words or b"" for part in _each(cache, keys, "words")))
+
+    def counts() -> Iterator[bytes]:
+        return (part.words or b"" for part in _each(cache, keys, "words"))
+
+    held = [*counts()] if len(keys) <= _HELD else None  # else they are read each time that they are gone through
+    found = assembling.words(folder, counts if held is None else lambda: held)
     return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
 
 
@@ -138,7 +145,7 @@ def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew
         return 0
     memory.forget_site(places.cache, places.site)
     wanted = _groups(sound, folder, looked.program)
-    kept = SiteMemory(made_from=sound.made_from, groups=site.update(places.site, wanted, looked.site.groups, crew, track))
+    kept = replace(site.update(places.site, wanted, looked.site, crew, track), made_from=sound.made_from)
     memory.save_site(places.cache, places.site, looked.program, kept)
     return kept.pages
 

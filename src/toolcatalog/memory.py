@@ -49,10 +49,13 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMemory:
-    """Of a site: what all of it was made from, and of each group of its pages, by digest, the state of each file."""
+    """Of a site: what all of it was made from; of each group of its pages, by digest, the state of each file; and, where it is known of
+    a single file, by path, the digest of what that was made from (`sources`).
+    """
 
     made_from: str = ""
     groups: Mapping[str, State] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pages(self) -> int:
@@ -62,7 +65,7 @@ class SiteMemory:
     def only(self, groups: Collection[str]) -> "SiteMemory":
         """The same without the other groups; where there are any, this is no whole site that was made from anything."""
         whole = len(groups) == len(self.groups)
-        return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
+        return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups}, sources=self.sources)
 
 
 class Verdict(NamedTuple):
@@ -146,7 +149,7 @@ def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
 
 def save_site(cache: Path, site: Path, program: str, memory: SiteMemory) -> None:
     """Keep what is known of a site for the next build."""
-    data = orjson.dumps({"program": program, "made_from": memory.made_from, "groups": memory.groups})
+    data = orjson.dumps({"program": program, "made_from": memory.made_from, "groups": memory.groups, "sources": memory.sources})
     files.seal(_place(cache, site), [data])
 
 
