@@ -1,0 +1,72 @@
+"""The site on disk: what is made, what is left as it is, and what is noted of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from toolcatalog import signatures, site
+from toolcatalog.crew import Crew
+from toolcatalog.groups import File, Files
+from toolcatalog.memory import SiteMemory
+from toolcatalog.progress import quietly
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A group of files that are given."""
+
+    digest: str
+    some: Sequence[File]
+
+    @property
+    def paths(self) -> Sequence[str]:
+        return [file.path for file in self.some]
+
+    def files(self) -> Files:
+        return iter(self.some)
+
+
+def made(digest: str, **sources: str) -> Pages:
+    """Pages by name, each made from something: the page is what it is made from."""
+    return Pages(digest, [File(name, source.encode, source) for name, source in sources.items()])
+
+
+def refused() -> bytes:
+    raise AssertionError("there was no need to make this")
+
+
+@pytest.fixture
+def crew() -> Crew:
+    return Crew(1)
+
+
+def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew) -> None:
+    """Of a group that has changed: a file with the source that was noted stays as it is, one with another is made."""
+    left = site.update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew, quietly)
+    assert left.sources == {"a": "one", "b": "two"}
+    now = Pages("after", [File("a", refused, "one"), *made("", b="three").some])
+    found = site.update(tmp_path, [now], left, crew, quietly)
+    assert (tmp_path / "b").read_bytes() == b"three"
+    assert found.sources == {"a": "one", "b": "three"}
+    assert found.groups == {"after": {path: signatures.left(f"{tmp_path}/{path}") for path in "ab"}}
+    assert found.groups["after"]["a"] == left.groups["before"]["a"]
+
+
+def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) -> None:
+    """A noted source says nothing of a file whose group somebody has touched, nor has a file without one a source to go by."""
+    left = site.update(tmp_path, [made("before", a="one"), made("other", b="")], SiteMemory(), crew, quietly)
+    for path in "ab":
+        (tmp_path / path).write_text("mine")
+    found = site.update(tmp_path, [made("before", a="one"), made("after", b="")], left.only([]), crew, quietly)
+    assert [(tmp_path / path).read_bytes() for path in "ab"] == [b"one", b""]
+    assert found.sources == {"a": "one"}
+
+
+def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Crew) -> None:
+    """A file that is no longer made goes, and with it what was noted; a group that stays keeps its notes."""
+    left = site.update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew, quietly)
+    found = site.update(tmp_path, [made("stays", a="one")], left, crew, quietly)
+    assert not (tmp_path / "b").exists()
+    assert (found.sources, found.groups) == ({"a": "one"}, {"stays": left.groups["stays"]})
