@@ -67,7 +67,7 @@ class Shown:
         """Each kind of page."""
         row = snapshot.index_row(self.tool, b"")
         kit, listed = OfToolkit(self.toolkit, [row]), Listed(self.toolkit, row)
-        change = groups._changes([kit], {self.toolkit.slug: {}})
+        change = groups.changes([kit], {self.toolkit.slug: {}})
         return {
             "home": pages.home(self.about, [kit], [listed]),
             "list": pages.list_page(self.about, 1, 2, 1, [kit]),

@@ -1,13 +1,13 @@
 """The pages of the site in groups that are made together, each with a digest of all that it is made from.
 
-A batch of tools, a toolkit, and all that is about the whole catalog. Pages are made from what is public: the documents in the parts, and
-the indexes of toolkits in the snapshot.
+Here are those of a batch of tools and of a toolkit; `overview` has those of the whole catalog. Pages are made from what is public: the
+documents in the parts, and the indexes of toolkits in the snapshot.
 
 Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -16,17 +16,15 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import compiling, editors, exports, feeds, finding, openapi, pages, providers, snapshot, twins
+from toolcatalog import compiling, exports, feeds, pages, providers, snapshot, twins
 from toolcatalog.batches import Task
 from toolcatalog.entries import Row, summary
 from toolcatalog.feeds import Changed
-from toolcatalog.pages import Listed, MetaTool, OfToolkit
+from toolcatalog.pages import OfToolkit
 from toolcatalog.snapshot import Tool, Toolkit
 from toolcatalog.twins import Twin
 
-_RECENT = 10
 _FEED = 100
-_KINDS = ("tags", "scopes")
 
 
 class File(NamedTuple):
@@ -66,7 +64,7 @@ class Tools:
     @property
     def digest(self) -> str:
         """As in Group."""
-        return _digest("tools", self.task.known.key, self.about)
+        return digest_of("tools", self.task.known.key, self.about)
 
     @property
     def paths(self) -> Sequence[str]:
@@ -147,7 +145,7 @@ class Kit:
     @property
     def digest(self) -> str:
         """As in Group."""
-        return _digest("toolkit", self.program, self.about, self.index.toolkit, [task.known.key for task in self.tasks])
+        return digest_of("toolkit", self.program, self.about, self.index.toolkit, [task.known.key for task in self.tasks])
 
     @property
     def paths(self) -> Sequence[str]:
@@ -172,10 +170,10 @@ class Kit:
     def files(self) -> Files:
         """As in Group."""
         toolkit, tools = self.index.read()
-        changes = _changes([OfToolkit(toolkit, tools)], self.versions)
+        changed = changes([OfToolkit(toolkit, tools)], self.versions)
         page, feed, *older = self._pages
-        yield File(page, lambda: pages.toolkit_page(self.about, toolkit, tools, changes))
-        yield File(feed, lambda: feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changes))
+        yield File(page, lambda: pages.toolkit_page(self.about, toolkit, tools, changed))
+        yield File(feed, lambda: feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed))
         newest = {tool["slug"]: tool["version"] for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
             then = self.index.read(version).tools
@@ -197,95 +195,7 @@ class Kit:
         yield from map(File, forms, (partial(providers.listed, some) for some in lines.values()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
-    """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot is made from."""
-
-    program: str
-    made_from: str
-    about: Mapping[str, str]
-    indexes: Sequence[Index]
-    meta_tools: Sequence[MetaTool]
-    versions: Several
-
-    @property
-    def digest(self) -> str:
-        """As in Group."""
-        return _digest("whole", self.program, self.made_from)
-
-    @property
-    def paths(self) -> Sequence[str]:
-        """As in Group."""
-        return [file.path for file in self.files()]
-
-    def files(self) -> Files:
-        """As in Group."""
-        about, toolkits = self.about, [index.read() for index in self.indexes]
-        yield File("index.html", lambda: pages.home(about, toolkits, _recent(toolkits)))
-        yield from self._lists(toolkits)
-        for kind in _KINDS:
-            yield from self._labels(kind, toolkits)
-        yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools))
-        yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()))
-        yield File("contribute/index.html", lambda: pages.contribute_page(about))
-        yield File("404.html", lambda: pages.lost_page(about))
-        yield File("search-data.js", lambda: finding.data(toolkits))
-        yield File("facets.js", lambda: finding.facets(toolkits))
-        title, home = f"{about['title']}: changes", about.get("home", "")
-        yield File("feed.xml", lambda: feeds.atom(title, "feed.xml", home, _changes(toolkits, self.versions)))
-        counts = {some.toolkit.slug: len(some.tools) for some in toolkits}
-        yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], counts))
-        yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
-        yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
-        if home:
-            yield File("opensearch.xml", lambda: feeds.opensearch(about))
-            yield from (File(path, partial(bytes, data)) for path, data in feeds.sitemap(home, _canonical(toolkits)).items())
-
-    def _lists(self, toolkits: Sequence[OfToolkit]) -> Files:
-        """The list of all tools in pages, and what is said of them for the search in the page."""
-        listed = pages.pages_of(toolkits)
-        total = sum(len(some.tools) for some in toolkits)
-        for number, some in enumerate(listed, 1):
-            make = partial(pages.list_page, self.about, number, len(listed), total, some)
-            rows = chain.from_iterable(of.tools for of in some)
-            yield File(pages.list_path(number), make, self._source([number, len(listed), total], rows))
-        tools = [tool for of in toolkits for tool in of.tools]
-        for number in range(-(-total // finding.SHARD)):
-            shard = tools[number * finding.SHARD : (number + 1) * finding.SHARD]
-            yield File(finding.shard_path(number), partial(finding.shard, number, shard), self._source([number], shard))
-
-    def _labels(self, kind: str, toolkits: Sequence[OfToolkit]) -> Files:
-        """All tags, or scopes, and the tools that have each."""
-        found: dict[str, list[Listed]] = {}
-        for toolkit, tools in toolkits:
-            for tool in tools:
-                for label in tool[kind]:
-                    found.setdefault(label, []).append(Listed(toolkit, tool))
-        labels = dict(sorted(found.items()))
-        counts = {label: len(tools) for label, tools in labels.items()}
-        yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, counts))
-        for label, some in labels.items():
-            make = partial(pages.label_page, self.about, kind, label, some)
-            yield File(pages.label_path(kind, label), make, self._source([kind, label], (one.tool for one in some)))
-
-    def _source(self, place: Sequence[object], tools: Iterable[Row]) -> str:
-        """What a list of tools is made from: a document says all that is told of its tool in a list, and of its toolkit."""
-        return _digest(self.program, self.about, place, [tool["digest"] for tool in tools])
-
-
-def _recent(toolkits: Sequence[OfToolkit]) -> list[Listed]:
-    every = (Listed(toolkit, tool) for toolkit, tools in toolkits for tool in tools if tool["deprecation"] is None)
-    return sorted(every, key=lambda one: (one.tool["version"], one.tool["slug"]), reverse=True)[:_RECENT]
-
-
-def _canonical(toolkits: Sequence[OfToolkit]) -> list[str]:
-    """The pages that a search engine should know."""
-    fixed = [f"{name}index.html" for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")]
-    kits = [pages.toolkit_path(toolkit.slug) for toolkit, _ in toolkits]
-    return [*fixed, *kits, *(pages.tool_path(tool["slug"]) for _, tools in toolkits for tool in tools)]
-
-
-def _changes(toolkits: Sequence[OfToolkit], versions: Several) -> list[Changed]:
+def changes(toolkits: Sequence[OfToolkit], versions: Several) -> list[Changed]:
     """What has happened to tools last, newest first."""
     every = chain.from_iterable(
         _of_tool(toolkit, tool, versions[toolkit.slug].get(tool["slug"], ())) for toolkit, tools in toolkits for tool in tools
@@ -303,5 +213,6 @@ def _of_tool(toolkit: Toolkit, tool: Row, versions: Sequence[str]) -> Iterator[C
         yield Changed(*about, tool["version"], "deprecated", tool["description"])
 
 
-def _digest(*made_from: object) -> str:
+def digest_of(*made_from: object) -> str:
+    """What tells whatever pages are made from, as far as JSON holds it, from all else."""
     return snapshot.sha256(snapshot.dump(made_from))

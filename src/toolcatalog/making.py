@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import assembling, compiling, groups, inspecting, looking, memory, model, pages, parts, publishing, resolve, site
+from toolcatalog import assembling, compiling, groups, inspecting, looking, memory, model, overview, pages, parts, publishing, resolve, site
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Known, Task
 from toolcatalog.crew import Crew
@@ -154,7 +154,7 @@ def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:
     about, toolkits = sound.contents.about, sound.contents.toolkits
     indexes = [Index(toolkit, folder) for toolkit in toolkits]
     found: list[Group] = [
-        groups.Whole(
+        overview.Whole(
             program=program,
             made_from=sound.made_from,
             about=about,

@@ -23,6 +23,7 @@ from toolcatalog.memory import SiteMemory, State
 from toolcatalog.progress import Track
 
 _GENERATED = ".generated"
+Known = Mapping[str, tuple[str, int]]  # of files by path: the digest of what they are made from, and their state
 
 
 def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, track: Track) -> SiteMemory:
@@ -50,9 +51,6 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
         _remove(site, before - now)
         _list(listing, now)
     return SiteMemory(groups=made, sources=sources)
-
-
-Known = Mapping[str, tuple[str, int]]  # of files by path: the digest of what they are made from, and their state
 
 
 def _known(left: SiteMemory) -> Known:
