@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from generating import generate
+from generating import add_tool, generate
 from reading import documents
 from running import succeed
 from test_build import bytes_of, left_overs, one_sentence
@@ -96,6 +96,24 @@ def test_a_killed_worker_is_one_sentence(many: Path, snapshot: dict[str, bytes],
     assert left_overs(out) == []
 
 
+def test_a_site_is_looked_at_beside_the_catalog(many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a process beside: where nothing has changed nothing is made, a page that somebody has touched is, and a change gives what it gives."""
+    monkeypatch.setattr("toolcatalog.build._SOME", 100)
+    catalog, out, site = shutil.copytree(many, tmp_path / "catalog"), tmp_path / "build", tmp_path / "site"
+    first = build(catalog, out, site, jobs=2)
+    page = site / "tools" / "KIT0_DO_0" / "index.html"
+    made = bytes_of(site)
+    page.write_text("mine")
+    assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
+    assert bytes_of(site) == made
+    marked = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
+    assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
+    assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == marked
+    add_tool(catalog, "kit0", "KIT0_DO_0", 1)
+    assert build(catalog, out, site, jobs=2).digest == build(catalog, tmp_path / "other", tmp_path / "other-site").digest != first.digest
+    assert bytes_of(site) == bytes_of(tmp_path / "other-site")
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_path: Path) -> None:
     """However a build ends, killed without a word or interrupted, its workers end within seconds, and nothing is current."""
@@ -134,17 +152,13 @@ with Crew(int(sys.argv[1])) as crew:
 """
 
 
-def whose(tasks: Sequence[int]) -> tuple[int, int]:
-    """How many tasks there are, and the process that counts them."""
-    return len(tasks), os.getpid()
-
-
 @pytest.mark.parametrize(("jobs", "size", "apart"), [(2, 100, True), (2, 3, False), (1, 100, False)])
 def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
     """It has a process of its own where that is worth it; what it gives is there when it is asked for."""
     with Crew(jobs) as crew:
-        count, process = crew.beside(whose, [*range(size)])()
-    assert (count, process != os.getpid()) == (size, apart)
+        crew.stand_by(size)
+        process = crew.beside(os.getpid)()
+    assert (process != os.getpid()) == apart
 
 
 def slowly(number: int) -> int:

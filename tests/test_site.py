@@ -1,12 +1,15 @@
 """The site on disk: what is made, what is left as it is, and what is noted of it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from generating import add_tool, generate
 from toolcatalog import signatures, site
+from toolcatalog.build import build
 from toolcatalog.crew import Crew
 from toolcatalog.groups import File, Files
 from toolcatalog.memory import SiteMemory
@@ -70,3 +73,29 @@ def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Cr
     found = site.update(tmp_path, [made("stays", a="one")], left, crew, quietly)
     assert not (tmp_path / "b").exists()
     assert (found.sources, found.groups) == ({"a": "one"}, {"stays": left.groups["stays"]})
+
+
+def seen_to_be_listed(site: Path) -> None:
+    """What a build says that it makes is what it has made."""
+    on_disk = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()} - {".generated", ".lock"}
+    assert {*json.loads((site / ".generated").read_bytes())} == on_disk
+
+
+def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Path) -> None:
+    """Which files there will be is told without making any: by counts, and by labels of the versions in force and of no others."""
+    seen_to_be_listed(shipped_build.parent / "site")
+    catalog, out, made = generate(tmp_path / "catalog", 1_003), tmp_path / "build", tmp_path / "site"
+    (catalog / "toolkits" / "kit0" / "KIT0_DO_0" / "20250101_00.yaml").write_text(
+        "name: Old\ndescription: An old one.\ntags: [only-there]\n"
+    )
+    add_tool(catalog, "kit0", "KIT0_DO_0", 3, "20250102_00")
+    for home in ("", "home: https://tools.example/\n"):
+        (catalog / "catalog.yaml").write_text(f"title: Generated\n{home}")
+        build(catalog, out, made)
+        seen_to_be_listed(made)
+        assert not (made / "tags" / "only-there").exists()
+    assert (made / "sitemap.xml").exists()
+    (catalog / "toolkits" / "kit0" / "KIT0_DO_0" / "20250102_00.yaml").unlink()
+    build(catalog, out, made)
+    seen_to_be_listed(made)
+    assert (made / "tags" / "only-there" / "index.html").exists()

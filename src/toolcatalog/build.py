@@ -22,7 +22,8 @@ from toolcatalog.memory import Memory, Verdict
 from toolcatalog.progress import Track, quietly
 from toolcatalog.publishing import ALL, Built
 
-_MANY = 100_000  # tools: to look at fewer takes as long as to begin processes
+_SOME = 4_000  # tools: the pages of fewer are looked at in the time that a process takes to begin
+_MANY = 100_000  # tools: to look at fewer takes as long as to begin several
 Hire = Callable[[Places], Workers]  # brings workers from elsewhere that are fit for a build of these places
 _PATIENCE = 60.0  # seconds that a check waits for a build
 
@@ -53,11 +54,12 @@ def build(
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
     with guarding.guarded(out, "the last good build is untouched. Build"), guarding.alone_with_site(site):
         publishing.tidy(out)
-        looked, before = _looked(places, outline, fingerprint, jobs, track)
-        built = _unchanged(places, looked, before)
-        before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
-        crew = Crew(jobs, partial(hire, places) if hire else None)  # a new one: its processes begin with all that loaded
-        return built or _changed(places, looked, before, crew, track, may_lose)
+        with Crew(jobs, partial(hire, places) if hire else None) as crew:
+            crew.stand_by(len(outline.folders) if site else 0, _SOME)
+            looked, before = _looked(places, outline, fingerprint, crew, track)
+            built = _unchanged(places, looked, before)
+            before = replace(before, batches={})  # of a million tools that is much, and `looked` has it
+            return built or _changed(places, looked, before, crew, track, may_lose)
 
 
 def check(catalog: Path, out: Path, severities: Collection[str], track: Track = quietly, jobs: int = 1) -> Verdict:
@@ -70,26 +72,26 @@ def check(catalog: Path, out: Path, severities: Collection[str], track: Track = 
     fingerprint = program.fingerprint(_schemas(catalog))
     places = Places(catalog=catalog, out=out, site=None, words=False)
     outline = looking.outline(catalog)
-    with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE):
-        looked, before = _looked(places, outline, fingerprint, jobs, track)
+    with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE), Crew(jobs) as crew:
+        looked, before = _looked(places, outline, fingerprint, crew, track)
         found = memory.load_verdict(places.cache, _asked(places, looked, severities))
-        return found or _inspected(places, looked, before, severities, jobs, track)
+        return found or _inspected(places, looked, before, severities, crew, track)
 
 
-def _looked(places: Places, outline: Outline, fingerprint: str, jobs: int, track: Track) -> tuple[Looked, Memory]:
+def _looked(places: Places, outline: Outline, fingerprint: str, crew: Crew, track: Track) -> tuple[Looked, Memory]:
     """A catalog as it is found, and what is known of it from the build or the check before."""
+    site = looking.site(places, fingerprint, crew)  # begun first: it needs nothing of what follows
     for folder in (places.cache, *(places.cache / "parts").glob("*")):
         files.clean(folder)
     before = memory.load(places.cache, fingerprint)
-    with Crew(jobs if len(outline.folders) > _MANY else 1) as crew:
-        return looking.look(places, outline, before, fingerprint, crew, track), before
+    with Crew(crew.jobs if len(outline.folders) > _MANY else 1) as lookers:  # others: those for what follows begin with all that loaded
+        return looking.look(places, outline, before, fingerprint, lookers, site, track), before
 
 
-def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], jobs: int, track: Track) -> Verdict:
+def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], crew: Crew, track: Track) -> Verdict:
     from toolcatalog import inspecting, parts  # noqa: PLC0415 - it takes a while to load
 
-    with Crew(jobs) as crew:
-        inspected = inspecting.inspect(places, looked, crew, track, severities)
+    inspected = inspecting.inspect(places, looked, crew, track, severities)
     now = memory.batches(inspected.tasks, before)
     if now != before.batches or looked.heads != before.heads:
         memory.save(places.cache, looked.program, looked.heads, now)
@@ -128,7 +130,12 @@ def _unchanged(places: Places, looked: Looked, before: Memory) -> Built | None:
 
 
 def _changed(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
+    crew.beside(_load)
     from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
-    with crew:
-        return making.make(places, looked, before, crew, track, may_lose)
+    return making.make(places, looked, before, crew, track, may_lose)
+
+
+def _load() -> None:
+    """Load what makes a build, in the process beside while this one does."""
+    from toolcatalog import making  # noqa: F401, PLC0415

@@ -77,20 +77,14 @@ class Crew:
         self._executor = self._executor or self._hire()
         return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
-    def beside(self, work: Callable[[Sequence[Task]], Result], tasks: Sequence[Task]) -> Callable[[], Result]:
-        """Begin one piece of work on all tasks beside what follows; call what comes back for the result."""
-        if self.jobs < 2 or len(tasks) <= _FEW:
-            return lambda: work(tasks)
-        return self._stood_by().submit(work, tasks).result
+    def stand_by(self, tasks: int, most: int = _FEW) -> None:
+        """Start the process for work beside, where there are more tasks than that: early, for a forked one keeps what is held by then."""
+        if self.jobs > 1 and tasks > most:
+            self._other = self._other or _started(1)
 
-    def stand_by(self, tasks: int) -> None:
-        """Start the process for work beside on so many tasks: early, because a forked one keeps what its parent holds by then."""
-        if self.jobs > 1 and tasks > _FEW:
-            self._stood_by()
-
-    def _stood_by(self) -> "Executor":
-        self._other = self._other or _started(1)
-        return self._other
+    def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        """Begin a piece of work beside what follows; call what comes back for the result. Where no process stands by it is done then."""
+        return self._other.submit(work).result if self._other else work
 
     def rest(self) -> None:
         """End the processes until there is work again: one that waits holds what has changed since it was begun a second time."""

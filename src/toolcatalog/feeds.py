@@ -7,11 +7,11 @@ Serves: the `feed.xml` files, `sitemap.xml` and `opensearch.xml` of the site.
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from functools import partial
 from heapq import nsmallest
 from html import escape
-from itertools import count
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -64,14 +64,20 @@ def moment(version: str) -> str:
     return f"{_day(int(version[:4]), int(version[4:6]), int(version[6:8])).isoformat()}T{hours:02}:{minutes:02}:00Z"
 
 
-def sitemap(home: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """`sitemap.xml` for pages at these paths of the site; of more than 50,000 the index of `sitemap-1.xml` and so on beside it."""
-    urls = [f"{_root(home)}{quote(path, errors='replace')}" for path in paths]
-    if len(urls) <= MOST_URLS:
-        return {"sitemap.xml": _sitemap("urlset", "url", urls)}
-    parts = (urls[start : start + MOST_URLS] for start in range(0, len(urls), MOST_URLS))
-    files = {f"sitemap-{number}.xml": _sitemap("urlset", "url", part) for number, part in zip(count(1), parts, strict=False)}
-    return {"sitemap.xml": _sitemap("sitemapindex", "sitemap", [f"{_root(home)}{name}" for name in files]), **files}
+def sitemap_paths(pages: int) -> list[str]:
+    """The files of the sitemap of so many pages: `sitemap.xml`, and for more than 50,000 also `sitemap-1.xml` and so on, which it names."""
+    parts = -(-pages // MOST_URLS)
+    return ["sitemap.xml", *(f"sitemap-{number}.xml" for number in range(1, parts + 1) if parts > 1)]
+
+
+def sitemap(home: str, paths: Sequence[str]) -> dict[str, Callable[[], bytes]]:
+    """What makes each file of the sitemap for pages at these paths of the site."""
+    first, *names = sitemap_paths(len(paths))
+    if not names:
+        return {first: partial(_sitemap, "urlset", "url", home, paths)}
+    parts = (paths[start : start + MOST_URLS] for start in range(0, len(paths), MOST_URLS))
+    files = {name: partial(_sitemap, "urlset", "url", home, part) for name, part in zip(names, parts, strict=True)}
+    return {first: partial(_sitemap, "sitemapindex", "sitemap", home, names), **files}
 
 
 def opensearch(about: Mapping[str, str]) -> bytes:
@@ -133,7 +139,8 @@ def _said(text: str) -> str:
     return visible(" ".join(_FORBIDDEN.sub("", text).split()))
 
 
-def _sitemap(kind: str, each: str, urls: Sequence[str]) -> bytes:
+def _sitemap(kind: str, each: str, home: str, paths: Iterable[str]) -> bytes:
+    urls = (f"{_root(home)}{quote(path, errors='replace')}" for path in paths)
     return _file(_element(kind, [_element(each, [_leaf("loc", url)]) for url in urls], xmlns=_SITEMAPS))
 
 

@@ -31,6 +31,11 @@ def _flags(tool: Row) -> int:
     return (tool["deprecation"] is not None) + 2 * ("important" in tool["tags"]) + 4 * bool(tool["no_auth"])
 
 
+def shards(tools: int) -> int:
+    """How many files the summaries of so many tools take."""
+    return -(-tools // SHARD)
+
+
 def shard(number: int, tools: Sequence[Row]) -> bytes:
     """`search/<n>.js`: what the tools from `number` times SHARD on do."""
     said = [summary(tool["description"]) for tool in tools]

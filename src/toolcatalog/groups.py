@@ -196,11 +196,11 @@ class Kit:
 
 
 def changes(toolkits: Sequence[OfToolkit], versions: Several) -> list[Changed]:
-    """What has happened to tools last, newest first."""
-    every = chain.from_iterable(
-        _of_tool(toolkit, tool, versions[toolkit.slug].get(tool["slug"], ())) for toolkit, tools in toolkits for tool in tools
-    )
-    newest = heapq.nlargest(_FEED, every, key=lambda one: (one.version, one.slug))
+    """What has happened to tools last, newest first: to as many at most as changed last, since the last change of each is its newest."""
+    every = ((toolkit, tool) for toolkit, tools in toolkits for tool in tools)
+    last = heapq.nlargest(_FEED, every, key=lambda one: (one[1]["version"], one[1]["slug"]))
+    happened = chain.from_iterable(_of_tool(toolkit, tool, versions[toolkit.slug].get(tool["slug"], ())) for toolkit, tool in last)
+    newest = heapq.nlargest(_FEED, happened, key=lambda one: (one.version, one.slug))
     return [one._replace(summary=summary(one.summary)) for one in newest]
 
 

@@ -84,9 +84,10 @@ def outline(catalog: Path) -> Outline:
     return Outline(paths=paths, folders=folders, unreadable=unreadable)
 
 
-def look(places: Places, outline: Outline, before: Memory, program: str, crew: Crew, track: Track) -> Looked:
-    """Find out what has changed since the build before; `program` is the digest of this one."""
-    site = _site(places, program, crew)  # begun first: it needs nothing of what follows
+def look(
+    places: Places, outline: Outline, before: Memory, program: str, crew: Crew, site: Callable[[], SiteMemory], track: Track
+) -> Looked:
+    """Find out what has changed since the build before; `program` is the digest of this one, `site` what `site` has begun to find out."""
     others = {path: tree.digest(places.catalog, path) for path in outline.paths}
     heads = _heads(others)
     tasks = [_task(places, program, batch, heads, before) for batch in batches.batches(outline.folders)]
@@ -103,13 +104,23 @@ def look(places: Places, outline: Outline, before: Memory, program: str, crew: C
     return Looked(others=others, tasks=forgotten, known=known, site=site(), unreadable=outline.unreadable, program=program)
 
 
-def _site(places: Places, program: str, crew: Crew) -> Callable[[], SiteMemory]:
+def site(places: Places, program: str, crew: Crew) -> Callable[[], SiteMemory]:
     """Begin to look at the site; call what comes back for the groups of pages that are as they were left, all of them or not."""
-    if places.site is None:
-        return SiteMemory
+    return SiteMemory if places.site is None else partial(_noted, crew.beside(partial(_left, places, program)), places, program)
+
+
+def _noted(left: Callable[[], Sequence[str]], places: Places, program: str) -> SiteMemory:
+    """What is known of the groups that are left. It is read here too, which is sooner done than sent from one process to another."""
+    assert places.site
     noted = memory.load_site(places.cache, places.site, program)
-    left = crew.each(partial(signatures.is_left, places.site), [*noted.groups.values()])
-    return lambda: noted.only([digest for digest, still in zip(noted.groups, left, strict=True) if still])
+    return noted.only(left())
+
+
+def _left(places: Places, program: str) -> list[str]:
+    """The digests of the groups whose files are as they were left."""
+    assert places.site
+    noted = memory.load_site(places.cache, places.site, program)
+    return [digest for digest, state in noted.groups.items() if signatures.is_left(places.site, state)]
 
 
 def _heads(others: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
@@ -39,13 +39,15 @@ class Sound:
     tools: Mapping[str, int]  # tools of each toolkit
     versions: Mapping[str, int]  # tool versions of each toolkit
     several: Mapping[str, Mapping[str, Sequence[str]]]  # of each toolkit the tools that have several versions, with those
+    labels: Mapping[str, Sequence[str]]  # the tags and the scopes that tools have in their newest versions, sorted
 
 
 def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
     """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError, OSError or BrokenExecutor."""
     if places.site:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
-        pages.prepare()
+        if not looked.site.groups:
+            pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
     crew.stand_by(len(looked.tasks))
     sound = _checked(places, looked, crew, track)
     crew.rest()
@@ -59,15 +61,15 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
     else:
         assembly = Assembly(publishing.beside(places.out), sound.contents)
-        write = partial(_words, places.cache, assembly.folder, vectors=places.vectors)
-        words = crew.beside(write, [task.known.key for task in sound.tasks])
+        write = partial(_words, places.cache, assembly.folder, [task.known.key for task in sound.tasks], vectors=places.vectors)
+        words = crew.beside(write)
         _assemble(assembly, sound, track)
         count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
         try:
             assembly.files |= words()
         except parts.Damaged:
             _mend(sound)
-            assembly.files |= write([task.known.key for task in sound.tasks])
+            assembly.files |= write()
         digest = _sealed(assembly, sound)
     changed = publishing.point(places.out, digest)
     stamp = publishing.stamp_of(places.out / "snapshots" / digest)
@@ -90,6 +92,7 @@ def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
         versions=Counter(tool.toolkit for tool in checked.catalog.tools),
         meta_tools=_meta_tools(checked.catalog),
         several=_several(checked.catalog),
+        labels=_labels(checked.catalog),
     )
 
 
@@ -161,6 +164,8 @@ def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:
             indexes=indexes,
             meta_tools=sound.meta_tools,
             versions=sound.several,
+            tools=sound.tools,
+            labels=sound.labels,
         ),
     ]
     for index in indexes:
@@ -179,6 +184,11 @@ def _several(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
         if len(versions) > 1:
             found[toolkit][slug] = versions
     return found
+
+
+def _labels(catalog: model.Catalog) -> dict[str, list[str]]:
+    newest = {tool.slug: tool for tool in catalog.tools}.values()  # sorted by slug and version: the newest wins
+    return {kind: sorted({*chain.from_iterable(map(attrgetter(kind), newest))}) for kind in ("tags", "scopes")}
 
 
 def _meta_tools(catalog: model.Catalog) -> tuple[MetaTool, ...]:

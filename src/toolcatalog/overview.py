@@ -6,23 +6,29 @@ digest of what it is made from, so that `site` need not make it again.
 Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from heapq import nlargest
 
 from toolcatalog import editors, feeds, finding, openapi, pages, twins
-from toolcatalog.entries import Row
 from toolcatalog.groups import File, Files, Index, Several, changes, digest_of
 from toolcatalog.pages import Listed, MetaTool, OfToolkit
 
 _RECENT = 10
-_KINDS = ("tags", "scopes")
+_SINGLE = (
+    *("index.html", "sessions/index.html", "reference/index.html", "contribute/index.html", "404.html"),
+    *("search-data.js", "facets.js", "feed.xml", "llms.txt", *pages.ASSETS, *(path for _, path in editors.paths())),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot is made from."""
+    """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot is made from.
+
+    `tools` are the tools of each toolkit, and `labels` the tags and the scopes, sorted, that tools have in their newest versions: enough
+    to tell which files there are without reading an index.
+    """
 
     program: str
     made_from: str
@@ -30,6 +36,8 @@ class Whole:
     indexes: Sequence[Index]
     meta_tools: Sequence[MetaTool]
     versions: Several
+    tools: Mapping[str, int]
+    labels: Mapping[str, Sequence[str]]
 
     @property
     def digest(self) -> str:
@@ -39,15 +47,20 @@ class Whole:
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        return [file.path for file in self.files()]
+        total = sum(self.tools.values())
+        lists = [pages.list_path(number) for number in range(1, pages.lists(total) + 1)]
+        shards = [finding.shard_path(number) for number in range(finding.shards(total))]
+        labels = [pages.label_path(kind, label) for kind, some in self.labels.items() for label in some]
+        found = [*_SINGLE, *lists, *shards, *(f"{kind}/index.html" for kind in self.labels), *labels]
+        if self.about.get("home"):
+            found += ["opensearch.xml", *feeds.sitemap_paths(len(self._above()) + total)]
+        return found
 
     def files(self) -> Files:
         """As in Group."""
         about, toolkits = self.about, [index.read() for index in self.indexes]
-        yield File("index.html", lambda: pages.home(about, toolkits, _recent(toolkits)))
-        yield from self._lists(toolkits)
-        for kind in _KINDS:
-            yield from self._labels(kind, toolkits)
+        every = [Listed(toolkit, tool) for toolkit, tools in toolkits for tool in tools]
+        yield File("index.html", lambda: pages.home(about, toolkits, _recent(every)))
         yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools))
         yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()))
         yield File("contribute/index.html", lambda: pages.contribute_page(about))
@@ -56,53 +69,56 @@ class Whole:
         yield File("facets.js", lambda: finding.facets(toolkits))
         title, home = f"{about['title']}: changes", about.get("home", "")
         yield File("feed.xml", lambda: feeds.atom(title, "feed.xml", home, changes(toolkits, self.versions)))
-        counts = {some.toolkit.slug: len(some.tools) for some in toolkits}
-        yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], counts))
+        yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], self.tools))
         yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
         yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
+        digests = [tool["digest"] for _, tool in every]
+        yield from self._lists(toolkits, every, digests)
+        for kind, labels in self.labels.items():
+            yield from self._labels(kind, labels, every, digests)
         if home:
             yield File("opensearch.xml", lambda: feeds.opensearch(about))
-            yield from (File(path, partial(bytes, data)) for path, data in feeds.sitemap(home, _canonical(toolkits)).items())
+            addressed = [*self._above(), *(pages.tool_path(tool["slug"]) for _, tool in every)]
+            source = digest_of(self.program, home, addressed)
+            yield from (File(path, make, source) for path, make in feeds.sitemap(home, addressed).items())
 
-    def _lists(self, toolkits: Sequence[OfToolkit]) -> Files:
+    def _lists(self, toolkits: Sequence[OfToolkit], every: Sequence[Listed], digests: Sequence[str]) -> Files:
         """The list of all tools in pages, and what is said of them for the search in the page."""
-        listed = pages.pages_of(toolkits)
-        total = sum(len(some.tools) for some in toolkits)
-        for number, some in enumerate(listed, 1):
-            make = partial(pages.list_page, self.about, number, len(listed), total, some)
-            rows = chain.from_iterable(of.tools for of in some)
-            yield File(pages.list_path(number), make, self._source([number, len(listed), total], rows))
-        tools = [tool for of in toolkits for tool in of.tools]
-        for number in range(-(-total // finding.SHARD)):
-            shard = tools[number * finding.SHARD : (number + 1) * finding.SHARD]
-            yield File(finding.shard_path(number), partial(finding.shard, number, shard), self._source([number], shard))
+        total, listed = len(every), pages.pages_of(toolkits)
+        for number, some in enumerate(listed):
+            make = partial(pages.list_page, self.about, number + 1, len(listed), total, some)
+            page = slice(number * pages.LISTED, (number + 1) * pages.LISTED)
+            yield File(pages.list_path(number + 1), make, self._source(number, len(listed), total, digests[page]))
+        for number in range(finding.shards(total)):
+            shard = slice(number * finding.SHARD, (number + 1) * finding.SHARD)
+            make = partial(finding.shard, number, [tool for _, tool in every[shard]])
+            yield File(finding.shard_path(number), make, self._source(number, digests[shard]))
 
-    def _labels(self, kind: str, toolkits: Sequence[OfToolkit]) -> Files:
+    def _labels(self, kind: str, labels: Sequence[str], every: Sequence[Listed], digests: Sequence[str]) -> Files:
         """All tags, or scopes, and the tools that have each."""
-        found: dict[str, list[Listed]] = {}
-        for toolkit, tools in toolkits:
-            for tool in tools:
-                for label in tool[kind]:
-                    found.setdefault(label, []).append(Listed(toolkit, tool))
-        labels = dict(sorted(found.items()))
-        counts = {label: len(tools) for label, tools in labels.items()}
+        places: dict[str, list[int]] = {label: [] for label in labels}
+        for place, (_, tool) in enumerate(every):
+            for label in tool[kind]:
+                places[label].append(place)
+        counts = {label: len(some) for label, some in places.items()}
         yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, counts))
-        for label, some in labels.items():
-            make = partial(pages.label_page, self.about, kind, label, some)
-            yield File(pages.label_path(kind, label), make, self._source([kind, label], (one.tool for one in some)))
+        for label, some in places.items():
+            make = partial(self._label, kind, label, every, some)
+            yield File(pages.label_path(kind, label), make, self._source(kind, label, [*map(digests.__getitem__, some)]))
 
-    def _source(self, place: Sequence[object], tools: Iterable[Row]) -> str:
+    def _label(self, kind: str, label: str, every: Sequence[Listed], places: Sequence[int]) -> bytes:
+        return pages.label_page(self.about, kind, label, [every[place] for place in places])
+
+    def _source(self, *made_from: object) -> str:
         """What a list of tools is made from: a document says all that is told of its tool in a list, and of its toolkit."""
-        return digest_of(self.program, self.about, place, [tool["digest"] for tool in tools])
+        return digest_of(self.program, self.about, *made_from)
+
+    def _above(self) -> list[str]:
+        """The pages that a search engine should know, but those of tools."""
+        fixed = [f"{name}index.html" for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")]
+        return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
 
 
-def _recent(toolkits: Sequence[OfToolkit]) -> list[Listed]:
-    every = (Listed(toolkit, tool) for toolkit, tools in toolkits for tool in tools if tool["deprecation"] is None)
-    return sorted(every, key=lambda one: (one.tool["version"], one.tool["slug"]), reverse=True)[:_RECENT]
-
-
-def _canonical(toolkits: Sequence[OfToolkit]) -> list[str]:
-    """The pages that a search engine should know."""
-    fixed = [f"{name}index.html" for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")]
-    kits = [pages.toolkit_path(toolkit.slug) for toolkit, _ in toolkits]
-    return [*fixed, *kits, *(pages.tool_path(tool["slug"]) for _, tools in toolkits for tool in tools)]
+def _recent(every: Sequence[Listed]) -> list[Listed]:
+    alive = (one for one in every if one.tool["deprecation"] is None)
+    return nlargest(_RECENT, alive, key=lambda one: (one.tool["version"], one.tool["slug"]))

@@ -230,6 +230,11 @@ def _letter(name: str) -> str:
     return next((char for char in name.upper() if char.isalnum()), "·")
 
 
+def lists(tools: int) -> int:
+    """How many pages the list of so many tools has."""
+    return max(1, -(-tools // LISTED))
+
+
 def pages_of(toolkits: Iterable[OfToolkit]) -> list[list[OfToolkit]]:
     """The list of all tools, in pages: each toolkit with those of its tools that are on the page."""
     pages: list[list[OfToolkit]] = [[]]

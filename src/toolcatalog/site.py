@@ -41,15 +41,17 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
     sources = {path: source for path, source in left.sources.items() if path in now}
     if stale or before != now:
         listing = site / _GENERATED
-        _list(listing, before | now)
+        if now - before:
+            _list(listing, before | now)
         written = crew.each(partial(_write, site, _known(left)), [group for _, group, _ in stale])
         with track("Making pages", sum(len(paths) for *_, paths in stale)) as advance:
             for (digest, *_), (state, more) in zip(stale, written, strict=True):
                 made[digest] = state
                 sources |= more
                 advance(len(state))
-        _remove(site, before - now)
-        _list(listing, now)
+        if now != before:
+            _remove(site, before - now)
+            _list(listing, now)
     return SiteMemory(groups=made, sources=sources)
 
 
