@@ -85,7 +85,11 @@ def _looked(places: Places, outline: Outline, fingerprint: str, crew: Crew, trac
         files.clean(folder)
     before = memory.load(places.cache, fingerprint)
     with Crew(crew.jobs if len(outline.folders) > _MANY else 1) as lookers:  # others: those for what follows begin with all that loaded
-        return looking.look(places, outline, before, fingerprint, lookers, site, track), before
+        looked = looking.look(places, outline, before, fingerprint, lookers, track)
+    if places.site and not all(looked.known):
+        crew.beside(_load)
+        _load()
+    return replace(looked, site=site()), before
 
 
 def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], crew: Crew, track: Track) -> Verdict:
@@ -130,12 +134,11 @@ def _unchanged(places: Places, looked: Looked, before: Memory) -> Built | None:
 
 
 def _changed(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
-    crew.beside(_load)
     from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
     return making.make(places, looked, before, crew, track, may_lose)
 
 
 def _load() -> None:
-    """Load what makes a build, in the process beside while this one does."""
+    """Load what makes a build: here while the site is looked at, and then in the process beside."""
     from toolcatalog import making  # noqa: F401, PLC0415

@@ -84,10 +84,8 @@ def outline(catalog: Path) -> Outline:
     return Outline(paths=paths, folders=folders, unreadable=unreadable)
 
 
-def look(
-    places: Places, outline: Outline, before: Memory, program: str, crew: Crew, site: Callable[[], SiteMemory], track: Track
-) -> Looked:
-    """Find out what has changed since the build before; `program` is the digest of this one, `site` what `site` has begun to find out."""
+def look(places: Places, outline: Outline, before: Memory, program: str, crew: Crew, track: Track) -> Looked:
+    """Find out what of the catalog has changed since the build before; `program` is the digest of this one."""
     others = {path: tree.digest(places.catalog, path) for path in outline.paths}
     heads = _heads(others)
     tasks = [_task(places, program, batch, heads, before) for batch in batches.batches(outline.folders)]
@@ -101,7 +99,7 @@ def look(
     else:
         known = [None] * len(tasks)
     forgotten = [replace(task, known=batches.NOTHING) for task in tasks]  # what was known before is said once more in `known`
-    return Looked(others=others, tasks=forgotten, known=known, site=site(), unreadable=outline.unreadable, program=program)
+    return Looked(others=others, tasks=forgotten, known=known, site=SiteMemory(), unreadable=outline.unreadable, program=program)
 
 
 def site(places: Places, program: str, crew: Crew) -> Callable[[], SiteMemory]:

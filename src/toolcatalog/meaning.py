@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from string import punctuation
@@ -69,6 +68,8 @@ def is_installed() -> bool:
 
 def identity() -> str:
     """What has a hand in vectors: those of another are not to be compared with these. Raises UsageError where it is not installed."""
+    from importlib import metadata  # noqa: PLC0415 - it takes long to load, and nearly nobody asks
+
     _require()
     return " ".join([_MODEL.sha256, _WORDS.sha256, *(f"{library} {metadata.version(library)}" for library in _LIBRARIES)])
 

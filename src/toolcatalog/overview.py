@@ -61,12 +61,14 @@ class Whole:
         about, toolkits = self.about, [index.read() for index in self.indexes]
         every = [Listed(toolkit, tool) for toolkit, tools in toolkits for tool in tools]
         yield File("index.html", lambda: pages.home(about, toolkits, _recent(every)))
-        yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools))
-        yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()))
-        yield File("contribute/index.html", lambda: pages.contribute_page(about))
-        yield File("404.html", lambda: pages.lost_page(about))
+        source = self._source()  # of pages that say the same whatever tools there are
+        yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools), self._source(self.meta_tools))
+        yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()), source)
+        yield File("contribute/index.html", lambda: pages.contribute_page(about), source)
+        yield File("404.html", lambda: pages.lost_page(about), source)
         yield File("search-data.js", lambda: finding.data(toolkits))
-        yield File("facets.js", lambda: finding.facets(toolkits))
+        places = {kind: self._places(kind, every) for kind in self.labels}
+        yield File("facets.js", lambda: finding.facets(toolkits), self._source(len(every), places))
         title, home = f"{about['title']}: changes", about.get("home", "")
         yield File("feed.xml", lambda: feeds.atom(title, "feed.xml", home, changes(toolkits, self.versions)))
         yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], self.tools))
@@ -74,8 +76,8 @@ class Whole:
         yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
         digests = [tool["digest"] for _, tool in every]
         yield from self._lists(toolkits, every, digests)
-        for kind, labels in self.labels.items():
-            yield from self._labels(kind, labels, every, digests)
+        for kind, some in places.items():
+            yield from self._labels(kind, some, every, digests)
         if home:
             yield File("opensearch.xml", lambda: feeds.opensearch(about))
             addressed = [*self._above(), *(pages.tool_path(tool["slug"]) for _, tool in every)]
@@ -94,12 +96,16 @@ class Whole:
             make = partial(finding.shard, number, [tool for _, tool in every[shard]])
             yield File(finding.shard_path(number), make, self._source(number, digests[shard]))
 
-    def _labels(self, kind: str, labels: Sequence[str], every: Sequence[Listed], digests: Sequence[str]) -> Files:
-        """All tags, or scopes, and the tools that have each."""
-        places: dict[str, list[int]] = {label: [] for label in labels}
+    def _places(self, kind: str, every: Sequence[Listed]) -> dict[str, list[int]]:
+        """Of each tag, or scope, the places of the tools that have it."""
+        places: dict[str, list[int]] = {label: [] for label in self.labels[kind]}
         for place, (_, tool) in enumerate(every):
             for label in tool[kind]:
                 places[label].append(place)
+        return places
+
+    def _labels(self, kind: str, places: Mapping[str, Sequence[int]], every: Sequence[Listed], digests: Sequence[str]) -> Files:
+        """All tags, or scopes, and the tools that have each."""
         counts = {label: len(some) for label, some in places.items()}
         yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, counts))
         for label, some in places.items():
