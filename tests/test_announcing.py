@@ -13,8 +13,9 @@ from test_comparing import NEEDY, PLAIN, V1, V2
 from test_twins import TEXTS
 from toolcatalog.announcing import LONGEST, markdown, summary, values
 from toolcatalog.comparing import Comparison, Entry, Key, Side, Unread, What, compare
-from toolcatalog.diffing import KINDS, Change, changes
+from toolcatalog.diffing import changes
 from toolcatalog.snapshot import Tool
+from toolcatalog.wording import KINDS, Change
 
 PARSER = MarkdownIt("commonmark", {"html": True})
 WORDS = {"type": "string", "description": "", "required": True}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from running import examples
 from test_exports import TOOL
 from toolcatalog.comparing import Comparison, Entry, Facts, Key, Side, Unread, compare, predecessors
-from toolcatalog.diffing import KINDS
 from toolcatalog.snapshot import Tool
+from toolcatalog.wording import KINDS
 
 V1, V2, V3 = "20250101_00", "20250202_00", "20250303_00"
 PLAIN = replace(TOOL, toolkit="a", slug="A_DO", version=V1, input_parameters={}, output_parameters={}, tags=(), scopes=(), deprecation=None)

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from naive import Naive
 from running import SHIPPED, examples
 from test_exports import TOOL, VALUES, described, parameters, tools
-from toolcatalog.diffing import KINDS, Change, changes
+from toolcatalog.diffing import changes
 from toolcatalog.exports import input_schema, sample
 from toolcatalog.parameters import served_inputs, served_outputs, walk
 from toolcatalog.snapshot import Tool, tool_of
+from toolcatalog.wording import KINDS, Change
 
 BREAKING, SCOPE, ADDITIVE, TEXT = KINDS
 EMPTY = replace(TOOL, input_parameters={}, output_parameters={}, tags=())

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolcatalog.comparing import Comparison, Entry
-from toolcatalog.diffing import Change
 from toolcatalog.unseen import visible
+from toolcatalog.wording import Change
 
 LONGEST = 60_000  # characters: GitHub takes 65,536 in a comment
 _FOLDED = 40  # lines; what is longer is folded by toolkit

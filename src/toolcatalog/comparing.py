@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from toolcatalog import diffing
-from toolcatalog.diffing import KINDS, Change
 from toolcatalog.snapshot import Tool
+from toolcatalog.wording import KINDS, Change, turned
 
 What = Literal["not compared", "removed", "version removed", "changed", "new version", "added", "deprecated", "deprecation"]
 WHATS: tuple[What, ...] = ("not compared", "removed", "version removed", "changed", "new version", "added", "deprecated", "deprecation")
@@ -235,4 +235,4 @@ def _fields(path: str, old: Facts, new: Facts) -> Iterator[Change]:
         elif key == "no_auth":
             yield Change("additive" if new[key] else "breaking", key, _AUTH[bool(new[key])])
         else:
-            yield Change("text", key, diffing.turned(old.get(key), new.get(key)))
+            yield Change("text", key, turned(old.get(key), new.get(key)))

@@ -13,8 +13,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from toolcatalog.comparing import Comparison, Entry, Key
-from toolcatalog.diffing import Change
 from toolcatalog.errors import Finding, Pointer
+from toolcatalog.wording import Change
 
 _FEW = 5  # changes that a message names
 _FIELDS = {"input": "input_parameters", "output": "output_parameters"}

@@ -1,0 +1,102 @@
+"""One change, and the words and values that it is told in. Pure.
+
+Serves: "each change classified breaking / additive / text / scope with the reason" of issue 6.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+Kind = Literal["breaking", "scope", "additive", "text"]
+KINDS: tuple[Kind, ...] = ("breaking", "scope", "additive", "text")  # in this order they are told
+
+ABSENT: Any = object()  # where nothing is said of what could be told
+_LONGEST = 120  # characters of a value that are shown
+_MOST = 10  # values that are shown
+
+
+class Change(NamedTuple):
+    """One change: of which kind, where, and what as a clause that `place` is the subject of.
+
+    Values and names of the catalog stand in backquotes, numbers apart; a backquote within is `\\u0060`, so that they always pair.
+    Places are `input a.b`, with `[]` for the items of a list, `.*` for other properties, `.anyOf[0]` for a branch, and the names of
+    the tool's fields; a name that could be mistaken is in quotes, as JSON.
+    """
+
+    kind: Kind
+    place: str
+    what: str
+
+
+def reworded(before: str, after: str) -> str:
+    """What became of a text for people that differs."""
+    return "was reworded" if before and after else "was added" if after else "was removed"
+
+
+def became(key: str, before: Any, after: Any) -> str:
+    """That one value of a keyword or field became another; ABSENT where one says nothing of it."""
+    was, now = ("" if value is ABSENT else str(value) if key == "type" else told(value) for value in (before, after))
+    return f"has {key} {now} now" if not was else f"no longer has {key} {was}" if not now else f"{key} {was} became {now}"
+
+
+def turned(before: Any, after: Any) -> str:
+    """That one plain value became another."""
+    return f"{told(before)} became {told(after)}"
+
+
+def told(value: Any) -> str:
+    """A value within a sentence: what could be mistaken for its words stands in backquotes."""
+    return _shown(value) if value is None or isinstance(value, (bool, int, float)) else code(value)
+
+
+def codes(values: Sequence[Any]) -> str:
+    """Values in backquotes; of very many the first."""
+    shown = ", ".join(code(value) for value in values[:_MOST])
+    return shown if len(values) <= _MOST else f"{shown} and {len(values) - _MOST} more"
+
+
+def code(value: Any) -> str:
+    """A value in backquotes."""
+    return f"`{_shown(value)}`"
+
+
+def _shown(value: Any) -> str:
+    """A value in JSON; a text as it stands, unless it would read as something else or has what does not show."""
+    as_it_is = isinstance(value, str) and value.isprintable() and value == value.strip() and "`" not in value and not _is_json(value)
+    text = value if as_it_is else orjson.dumps(value).decode().replace("`", "\\u0060")
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return not text
+    return True
+
+
+def step(name: str) -> str:
+    """A name within a place; quoted if it has what places are made of."""
+    is_plain = bool(name) and name.isprintable() and not any(char in ' ."[]*`' for char in name)
+    return name if is_plain else orjson.dumps(name).decode().replace("`", "\\u0060")
+
+
+def same(before: Any, after: Any) -> bool:
+    """Tell whether two values are equal in JSON, where 1 is 1.0 and not true."""
+    if before is after or ABSENT in (before, after):
+        return before is after
+    return orjson.dumps(before) == orjson.dumps(after) or canonical(before) == canonical(after)  # most are, written alike: told fast
+
+
+def canonical(value: Any) -> bytes:
+    """A value as the one text that all values equal to it have."""
+    return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
