@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from toolcatalog import files, guarding, looking, memory, program, publishing
@@ -141,4 +142,4 @@ def _changed(places: Places, looked: Looked, before: Memory, crew: Crew, track: 
 
 def _load() -> None:
     """Load what makes a build: here while the site is looked at, and then in the process beside."""
-    from toolcatalog import making  # noqa: F401, PLC0415
+    import_module("toolcatalog.making")
