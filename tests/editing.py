@@ -79,7 +79,9 @@ class Editor:
 
     def change(self) -> None:
         if file := self.a_file():
-            self.write(file, f"name: Changed\ndescription: Change {self.number()}.\ntags: [tag{self.draw.randrange(9)}, important]\n")
+            tags = [f"tag{self.draw.randrange(9)}", "important"]
+            self.draw.shuffle(tags)
+            self.write(file, f"name: Changed\ndescription: Change {self.number()}.\ntags: [{', '.join(tags)}]\n")
 
     def delete(self) -> None:
         if tool := self.a_tool():

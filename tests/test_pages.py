@@ -207,7 +207,7 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     kits = [OfToolkit(shown("x").toolkit, [row])]
     data = finding.data(kits)
     assert data == b'toolcatalogData({"toolkits":[["mail","x",1]],"slugs":"MAIL_SEND","names":"two lines","flags":"5","shard":500});\n'
-    assert finding.facets(kits) == b'toolcatalogFacets({"tags":["a","b"],"tool_tags":[[1,0]],"scopes":[],"tool_scopes":[[]]});\n'
+    assert finding.facets(kits) == b'toolcatalogFacets({"tags":["a","b"],"tool_tags":[[0,1]],"scopes":[],"tool_scopes":[[]]});\n'
     assert finding.shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from generating import add_tool, generate
+from test_build import bytes_of
 from toolcatalog import signatures, site
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
@@ -99,3 +100,15 @@ def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Pat
     build(catalog, out, made)
     seen_to_be_listed(made)
     assert (made / "tags" / "only-there" / "index.html").exists()
+
+
+def test_labels_in_another_order(tmp_path: Path) -> None:
+    """A tool whose tags stand in another order is on the same pages; all files are what a clean build makes."""
+    catalog, out, made = generate(tmp_path / "catalog", 3), tmp_path / "build", tmp_path / "site"
+    file = catalog / "toolkits" / "kit0" / "KIT0_DO_0" / "20250101_00.yaml"
+    text = file.read_text()
+    for tags in ("[b, a]", "[a, b]"):
+        file.write_text(text.replace("[tag0]", tags))
+        assert build(catalog, out, made).changed
+    build(catalog, tmp_path / "other", tmp_path / "clean")
+    assert bytes_of(made) == bytes_of(tmp_path / "clean")

@@ -48,14 +48,14 @@ def shard_path(number: int) -> str:
 
 
 def facets(toolkits: Sequence[OfToolkit]) -> bytes:
-    """`facets.js`: the tags and scopes of tools, by number."""
+    """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing here."""
     tools = [tool for _, some in toolkits for tool in some]
     found = {}
     for kind in ("tags", "scopes"):
         labels = sorted({label for tool in tools for label in tool[kind]})
         places = {label: place for place, label in enumerate(labels)}
         found[kind] = labels
-        found[f"tool_{kind}"] = [[places[label] for label in tool[kind]] for tool in tools]
+        found[f"tool_{kind}"] = [sorted(places[label] for label in tool[kind]) for tool in tools]
     return _call("toolcatalogFacets", dump(found))
 
 
