@@ -10,10 +10,7 @@ Tool versions are numbered by slug and version; filters are sets of those number
 Serves: "Versions" and the parameters' rules of the decisions.
 """
 
-import hashlib
 import re
-import zlib
-from binascii import hexlify
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +24,7 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from toolcatalog import columns, names, picking, ranking, snapshot
-from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.documents import Documents
 from toolcatalog.nearness import NOTHING, Encode, Near, Nearness
 from toolcatalog.postings import Numbers, Postings
 from toolcatalog.ranking import Ranked, Typed
@@ -100,18 +97,16 @@ class Store:
 
     def __init__(self, digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None = None) -> None:
         self.digest = digest
-        self._data = data[snapshot.DOCUMENTS]
-        self._documents = memoryview(self._data)
         self._columns = columns.unpack(memoryview(data[snapshot.NUMBERS]))
-        self._offset, self._check, self._place = (self._columns[name].data for name in ("offset", "check", "place"))
-        self._tags = self._columns["tag"].view(np.uint8).data
+        self.versions = len(self._columns["place"])  # how many tool versions there are
+        held = Documents(data[snapshot.DOCUMENTS], self._columns)
+        self.document, self.documents, self.sizes = held.document, held.documents, held.sizes
         self._tools, self._sets, self._facts, words = (tables[name] for name in TABLES)
-        self._postings = Postings(words, data, len(self._place))
+        self._postings = Postings(words, data, self.versions)
         self._has_vectors = snapshot.VECTORS in data
         self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
-        self._nearness = encode and Nearness(data[snapshot.VECTORS], len(self._place))
+        self._nearness = encode and Nearness(data[snapshot.VECTORS], self.versions)
         self._newest = self._columns["number"][: len(self._tools)]  # the newest documents go before the older ones
-        self._sound = bytearray(len(self._place))  # which documents, by place, were read before and found as they were written
         self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
         self._set = lru_cache(maxsize=_SETS)(self._read_set)
         self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
@@ -162,11 +157,6 @@ class Store:
 
     # What there is in all
 
-    @property
-    def versions(self) -> int:
-        """How many tool versions there are."""
-        return len(self._place)
-
     def toolkits(self) -> list[str]:
         """The slugs of all toolkits, also of those without tools."""
         return [name.partition(" ")[2] for name in _kind(self._facts, "toolkit")]
@@ -180,47 +170,6 @@ class Store:
         newest = self._set(snapshot.NEWEST)
         found = {name.partition(" ")[2]: newest.intersection_cardinality(self._set(name)) for name in _kind(self._sets, kind)}
         return {name: tools for name, tools in found.items() if tools}
-
-    def sizes(self, numbers: Numbers) -> NDArray[np.int64]:
-        """The bytes of documents."""
-        places = self._columns["place"][numbers].astype(np.int64)
-        offset = self._columns["offset"].astype(np.int64)
-        return offset[places + 1] - offset[places] - 1
-
-    # Documents
-
-    def document(self, number: int) -> tuple[memoryview, bytes]:
-        """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
-
-        Raises SnapshotError where it is not what was written.
-        """
-        place = self._place[number]
-        if not self._sound[place]:
-            self._vouch(place, place)
-        tag = self._tags[snapshot.TAG * place : snapshot.TAG * (place + 1)]
-        return self._documents[self._offset[place] : self._offset[place + 1] - 1], hexlify(tag)
-
-    def documents(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
-        """Documents in the order of the numbers, and what tells them from all others, as for a single one.
-
-        The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
-        """
-        pieces, tags, size = [], [], snapshot.TAG
-        for first, last in _runs(self._columns["place"][numbers].tolist()):
-            if self._sound.find(0, first, last + 1) >= 0:
-                self._vouch(first, last)
-            pieces.append(self._documents[self._offset[first] : self._offset[last + 1] - 1])
-            tags.append(self._tags[size * first : size * (last + 1)])
-        return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
-
-    def _vouch(self, first: int, last: int) -> None:
-        """Hold documents against their checksums, and see that a comma or the bracket follows each: `documents` hands that out too."""
-        for place in range(first, last + 1):
-            start, end = self._offset[place], self._offset[place + 1] - 1
-            after = b"]" if end == len(self._data) - 1 else b","
-            if zlib.crc32(self._documents[start:end]) != self._check[place] or self._data[end : end + 1] != after:
-                raise SnapshotError(f"The document of tool version {self._columns['number'][place]} is not what was written: {MEND}")
-            self._sound[place] = 1
 
     # Lists
 
@@ -307,15 +256,15 @@ class Store:
 
     def _first_of(self, place: int) -> int:
         """The number of the oldest version of the tool at a place in the order of slugs; behind the last one, how many there are."""
-        return len(self._place) if place == len(self._tools) else int.from_bytes(self._tools.at(place)[1][:4], "little")
+        return self.versions if place == len(self._tools) else int.from_bytes(self._tools.at(place)[1][:4], "little")
 
     def _mask(self, found: BitMap) -> NDArray[np.bool_]:
         """The same set as a column, by number."""
-        return self._is_newest if found is self._set(snapshot.NEWEST) else _mask(_array(found), len(self._place))
+        return self._is_newest if found is self._set(snapshot.NEWEST) else _mask(_array(found), self.versions)
 
     @cached_property
     def _is_newest(self) -> NDArray[np.bool_]:
-        return _mask(self._newest, len(self._place))
+        return _mask(self._newest, self.versions)
 
     def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
         """The numbers on one page of what was found, in the order asked for; ties are broken by slug, which is the order of the numbers."""
@@ -383,17 +332,6 @@ def _mask(numbers: Numbers, size: int) -> NDArray[np.bool_]:
     mask = np.zeros(size, bool)
     mask[numbers] = True
     return mask
-
-
-def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
-    """The first and the last of each run of places that follow one another."""
-    runs, first, last = [], -2, -2
-    for place in places:
-        if place != last + 1:
-            runs.append((first, last))
-            first = place
-        last = place
-    return [*runs[1:], (first, last)] if places else []
 
 
 def _by_relevance(ranked: Ranked, descending: bool, start: int, stop: int) -> Numbers:

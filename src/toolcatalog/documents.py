@@ -1,0 +1,82 @@
+"""The documents of a snapshot, where they lie and whether they are what was written. They are handed out as views: no byte is copied.
+
+Documents lie by place, the newest of each tool first; who asks knows numbers. Each is held against its checksum when it is first read.
+
+Serves: "the very bytes that the API answers" of the design.
+"""
+
+import hashlib
+import zlib
+from binascii import hexlify
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolcatalog import snapshot
+from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.postings import Numbers
+from toolcatalog.table import Data
+
+
+class Documents:
+    """The documents in `data`, which lie as the columns of `query.numbers` say."""
+
+    def __init__(self, data: Data, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._data = data
+        self._documents = memoryview(data)
+        self._columns = columns
+        self._offset, self._check, self._place = (columns[name].data for name in ("offset", "check", "place"))
+        self._tags = columns["tag"].view(np.uint8).data
+        self._sound = bytearray(len(self._place))  # which documents, by place, were read before and found as they were written
+
+    def document(self, number: int) -> tuple[memoryview, bytes]:
+        """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
+
+        Raises SnapshotError where it is not what was written.
+        """
+        place = self._place[number]
+        if not self._sound[place]:
+            self._vouch(place, place)
+        tag = self._tags[snapshot.TAG * place : snapshot.TAG * (place + 1)]
+        return self._documents[self._offset[place] : self._offset[place + 1] - 1], hexlify(tag)
+
+    def documents(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
+        """Documents in the order of the numbers, and what tells them from all others, as for a single one.
+
+        The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
+        """
+        pieces, tags, size = [], [], snapshot.TAG
+        for first, last in _runs(self._columns["place"][numbers].tolist()):
+            if self._sound.find(0, first, last + 1) >= 0:
+                self._vouch(first, last)
+            pieces.append(self._documents[self._offset[first] : self._offset[last + 1] - 1])
+            tags.append(self._tags[size * first : size * (last + 1)])
+        return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
+
+    def sizes(self, numbers: Numbers) -> NDArray[np.int64]:
+        """The bytes of documents."""
+        places = self._columns["place"][numbers].astype(np.int64)
+        offset = self._columns["offset"].astype(np.int64)
+        return offset[places + 1] - offset[places] - 1
+
+    def _vouch(self, first: int, last: int) -> None:
+        """Hold documents against their checksums, and see that a comma or the bracket follows each: `documents` hands that out too."""
+        for place in range(first, last + 1):
+            start, end = self._offset[place], self._offset[place + 1] - 1
+            after = b"]" if end == len(self._data) - 1 else b","
+            if zlib.crc32(self._documents[start:end]) != self._check[place] or self._data[end : end + 1] != after:
+                raise SnapshotError(f"The document of tool version {self._columns['number'][place]} is not what was written: {MEND}")
+            self._sound[place] = 1
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """The first and the last of each run of places that follow one another."""
+    runs, first, last = [], -2, -2
+    for place in places:
+        if place != last + 1:
+            runs.append((first, last))
+            first = place
+        last = place
+    return [*runs[1:], (first, last)] if places else []
