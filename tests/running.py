@@ -115,3 +115,11 @@ def _url(log: Path, process: "subprocess.Popen[str]") -> str:
             return found[0]
         time.sleep(0.01)
     raise AssertionError(f"the server did not start: {log.read_text()}")
+
+
+def one_sentence(done: "subprocess.CompletedProcess[str]") -> str:
+    """What a command that must fail with 2 says at its end: one line, no traceback."""
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return done.stderr.strip().rpartition("\n")[2]

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from generating import add_tool, generate
+from on_disk import bytes_of, left_overs, state_of
 from reading import newest
-from running import DEEP, SHIPPED, succeed, toolcatalog, unmeasured
+from running import DEEP, SHIPPED, one_sentence, succeed, toolcatalog, unmeasured
 from toolcatalog import files, holding, snapshot
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
@@ -27,35 +28,10 @@ GOLDEN = Path(__file__).parent / "golden"
 HISTORY = GOLDEN / "history" / "catalog"
 
 
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def state_of(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
-    """Every file, folder and link: when and as what it was made, and what it holds."""
-    found = {}
-    for path in (path for folder in folders for path in [folder, *folder.rglob("*")]):
-        holds = bytes(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
-        found[path] = (path.lstat().st_mtime_ns, path.lstat().st_ino, holds)
-    return found
-
-
 def building(catalog: Path, out: Path, site: Path) -> list[str]:
     """The command line of a build."""
     options = {"--catalog": catalog, "--out": out, "--site": site}
     return [sys.executable, "-m", "toolcatalog", "build", *(str(word) for option in options.items() for word in option)]
-
-
-def left_overs(*folders: Path) -> list[Path]:
-    return [path for folder in folders for path in folder.rglob("*.part")]
-
-
-def one_sentence(done: "subprocess.CompletedProcess[str]") -> str:
-    """What a command that must fail with 2 says at its end: one line, no traceback."""
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    return done.stderr.strip().rpartition("\n")[2]
 
 
 @pytest.fixture

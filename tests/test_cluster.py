@@ -17,8 +17,8 @@ import pytest
 from distributed import Security
 
 from generating import generate
-from running import ROOT, until
-from test_build import bytes_of, left_overs, one_sentence
+from on_disk import bytes_of, left_overs
+from running import ROOT, one_sentence, until
 from toolcatalog import cluster as clusters
 from toolcatalog.errors import UsageError
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from generating import add_tool, generate
+from on_disk import bytes_of, left_overs
 from reading import documents
-from running import succeed
-from test_build import bytes_of, left_overs, one_sentence
+from running import one_sentence, succeed
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
 

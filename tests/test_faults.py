@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 from faulting import Outcome, Runner, again, many_batches, running
+from on_disk import bytes_of, left_overs
 from running import DEEP, serving, until
 from toolcatalog import holding, keys
 from toolcatalog.build import build
@@ -35,14 +36,6 @@ def runner() -> Iterator[Runner]:
     """A process that has everything imported and runs each command in a fork of itself."""
     with running() as runner:
         yield runner
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def left_overs(folder: Path) -> list[Path]:
-    return [*folder.rglob("*.part")]
 
 
 def in_force(out: Path) -> str:

@@ -13,8 +13,8 @@ import pytest
 
 from editing import Editor
 from generating import generate
+from on_disk import bytes_of, left_overs, state_of
 from running import ROOT, errors, succeed
-from test_build import bytes_of, left_overs, state_of
 from toolcatalog import checking, parts
 from toolcatalog.advice import SEVERITIES
 from toolcatalog.batches import batches

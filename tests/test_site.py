@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generating import add_tool, generate
-from test_build import bytes_of
+from on_disk import bytes_of
 from toolcatalog import signatures, site
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
