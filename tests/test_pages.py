@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import described, finding, groups, openapi, pages, snapshot
+from toolcatalog import described, entries, finding, groups, openapi, pages, snapshot
 from toolcatalog.pages import Listed, MetaTool, OfToolkit
 from toolcatalog.snapshot import Tool, Toolkit
 
@@ -65,7 +65,7 @@ class Shown:
 
     def pages(self) -> dict[str, bytes]:
         """Each kind of page."""
-        row = snapshot.index_row(self.tool, b"")
+        row = entries.row(snapshot.index_row(self.tool, b""))
         kit, listed = OfToolkit(self.toolkit, [row]), Listed(self.toolkit, row)
         change = groups.changes([kit], {self.toolkit.slug: {}})
         return {
@@ -190,20 +190,21 @@ def test_each_label_has_a_file_of_its_own() -> None:
 def test_a_long_list_has_pages() -> None:
     """No tool is left out or shown twice, in the order of the toolkits."""
     kit = shown("x").toolkit
-    row = snapshot.index_row(shown("x").tool, b"")
+    row = entries.row(snapshot.index_row(shown("x").tool, b""))
     kits = [
-        OfToolkit(replace(kit, slug=f"k{number}"), [{**row, "slug": f"K{number}_{tool}"} for tool in range(many)])
+        OfToolkit(replace(kit, slug=f"k{number}"), [row._replace(slug=f"K{number}_{tool}") for tool in range(many)])
         for number, many in enumerate((700, 0, 900, 600))
     ]
     made = pages.pages_of(kits)
     assert [sum(len(some.tools) for some in page) for page in made] == [1000, 1000, 200]
-    assert [tool["slug"] for page in made for some in page for tool in some.tools] == [tool["slug"] for some in kits for tool in some.tools]
+    assert [tool.slug for page in made for some in page for tool in some.tools] == [tool.slug for some in kits for tool in some.tools]
     assert pages.pages_of([]) == [[]]
 
 
 def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     """Each file is one call of a function with JSON; a line break in a name does not shift those behind it."""
-    row = {**snapshot.index_row(shown("x").tool, b""), "name": "two\nlines", "no_auth": True, "tags": ["b", "a"], "scopes": []}
+    row = entries.row(snapshot.index_row(shown("x").tool, b""))
+    row = row._replace(name="two\nlines", no_auth=True, tags=("b", "a"), scopes=())
     kits = [OfToolkit(shown("x").toolkit, [row])]
     data = finding.data(kits)
     assert data == b'toolcatalogData({"toolkits":[["mail","x",1]],"slugs":"MAIL_SEND","names":"two lines","flags":"5","shard":500});\n'

@@ -3,22 +3,56 @@
 Serves: "tools table with filter" and "badges (no auth, important, read-only, destructive, deprecated)" of issue 5.
 """
 
+import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from toolcatalog import analysis, markdown, unseen
 
-Row = Mapping[str, Any]  # a tool in the index of its toolkit
 _LONGEST = 200  # characters of a summary
 _HINTS = {  # tags that are shown as badges
     "important": '<span class="badge key">important</span>',
     "readOnlyHint": '<span class="badge">read-only</span>',
     "destructiveHint": '<span class="badge warn">destructive</span>',
 }
+
+
+class Row(NamedTuple):
+    """A tool in the index of its toolkit (see `snapshot.index_row`). A site's lists hold all of them at once, so they are small."""
+
+    slug: str
+    version: str
+    name: str
+    description: str
+    tags: tuple[str, ...]
+    scopes: tuple[str, ...]
+    no_auth: bool
+    deprecation: Mapping[str, str] | None
+    digest: str
+
+
+def row(said: Mapping[str, Any]) -> Row:
+    """A tool as the index says it; what is equal in many of them is one object."""
+    labels = _same(tuple(said["tags"])), _same(tuple(said["scopes"]))
+    return Row(
+        said["slug"],
+        sys.intern(said["version"]),
+        said["name"],
+        said["description"],
+        *labels,
+        said["no_auth"],
+        said["deprecation"],
+        said["digest"],
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _same(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(sys.intern, labels))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -57,7 +91,7 @@ def items(tools: Iterable[Row], root: str) -> Markup:
 
 
 def _item(tool: Row, root: str) -> str:
-    shown = _shown(tool["slug"], tool["name"], tool["description"], tool["deprecation"] is not None, tuple(tool["tags"]), tool["no_auth"])
+    shown = _shown(tool.slug, tool.name, tool.description, tool.deprecation is not None, tool.tags, tool.no_auth)
     return f'<li><a href="{root}{shown}</li>\n'
 
 
@@ -74,15 +108,15 @@ def rows(tools: Iterable[Row], root: str, newest: Mapping[str, str]) -> Markup:
 
 
 def _row(tool: Row, root: str, newest: Mapping[str, str]) -> str:
-    slug, version = tool["slug"], tool["version"]
+    slug, version = tool.slug, tool.version
     file = "index" if newest.get(slug, version) == version else version
-    link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_text(tool["name"])}</a><br><code class="slug">{slug}</code>'
-    said = f"{_said(tool['description'])} {_badges(tool)}"
+    link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_text(tool.name)}</a><br><code class="slug">{slug}</code>'
+    said = f"{_said(tool.description)} {_badges(tool)}"
     return f'<tr><td>{link}</td><td>{said}</td><td class="version">{_text(day(version))}</td></tr>\n'
 
 
 def _badges(tool: Row) -> str:
-    return badges(tool["deprecation"] is not None, tool["tags"], tool["no_auth"])
+    return badges(tool.deprecation is not None, tool.tags, tool.no_auth)
 
 
 @lru_cache(maxsize=1 << 15)

@@ -19,8 +19,8 @@ def data(toolkits: Sequence[OfToolkit]) -> bytes:
     tools = [tool for _, some in toolkits for tool in some]
     found = {
         "toolkits": [[toolkit.slug, toolkit.name, len(some)] for toolkit, some in toolkits],
-        "slugs": "\n".join(tool["slug"] for tool in tools),
-        "names": "\n".join(" ".join(tool["name"].split()) for tool in tools),
+        "slugs": "\n".join(tool.slug for tool in tools),
+        "names": "\n".join(" ".join(tool.name.split()) for tool in tools),
         "flags": "".join(f"{_flags(tool):x}" for tool in tools),
         "shard": SHARD,
     }
@@ -28,7 +28,7 @@ def data(toolkits: Sequence[OfToolkit]) -> bytes:
 
 
 def _flags(tool: Row) -> int:
-    return (tool["deprecation"] is not None) + 2 * ("important" in tool["tags"]) + 4 * bool(tool["no_auth"])
+    return (tool.deprecation is not None) + 2 * ("important" in tool.tags) + 4 * bool(tool.no_auth)
 
 
 def shards(tools: int) -> int:
@@ -38,7 +38,7 @@ def shards(tools: int) -> int:
 
 def shard(number: int, tools: Sequence[Row]) -> bytes:
     """`search/<n>.js`: what the tools from `number` times SHARD on do."""
-    said = [summary(tool["description"]) for tool in tools]
+    said = [summary(tool.description) for tool in tools]
     return _call("toolcatalogShard", b"%d,%b" % (number, dump(said)))
 
 
@@ -52,10 +52,10 @@ def facets(toolkits: Sequence[OfToolkit]) -> bytes:
     tools = [tool for _, some in toolkits for tool in some]
     found = {}
     for kind in ("tags", "scopes"):
-        labels = sorted({label for tool in tools for label in tool[kind]})
+        labels = sorted({label for tool in tools for label in getattr(tool, kind)})
         places = {label: place for place, label in enumerate(labels)}
         found[kind] = labels
-        found[f"tool_{kind}"] = [sorted(places[label] for label in tool[kind]) for tool in tools]
+        found[f"tool_{kind}"] = [sorted(places[label] for label in getattr(tool, kind)) for tool in tools]
     return _call("toolcatalogFacets", dump(found))
 
 

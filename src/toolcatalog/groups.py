@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import compiling, exports, feeds, pages, providers, snapshot, twins
+from toolcatalog import compiling, entries, exports, feeds, pages, providers, snapshot, twins
 from toolcatalog.batches import Task
 from toolcatalog.entries import Row, summary
 from toolcatalog.feeds import Changed
@@ -129,7 +129,7 @@ class Index(NamedTuple):
         if not self.toolkit.versions:
             return OfToolkit(self.toolkit, [])
         file = self.folder / snapshot.index_path(self.toolkit.slug, version or self.toolkit.versions[-1])
-        return OfToolkit(self.toolkit, orjson.loads(file.read_bytes())["tools"])
+        return OfToolkit(self.toolkit, [*map(entries.row, orjson.loads(file.read_bytes())["tools"])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ class Kit:
         page, feed, *older = self._pages
         yield File(page, lambda: pages.toolkit_page(self.about, toolkit, tools, changed))
         yield File(feed, lambda: feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed))
-        newest = {tool["slug"]: tool["version"] for tool in tools}
+        newest = {tool.slug: tool.version for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
             then = self.index.read(version).tools
             yield File(path, partial(pages.older_toolkit_page, self.about, toolkit, version, then, newest))
@@ -198,19 +198,19 @@ class Kit:
 def changes(toolkits: Sequence[OfToolkit], versions: Several) -> list[Changed]:
     """What has happened to tools last, newest first: to as many at most as changed last, since the last change of each is its newest."""
     every = ((toolkit, tool) for toolkit, tools in toolkits for tool in tools)
-    last = heapq.nlargest(_FEED, every, key=lambda one: (one[1]["version"], one[1]["slug"]))
-    happened = chain.from_iterable(_of_tool(toolkit, tool, versions[toolkit.slug].get(tool["slug"], ())) for toolkit, tool in last)
+    last = heapq.nlargest(_FEED, every, key=lambda one: (one[1].version, one[1].slug))
+    happened = chain.from_iterable(_of_tool(toolkit, tool, versions[toolkit.slug].get(tool.slug, ())) for toolkit, tool in last)
     newest = heapq.nlargest(_FEED, happened, key=lambda one: (one.version, one.slug))
     return [one._replace(summary=summary(one.summary)) for one in newest]
 
 
 def _of_tool(toolkit: Toolkit, tool: Row, versions: Sequence[str]) -> Iterator[Changed]:
     """What has happened to a tool that has these versions, or only the one it is in."""
-    about = tool["slug"], tool["name"], (toolkit.slug, toolkit.name)
-    for place, version in enumerate(versions or [tool["version"]]):
-        yield Changed(*about, version, "new version" if place else "new tool", tool["description"])
-    if tool["deprecation"] is not None:
-        yield Changed(*about, tool["version"], "deprecated", tool["description"])
+    about = tool.slug, tool.name, (toolkit.slug, toolkit.name)
+    for place, version in enumerate(versions or [tool.version]):
+        yield Changed(*about, version, "new version" if place else "new tool", tool.description)
+    if tool.deprecation is not None:
+        yield Changed(*about, tool.version, "deprecated", tool.description)
 
 
 def digest_of(*made_from: object) -> str:

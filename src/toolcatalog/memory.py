@@ -23,8 +23,9 @@ from toolcatalog.errors import Problem
 
 _KEY = 64  # characters
 _SEEN, _MADE, _FOUND = "seen", "made", "found"
+_PAGE = b'.html":'  # the end of the path of a page in a state
 
-State = Mapping[str, int]
+State = Mapping[str, int]  # the signatures of files by their paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +50,18 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMemory:
-    """Of a site: what all of it was made from; of each group of its pages, by digest, the state of each file; and, where it is known of
-    a single file, by path, the digest of what that was made from (`sources`).
+    """Of a site: what all of it was made from; of each group of its pages, by digest, the state of each file, as JSON: of a million tools
+    there are three million files; and, where it is known of a single file, by path, the digest of what that was made from (`sources`).
     """
 
     made_from: str = ""
-    groups: Mapping[str, State] = field(default_factory=dict)
+    groups: Mapping[str, bytes] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pages(self) -> int:
         """How many HTML pages there are."""
-        return sum(path.endswith(".html") for state in self.groups.values() for path in state)
+        return sum(state.count(_PAGE) for state in self.groups.values())
 
     def only(self, groups: Collection[str]) -> "SiteMemory":
         """The same without the other groups; where there are any, this is no whole site that was made from anything."""
@@ -137,20 +138,33 @@ def _name(folders: Sequence[str]) -> bytes:
     return json.dumps(folders[0]).encode()
 
 
+def noted(state: State) -> bytes:
+    """The state of the files of a group, as a memory of a site holds it."""
+    return orjson.dumps(state)
+
+
+def state_of(noted: bytes) -> State:
+    """The state that was noted so."""
+    state: State = orjson.loads(noted)
+    return state
+
+
 def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
     """What the last build of this program has left of this site."""
-    data = files.unsealed(_place(cache, site))
+    head, *lines = files.unsealed_lines(_place(cache, site)) or [b"{}"]
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
-        said: dict[str, Any] = orjson.loads(data or b"")
+        said: dict[str, Any] = orjson.loads(head)
         if said.pop("program") == program:
-            return SiteMemory(**said)
+            groups = (line.split(b"\t", 1) for line in lines)
+            return SiteMemory(**said, groups={digest.decode(): state for digest, state in groups})
     return SiteMemory()
 
 
 def save_site(cache: Path, site: Path, program: str, memory: SiteMemory) -> None:
     """Keep what is known of a site for the next build."""
-    data = orjson.dumps({"program": program, "made_from": memory.made_from, "groups": memory.groups, "sources": memory.sources})
-    files.seal(_place(cache, site), [data])
+    head = orjson.dumps({"program": program, "made_from": memory.made_from, "sources": memory.sources})
+    lines = (piece for digest, state in memory.groups.items() for piece in (b"\n", digest.encode(), b"\t", state))
+    files.seal(_place(cache, site), itertools.chain([head], lines))
 
 
 def forget_site(cache: Path, site: Path) -> None:

@@ -74,13 +74,13 @@ class Whole:
         yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], self.tools))
         yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
         yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
-        digests = [tool["digest"] for _, tool in every]
+        digests = [tool.digest for _, tool in every]
         yield from self._lists(toolkits, every, digests)
         for kind, some in places.items():
             yield from self._labels(kind, some, every, digests)
         if home:
             yield File("opensearch.xml", lambda: feeds.opensearch(about))
-            addressed = [*self._above(), *(pages.tool_path(tool["slug"]) for _, tool in every)]
+            addressed = [*self._above(), *(pages.tool_path(tool.slug) for _, tool in every)]
             source = digest_of(self.program, home, addressed)
             yield from (File(path, make, source) for path, make in feeds.sitemap(home, addressed).items())
 
@@ -100,7 +100,7 @@ class Whole:
         """Of each tag, or scope, the places of the tools that have it."""
         places: dict[str, list[int]] = {label: [] for label in self.labels[kind]}
         for place, (_, tool) in enumerate(every):
-            for label in tool[kind]:
+            for label in getattr(tool, kind):
                 places[label].append(place)
         return places
 
@@ -126,5 +126,5 @@ class Whole:
 
 
 def _recent(every: Sequence[Listed]) -> list[Listed]:
-    alive = (one for one in every if one.tool["deprecation"] is None)
-    return nlargest(_RECENT, alive, key=lambda one: (one.tool["version"], one.tool["slug"]))
+    alive = (one for one in every if one.tool.deprecation is None)
+    return nlargest(_RECENT, alive, key=lambda one: (one.tool.version, one.tool.slug))

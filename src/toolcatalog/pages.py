@@ -113,9 +113,9 @@ def _toolkit_page(
     about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], changes: Sequence[Any], newest: Mapping[str, str]
 ) -> bytes:
     shown = {
-        "tools": [tool for tool in tools if tool["deprecation"] is None],
-        "deprecated": [tool for tool in tools if tool["deprecation"] is not None],
-        "scopes": sorted({scope for tool in tools for scope in tool["scopes"]}),
+        "tools": [tool for tool in tools if tool.deprecation is None],
+        "deprecated": [tool for tool in tools if tool.deprecation is not None],
+        "scopes": sorted({scope for tool in tools for scope in tool.scopes}),
         "old": version not in ("", toolkit.versions[-1] if toolkit.versions else ""),
     }
     return _page("toolkit", "../../", about=about, toolkit=toolkit, version=version, changes=changes, newest=newest, **shown)

@@ -8,18 +8,17 @@ one step; `.generated` in the site's folder lists them, so that pages of removed
 Serves: "unchanged pages untouched on disk" of issue 5.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import orjson
 
-from toolcatalog import files, signatures
+from toolcatalog import files, memory, signatures
 from toolcatalog.crew import Crew
 from toolcatalog.errors import UsageError
 from toolcatalog.groups import Group
-from toolcatalog.memory import SiteMemory, State
+from toolcatalog.memory import SiteMemory
 from toolcatalog.progress import Track
 
 _GENERATED = ".generated"
@@ -29,38 +28,57 @@ Known = Mapping[str, tuple[str, int]]  # of files by path: the digest of what th
 def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, track: Track) -> SiteMemory:
     """Bring the site to these groups; `left` is what is there already, what comes back what is there now.
 
-    Raises UsageError where the folder holds a site and it cannot be told whose, and OSError.
+    There may be millions of files: their paths are gone through as often as they are needed, and not held. Raises UsageError where the
+    folder holds a site and it cannot be told whose, and OSError.
     """
-    digests = [group.digest for group in groups]
-    stale = [(digest, group, group.paths) for digest, group in zip(digests, groups, strict=True) if digest not in left.groups]
-    made = {digest: left.groups[digest] for digest in digests if digest in left.groups}
-    before, now = generated(site), {*chain.from_iterable(made.values()), *chain.from_iterable(paths for *_, paths in stale)}
+    named = {group.digest: group for group in groups}
+    stale = {digest: group for digest, group in named.items() if digest not in left.groups}
+    gone, is_more = _gone(generated(site), _paths(named, left))
     if not left.groups:  # the last build may have been killed while it wrote
-        for folder in {(site / path).parent for path in before | now}:
-            files.clean(folder)
-    sources = {path: source for path, source in left.sources.items() if path in now}
-    if stale or before != now:
-        listing = site / _GENERATED
-        if now - before:
-            _list(listing, before | now)
-        written = crew.each(partial(_write, site, _known(left)), [group for _, group, _ in stale])
-        with track("Making pages", sum(len(paths) for *_, paths in stale)) as advance:
-            for (digest, *_), (state, more) in zip(stale, written, strict=True):
-                made[digest] = state
+        for folder in {"", *(path.rpartition("/")[0] for path in generated(site))}:
+            files.clean(site / folder)
+    listing = site / _GENERATED
+    if is_more:
+        _list(listing, (*_paths(named, left), *gone))
+    made = {digest: left.groups[digest] for digest in named if digest in left.groups}
+    sources = {path: source for path, source in left.sources.items() if path not in gone}
+    if stale:
+        written = crew.each(partial(_write, site, _known(left, named)), [*stale.values()])
+        with track("Making pages", sum(len(group.paths) for group in stale.values())) as advance:
+            for digest, (state, more) in zip(stale, written, strict=True):
+                made[digest] = memory.noted(state)
                 sources |= more
                 advance(len(state))
-        if now != before:
-            _remove(site, before - now)
-            _list(listing, now)
+    if gone:
+        _remove(site, gone)
+        _list(listing, _paths(named, left))
     return SiteMemory(groups=made, sources=sources)
 
 
-def _known(left: SiteMemory) -> Known:
-    """The files that are as they were left and of which it is known what they are made from."""
-    return {path: (left.sources[path], state[path]) for state in left.groups.values() for path in state.keys() & left.sources.keys()}
+def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[str]:
+    """Where all files lie: of groups that are left as they were noted, of the others as they say."""
+    for digest, group in groups.items():
+        yield from memory.state_of(left.groups[digest]) if digest in left.groups else group.paths
 
 
-def _write(site: Path, known: Known, group: Group) -> tuple[State, Mapping[str, str]]:
+def _gone(before: set[str], now: Iterable[str]) -> tuple[set[str], bool]:
+    """Which of the files that were there are no more, and whether there are more now."""
+    is_more = False
+    for path in now:
+        if path in before:
+            before.remove(path)
+        else:
+            is_more = True
+    return before, is_more
+
+
+def _known(left: SiteMemory, groups: Mapping[str, Group]) -> Known:
+    """The files of groups that are no more, but as they were left, and of which it is known what they are made from."""
+    states = (memory.state_of(state) for digest, state in left.groups.items() if digest not in groups)
+    return {path: (left.sources[path], state[path]) for state in states for path in state.keys() & left.sources.keys()}
+
+
+def _write(site: Path, known: Known, group: Group) -> tuple[memory.State, Mapping[str, str]]:
     """Make the files of a group, but those that are known to be made from the same: the state of each, and what it is made from."""
     state, sources = {}, {}
     for path, make, source in group.files():
