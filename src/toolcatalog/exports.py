@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import orjson
 
-from toolcatalog.parameters import type_of
+from toolcatalog.parameters import LOWER, UPPER, type_of
 from toolcatalog.snapshot import Tool, dump
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -47,8 +47,6 @@ _FORMATS = {
     "uri": "https://example.com",
     "uuid": "123e4567-e89b-12d3-a456-426614174000",
 }
-_LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")
-_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 
 
 class Snippet(NamedTuple):
@@ -232,8 +230,8 @@ def _made_up(described: Description, room: int) -> Any:
 
 def _bounded(branch: Description, described: Description) -> Description:
     """A branch with the bounds of what it is a branch of: of two the narrower one."""
-    lower = {key: max(described[key], branch.get(key, described[key])) for key in _LOWER if key in described}
-    upper = {key: min(described[key], branch.get(key, described[key])) for key in _UPPER if key in described}
+    lower = {key: max(described[key], branch.get(key, described[key])) for key in LOWER if key in described}
+    upper = {key: min(described[key], branch.get(key, described[key])) for key in UPPER if key in described}
     return {**branch, **lower, **upper}
 
 

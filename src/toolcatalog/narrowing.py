@@ -12,7 +12,7 @@ Serves: "each change classified breaking / additive / text / scope with the reas
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toolcatalog.parameters import type_of
+from toolcatalog.parameters import LOWER, UPPER, type_of
 from toolcatalog.wording import ABSENT, Change, Kind, became, canonical, code, codes, reworded, same, step, told
 
 Description = Mapping[str, Any]
@@ -25,8 +25,6 @@ _IMPLIED = {  # what a description means that does not say it
     "required": False, "nullable": False, "uniqueItems": False, "minLength": 0, "minItems": 0, "additionalProperties": True,
     "description": "", "properties": {},
 }  # fmt: skip
-_LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")
-_UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 
 
 class Side(NamedTuple):
@@ -310,8 +308,8 @@ _RULES: dict[str, Callable[[_Difference], Iterable[Change]]] = {
     "items": _items,
     "properties": _properties,
     "additionalProperties": _other_properties,
-    **dict.fromkeys(_LOWER, _lower),
-    **dict.fromkeys(_UPPER, _upper),
+    **dict.fromkeys(LOWER, _lower),
+    **dict.fromkeys(UPPER, _upper),
     **dict.fromkeys(_BRANCHES, _branches),
     **dict.fromkeys(_READ, _for_reading),
 }

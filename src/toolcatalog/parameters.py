@@ -14,6 +14,8 @@ from toolcatalog.errors import Pointer
 Description = Mapping[str, Any]
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array")
+LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")  # bounds
+UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 _BRANCHES = ("anyOf", "oneOf")
 _NESTING = frozenset(("properties", "items", "additionalProperties", *_BRANCHES))
 _CONSTRAINTS = (
