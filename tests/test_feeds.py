@@ -108,7 +108,7 @@ def test_no_text_breaks_the_xml(text: str) -> None:
     data = [
         feeds.atom(text, "feed.xml", HOME, [changed(text=text)]),
         feeds.opensearch({"title": text, "description": text, "home": HOME}),
-        *(make() for make in feeds.sitemap(HOME, [text]).values()),
+        *(part.make() for part in feeds.sitemap(HOME, [text], 1)),
     ]
     seen_to_be_atom(data[0])
     for file in data:
@@ -154,24 +154,26 @@ def test_moments_are_real_and_in_the_order_of_versions(some: str, other: str) ->
 
 
 def test_a_sitemap() -> None:
-    ((name, make),) = feeds.sitemap(f"{HOME}/", ["index.html", "tags/a b&c/index.html"]).items()
-    assert name == "sitemap.xml"
+    paths = ["index.html", "tags/a b&c/index.html"]
+    ((name, leads_to, make),) = feeds.sitemap(f"{HOME}/", paths, 2)
+    assert (name, leads_to) == ("sitemap.xml", paths)
     assert [loc.text for loc in read(make()).findall(f"{MAP}url/{MAP}loc")] == [f"{HOME}/index.html", f"{HOME}/tags/a%20b%26c/index.html"]
 
 
 def test_a_long_sitemap_is_split() -> None:
     """No file has more than 50,000 addresses, and together they have all, in order."""
     paths = [f"tools/T{number}/index.html" for number in range(100_001)]
-    files = feeds.sitemap(HOME, paths)
-    assert list(files) == ["sitemap.xml", "sitemap-1.xml", "sitemap-2.xml", "sitemap-3.xml"]
+    files = {part.path: part.make for part in feeds.sitemap(HOME, iter(paths), len(paths))}
+    names = ["sitemap-1.xml", "sitemap-2.xml", "sitemap-3.xml"]
+    assert sorted(files) == [*names, "sitemap.xml"]
     index = read(files["sitemap.xml"]())
     assert index.tag == f"{MAP}sitemapindex"
-    assert [loc.text for loc in index.findall(f"{MAP}sitemap/{MAP}loc")] == [f"{HOME}/{name}" for name in list(files)[1:]]
-    parts = [[loc.text for loc in read(files[name]()).iter(f"{MAP}loc")] for name in list(files)[1:]]
+    assert [loc.text for loc in index.findall(f"{MAP}sitemap/{MAP}loc")] == [f"{HOME}/{name}" for name in names]
+    parts = [[loc.text for loc in read(files[name]()).iter(f"{MAP}loc")] for name in names]
     assert [len(part) for part in parts] == [50_000, 50_000, 1]
     assert [loc for part in parts for loc in part] == [f"{HOME}/{path}" for path in paths]
-    assert list(feeds.sitemap(HOME, paths[:50_000])) == ["sitemap.xml"]
-    assert feeds.sitemap_paths(len(paths)) == list(files)
+    assert [part.path for part in feeds.sitemap(HOME, paths[:50_000], 50_000)] == ["sitemap.xml"]
+    assert sorted(feeds.sitemap_paths(len(paths))) == sorted(files)
 
 
 def test_opensearch() -> None:

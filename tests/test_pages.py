@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolcatalog import described, entries, finding, groups, openapi, pages, snapshot
-from toolcatalog.pages import Listed, MetaTool, OfToolkit
+from toolcatalog.pages import Listed, MetaTool
 from toolcatalog.snapshot import Tool, Toolkit
 
 HOSTILE = [
@@ -66,17 +66,17 @@ class Shown:
     def pages(self) -> dict[str, bytes]:
         """Each kind of page."""
         row = entries.row(snapshot.index_row(self.tool, b""))
-        kit, listed = OfToolkit(self.toolkit, [row]), Listed(self.toolkit, row)
-        change = groups.changes([kit], {self.toolkit.slug: {}})
+        listed = Listed(self.toolkit, row)
+        change = groups.changes([listed], {self.toolkit.slug: {}})
         return {
-            "home": pages.home(self.about, [kit], [listed]),
-            "list": pages.list_page(self.about, 1, 2, 1, [kit]),
+            "home": pages.home(self.about, [(self.toolkit, 1)], [listed]),
+            "list": pages.list_page(self.about, 1, 1_001, [listed]),
             "toolkit": pages.toolkit_page(self.about, self.toolkit, [row], change),
             "older toolkit": pages.older_toolkit_page(self.about, self.toolkit, "x", [row], {"MAIL_SEND": "y"}),
             "tool": pages.tool_page(self.about, self.toolkit, self.tool),
             "history": pages.history_page(self.about, self.toolkit, [self.tool, replace(self.tool, input_parameters={})]),
             "labels": pages.labels_page(self.about, "tags", {self.tool.tags[0]: 1}),
-            "label": pages.label_page(self.about, "tags", self.tool.tags[0], [listed]),
+            "label": pages.label_page(self.about, "tags", self.tool.tags[0], 1, [listed]),
             "sessions": pages.sessions_page(self.about, [MetaTool("M", self.tool.name, self.tool.description)]),
             "lost": pages.lost_page(self.about),
         }
@@ -187,28 +187,18 @@ def test_each_label_has_a_file_of_its_own() -> None:
         assert "%" not in name
 
 
-def test_a_long_list_has_pages() -> None:
-    """No tool is left out or shown twice, in the order of the toolkits."""
-    kit = shown("x").toolkit
-    row = entries.row(snapshot.index_row(shown("x").tool, b""))
-    kits = [
-        OfToolkit(replace(kit, slug=f"k{number}"), [row._replace(slug=f"K{number}_{tool}") for tool in range(many)])
-        for number, many in enumerate((700, 0, 900, 600))
-    ]
-    made = pages.pages_of(kits)
-    assert [sum(len(some.tools) for some in page) for page in made] == [1000, 1000, 200]
-    assert [tool.slug for page in made for some in page for tool in some.tools] == [tool.slug for some in kits for tool in some.tools]
-    assert pages.pages_of([]) == [[]]
-
-
 def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     """Each file is one call of a function with JSON; a line break in a name does not shift those behind it."""
     row = entries.row(snapshot.index_row(shown("x").tool, b""))
     row = row._replace(name="two\nlines", no_auth=True, tags=("b", "a"), scopes=())
-    kits = [OfToolkit(shown("x").toolkit, [row])]
-    data = finding.data(kits)
-    assert data == b'toolcatalogData({"toolkits":[["mail","x",1]],"slugs":"MAIL_SEND","names":"two lines","flags":"5","shard":500});\n'
-    assert finding.facets(kits) == b'toolcatalogFacets({"tags":["a","b"],"tool_tags":[[0,1]],"scopes":[],"tool_scopes":[[]]});\n'
+    search = finding.Search({"tags": ["a", "b"], "scopes": []})
+    search.add([row])
+    search.add([row._replace(slug="MAIL_READ", name="three", no_auth=False)])
+    said = b'{"toolkits":[["mail","x",2]],"slugs":"MAIL_SEND\\nMAIL_READ","names":"two lines\\nthree","flags":"51","shard":500}'
+    assert search.data([(shown("x").toolkit, 2)]) == b"toolcatalogData(%b);\n" % said
+    said = b'{"tags":["a","b"],"tool_tags":[[0,1],[0,1]],"scopes":[],"tool_scopes":[[],[]]}'
+    assert search.facets() == b"toolcatalogFacets(%b);\n" % said
+    assert [*search.slugs()] == ["MAIL_SEND", "MAIL_READ"]
     assert finding.shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
 
 

@@ -7,11 +7,12 @@ Serves: the `feed.xml` files, `sitemap.xml` and `opensearch.xml` of the site.
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from heapq import nsmallest
 from html import escape
+from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -70,14 +71,23 @@ def sitemap_paths(pages: int) -> list[str]:
     return ["sitemap.xml", *(f"sitemap-{number}.xml" for number in range(1, parts + 1) if parts > 1)]
 
 
-def sitemap(home: str, paths: Sequence[str]) -> dict[str, Callable[[], bytes]]:
-    """What makes each file of the sitemap for pages at these paths of the site."""
-    first, *names = sitemap_paths(len(paths))
-    if not names:
-        return {first: partial(_sitemap, "urlset", "url", home, paths)}
-    parts = (paths[start : start + MOST_URLS] for start in range(0, len(paths), MOST_URLS))
-    files = {name: partial(_sitemap, "urlset", "url", home, part) for name, part in zip(names, parts, strict=True)}
-    return {first: partial(_sitemap, "sitemapindex", "sitemap", home, names), **files}
+class Part(NamedTuple):
+    """A file of the sitemap: where it lies, what it leads to (paths of the site), and what makes it."""
+
+    path: str
+    leads_to: Sequence[str]
+    make: Callable[[], bytes]
+
+
+def sitemap(home: str, paths: Iterable[str], count: int) -> Iterator[Part]:
+    """The files of the sitemap for so many pages at these paths of the site, which are taken as they are needed."""
+    first, *names = sitemap_paths(count)
+    left = iter(paths)
+    for name in names or [first]:
+        some = [*islice(left, MOST_URLS)]
+        yield Part(name, some, partial(_sitemap, "urlset", "url", home, some))
+    if names:
+        yield Part(first, names, partial(_sitemap, "sitemapindex", "sitemap", home, names))
 
 
 def opensearch(about: Mapping[str, str]) -> bytes:

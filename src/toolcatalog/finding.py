@@ -5,26 +5,62 @@ Of each tool the script needs slug and name at once, what it does only when it i
 Serves: "from a data file loaded by `<script src>` so that `file://` works; descriptions in lazy shards".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+import orjson
 
 from toolcatalog.entries import Row, summary
-from toolcatalog.pages import OfToolkit
-from toolcatalog.snapshot import dump
+from toolcatalog.snapshot import Toolkit, dump
 
-SHARD = 500  # tools whose summaries lie in one file
+SHARD = 500  # tools whose summaries lie in one file, at most
 
 
-def data(toolkits: Sequence[OfToolkit]) -> bytes:
-    """`search-data.js`."""
-    tools = [tool for _, some in toolkits for tool in some]
-    found = {
-        "toolkits": [[toolkit.slug, toolkit.name, len(some)] for toolkit, some in toolkits],
-        "slugs": "\n".join(tool.slug for tool in tools),
-        "names": "\n".join(" ".join(tool.name.split()) for tool in tools),
-        "flags": "".join(f"{_flags(tool):x}" for tool in tools),
-        "shard": SHARD,
-    }
-    return _call("toolcatalogData", dump(found))
+class Search:
+    """What is told at once of all tools, put together as they go by: as text, for there may be very many of them.
+
+    `labels` are the tags and the scopes, sorted, that tools have.
+    """
+
+    def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
+        self._labels = labels
+        self._places = {kind: {label: place for place, label in enumerate(some)} for kind, some in labels.items()}
+        self._slugs: list[str] = []
+        self._names: list[str] = []
+        self._flags: list[str] = []
+        self._have: dict[str, list[bytes]] = {kind: [] for kind in labels}
+
+    def add(self, tools: Sequence[Row]) -> None:
+        """Tools that come behind those before; at least one."""
+        self._slugs.append("\n".join(tool.slug for tool in tools))
+        self._names.append("\n".join(" ".join(tool.name.split()) for tool in tools))
+        self._flags.append("".join(f"{_flags(tool):x}" for tool in tools))
+        for kind, places in self._places.items():
+            have = [sorted(places[label] for label in getattr(tool, kind)) for tool in tools]
+            self._have[kind].append(dump(have)[1:-1])
+
+    def slugs(self) -> Iterator[str]:
+        """The slugs of all tools."""
+        return chain.from_iterable(some.split("\n") for some in self._slugs)
+
+    def data(self, toolkits: Sequence[tuple[Toolkit, int]]) -> bytes:
+        """`search-data.js`; of each toolkit it tells how many tools it has."""
+        found = {
+            "toolkits": [[toolkit.slug, toolkit.name, tools] for toolkit, tools in toolkits],
+            "slugs": "\n".join(self._slugs),
+            "names": "\n".join(self._names),
+            "flags": "".join(self._flags),
+            "shard": SHARD,
+        }
+        return _call("toolcatalogData", dump(found))
+
+    def facets(self) -> bytes:
+        """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing here."""
+        found: dict[str, object] = {}
+        for kind, labels in self._labels.items():
+            found[kind] = labels
+            found[f"tool_{kind}"] = orjson.Fragment(b"[%b]" % b",".join(self._have[kind]))
+        return _call("toolcatalogFacets", dump(found))
 
 
 def _flags(tool: Row) -> int:
@@ -45,18 +81,6 @@ def shard(number: int, tools: Sequence[Row]) -> bytes:
 def shard_path(number: int) -> str:
     """Where a shard lies in the site."""
     return f"search/{number}.js"
-
-
-def facets(toolkits: Sequence[OfToolkit]) -> bytes:
-    """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing here."""
-    tools = [tool for _, some in toolkits for tool in some]
-    found = {}
-    for kind in ("tags", "scopes"):
-        labels = sorted({label for tool in tools for label in getattr(tool, kind)})
-        places = {label: place for place, label in enumerate(labels)}
-        found[kind] = labels
-        found[f"tool_{kind}"] = [sorted(places[label] for label in getattr(tool, kind)) for tool in tools]
-    return _call("toolcatalogFacets", dump(found))
 
 
 def _call(function: str, arguments: bytes) -> bytes:

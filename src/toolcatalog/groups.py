@@ -7,7 +7,7 @@ Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -20,7 +20,7 @@ from toolcatalog import compiling, entries, exports, feeds, pages, providers, sn
 from toolcatalog.batches import Task
 from toolcatalog.entries import Row, summary
 from toolcatalog.feeds import Changed
-from toolcatalog.pages import OfToolkit
+from toolcatalog.pages import Listed, OfToolkit
 from toolcatalog.snapshot import Tool, Toolkit
 from toolcatalog.twins import Twin
 
@@ -170,7 +170,7 @@ class Kit:
     def files(self) -> Files:
         """As in Group."""
         toolkit, tools = self.index.read()
-        changed = changes([OfToolkit(toolkit, tools)], self.versions)
+        changed = changes((Listed(toolkit, tool) for tool in tools), self.versions)
         page, feed, *older = self._pages
         yield File(page, lambda: pages.toolkit_page(self.about, toolkit, tools, changed))
         yield File(feed, lambda: feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed))
@@ -195,11 +195,14 @@ class Kit:
         yield from map(File, forms, (partial(providers.listed, some) for some in lines.values()))
 
 
-def changes(toolkits: Sequence[OfToolkit], versions: Several) -> list[Changed]:
+def latest(tools: Iterable[Listed], most: int = _FEED) -> list[Listed]:
+    """So many tools at most that changed last, newest first."""
+    return heapq.nlargest(most, tools, key=lambda one: (one.tool.version, one.tool.slug))
+
+
+def changes(tools: Iterable[Listed], versions: Several) -> list[Changed]:
     """What has happened to tools last, newest first: to as many at most as changed last, since the last change of each is its newest."""
-    every = ((toolkit, tool) for toolkit, tools in toolkits for tool in tools)
-    last = heapq.nlargest(_FEED, every, key=lambda one: (one[1].version, one[1].slug))
-    happened = chain.from_iterable(_of_tool(toolkit, tool, versions[toolkit.slug].get(tool.slug, ())) for toolkit, tool in last)
+    happened = chain.from_iterable(_of_tool(*one, versions[one.toolkit.slug].get(one.tool.slug, ())) for one in latest(tools))
     newest = heapq.nlargest(_FEED, happened, key=lambda one: (one.version, one.slug))
     return [one._replace(summary=summary(one.summary)) for one in newest]
 

@@ -7,13 +7,13 @@ Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from heapq import nlargest
+from itertools import chain, islice
 
 from toolcatalog import editors, feeds, finding, openapi, pages, twins
-from toolcatalog.groups import File, Files, Index, Several, changes, digest_of
-from toolcatalog.pages import Listed, MetaTool, OfToolkit
+from toolcatalog.groups import File, Files, Index, Several, changes, digest_of, latest
+from toolcatalog.pages import Listed, MetaTool
 
 _RECENT = 10
 _SINGLE = (
@@ -47,7 +47,7 @@ class Whole:
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        total = sum(self.tools.values())
+        total = self._total
         lists = [pages.list_path(number) for number in range(1, pages.lists(total) + 1)]
         shards = [finding.shard_path(number) for number in range(finding.shards(total))]
         labels = [pages.label_path(kind, label) for kind, some in self.labels.items() for label in some]
@@ -57,63 +57,63 @@ class Whole:
         return found
 
     def files(self) -> Files:
-        """As in Group."""
-        about, toolkits = self.about, [index.read() for index in self.indexes]
-        every = [Listed(toolkit, tool) for toolkit, tools in toolkits for tool in tools]
-        yield File("index.html", lambda: pages.home(about, toolkits, _recent(every)))
-        source = self._source()  # of pages that say the same whatever tools there are
+        """As in Group. The tools are gone through once, and only what is told of all of them is kept: there may be very many."""
+        yield from self._fixed()
+        kept = _Kept(self.labels)
+        every = (Listed(toolkit, tool) for toolkit, tools in map(Index.read, self.indexes) for tool in tools)
+        for number in range(pages.lists(self._total)):
+            if some := [*islice(every, pages.LISTED)]:
+                kept.add(some)
+            yield from self._list(number, some)
+        yield from self._about_all(kept)
+
+    @property
+    def _total(self) -> int:
+        return sum(self.tools.values())
+
+    def _fixed(self) -> Files:
+        """What says the same whatever tools there are."""
+        about, source = self.about, self._source()
         yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools), self._source(self.meta_tools))
         yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()), source)
         yield File("contribute/index.html", lambda: pages.contribute_page(about), source)
         yield File("404.html", lambda: pages.lost_page(about), source)
-        yield File("search-data.js", lambda: finding.data(toolkits))
-        places = {kind: self._places(kind, every) for kind in self.labels}
-        yield File("facets.js", lambda: finding.facets(toolkits), self._source(len(every), places))
-        title, home = f"{about['title']}: changes", about.get("home", "")
-        yield File("feed.xml", lambda: feeds.atom(title, "feed.xml", home, changes(toolkits, self.versions)))
-        yield File("llms.txt", lambda: twins.llms(about, [some.toolkit for some in toolkits], self.tools))
         yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
         yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
-        digests = [tool.digest for _, tool in every]
-        yield from self._lists(toolkits, every, digests)
-        for kind, some in places.items():
-            yield from self._labels(kind, some, every, digests)
-        if home:
+        if about.get("home"):
             yield File("opensearch.xml", lambda: feeds.opensearch(about))
-            addressed = [*self._above(), *(pages.tool_path(tool.slug) for _, tool in every)]
-            source = digest_of(self.program, home, addressed)
-            yield from (File(path, make, source) for path, make in feeds.sitemap(home, addressed).items())
 
-    def _lists(self, toolkits: Sequence[OfToolkit], every: Sequence[Listed], digests: Sequence[str]) -> Files:
-        """The list of all tools in pages, and what is said of them for the search in the page."""
-        total, listed = len(every), pages.pages_of(toolkits)
-        for number, some in enumerate(listed):
-            make = partial(pages.list_page, self.about, number + 1, len(listed), total, some)
-            page = slice(number * pages.LISTED, (number + 1) * pages.LISTED)
-            yield File(pages.list_path(number + 1), make, self._source(number, len(listed), total, digests[page]))
-        for number in range(finding.shards(total)):
-            shard = slice(number * finding.SHARD, (number + 1) * finding.SHARD)
-            make = partial(finding.shard, number, [tool for _, tool in every[shard]])
-            yield File(finding.shard_path(number), make, self._source(number, digests[shard]))
+    def _list(self, number: int, tools: Sequence[Listed]) -> Files:
+        """A page of the list of all tools, and what is said of those on it for the search in the page."""
+        digests = [tool.digest for _, tool in tools]
+        make = partial(pages.list_page, self.about, number + 1, self._total, tools)
+        yield File(pages.list_path(number + 1), make, self._source(number, self._total, digests))
+        for start in range(0, len(tools), finding.SHARD):
+            place, some = (number * pages.LISTED + start) // finding.SHARD, slice(start, start + finding.SHARD)
+            shard = partial(finding.shard, place, [tool for _, tool in tools[some]])
+            yield File(finding.shard_path(place), shard, self._source(place, digests[some]))
 
-    def _places(self, kind: str, every: Sequence[Listed]) -> dict[str, list[int]]:
-        """Of each tag, or scope, the places of the tools that have it."""
-        places: dict[str, list[int]] = {label: [] for label in self.labels[kind]}
-        for place, (_, tool) in enumerate(every):
-            for label in getattr(tool, kind):
-                places[label].append(place)
-        return places
+    def _about_all(self, kept: "_Kept") -> Files:
+        about, home = self.about, self.about.get("home", "")
+        toolkits = [(index.toolkit, self.tools.get(index.toolkit.slug, 0)) for index in self.indexes]
+        yield File("index.html", lambda: pages.home(about, toolkits, kept.recent))
+        yield File("feed.xml", lambda: feeds.atom(f"{about['title']}: changes", "feed.xml", home, changes(kept.changed, self.versions)))
+        yield File("llms.txt", lambda: twins.llms(about, [toolkit for toolkit, _ in toolkits], self.tools))
+        yield File("search-data.js", lambda: kept.search.data(toolkits))
+        yield File("facets.js", kept.search.facets)
+        for kind, some in kept.having.items():
+            yield from self._labels(kind, some)
+        if home:
+            addressed = chain(self._above(), map(pages.tool_path, kept.search.slugs()))
+            for part in feeds.sitemap(home, addressed, len(self._above()) + self._total):
+                yield File(part.path, part.make, digest_of(self.program, home, part.leads_to))
 
-    def _labels(self, kind: str, places: Mapping[str, Sequence[int]], every: Sequence[Listed], digests: Sequence[str]) -> Files:
+    def _labels(self, kind: str, having: Mapping[str, "_Having"]) -> Files:
         """All tags, or scopes, and the tools that have each."""
-        counts = {label: len(some) for label, some in places.items()}
-        yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, counts))
-        for label, some in places.items():
-            make = partial(self._label, kind, label, every, some)
-            yield File(pages.label_path(kind, label), make, self._source(kind, label, [*map(digests.__getitem__, some)]))
-
-    def _label(self, kind: str, label: str, every: Sequence[Listed], places: Sequence[int]) -> bytes:
-        return pages.label_page(self.about, kind, label, [every[place] for place in places])
+        yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, {label: some.count for label, some in having.items()}))
+        for label, some in having.items():
+            make = partial(pages.label_page, self.about, kind, label, some.count, some.first)
+            yield File(pages.label_path(kind, label), make, self._source(kind, label, some.count, [tool.digest for _, tool in some.first]))
 
     def _source(self, *made_from: object) -> str:
         """What a list of tools is made from: a document says all that is told of its tool in a list, and of its toolkit."""
@@ -125,6 +125,33 @@ class Whole:
         return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
 
 
-def _recent(every: Sequence[Listed]) -> list[Listed]:
-    alive = (one for one in every if one.tool.deprecation is None)
-    return nlargest(_RECENT, alive, key=lambda one: (one.tool.version, one.tool.slug))
+@dataclass(slots=True)
+class _Having:
+    """The tools that have a tag or a scope: how many, and the first of them, which are shown."""
+
+    count: int = 0
+    first: list[Listed] = field(default_factory=list)
+
+    def add(self, tool: Listed) -> None:
+        self.count += 1
+        if self.count <= pages.LISTED:
+            self.first.append(tool)
+
+
+class _Kept:
+    """What is kept of tools that have gone by: what the search needs, those that changed last, and those that labels show."""
+
+    def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
+        self.search = finding.Search(labels)
+        self.recent: list[Listed] = []
+        self.changed: list[Listed] = []
+        self.having = {kind: {label: _Having() for label in some} for kind, some in labels.items()}
+
+    def add(self, tools: Sequence[Listed]) -> None:
+        self.search.add([tool for _, tool in tools])
+        self.recent = latest([*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT)
+        self.changed = latest([*self.changed, *tools])
+        for kind, having in self.having.items():
+            for one in tools:
+                for label in getattr(one.tool, kind):
+                    having[label].add(one)

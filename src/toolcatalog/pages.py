@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 About = Mapping[str, str]
 ASSETS = ("style.css", "site.js", "icon.svg")
-LISTED = 1000  # tools on a page
+LISTED = 1000  # tools on a page, at most
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 _TEMPLATES = ("home", "tools", "toolkit", "tool", "history", "labels", "label", "sessions", "reference", "contribute", "404")
 
@@ -88,15 +88,15 @@ def asset(name: str) -> bytes:
     return (resources.files("toolcatalog") / "templates" / name).read_bytes()
 
 
-def home(about: About, toolkits: Sequence[OfToolkit], recent: Sequence[Listed]) -> bytes:
-    """The first page; `recent` are the tools that changed last, newest first."""
+def home(about: About, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[Listed]) -> bytes:
+    """The first page; of each toolkit it tells how many tools it has; `recent` are the tools that changed last, newest first."""
     return _page("home", "", about=about, toolkits=toolkits, recent=recent)
 
 
-def list_page(about: About, number: int, pages: int, total: int, tools: Sequence[OfToolkit]) -> bytes:
-    """A page of the list of all tools: the toolkits with those of their tools that are on it."""
-    paths = [list_path(page).rpartition("/")[2] for page in range(1, pages + 1)]
-    return _page("tools", "../", about=about, number=number, paths=paths, total=total, tools=tools)
+def list_page(about: About, number: int, total: int, tools: Sequence[Listed]) -> bytes:
+    """A page, from 1, of the list of all tools: those that are on it, of so many in all."""
+    paths = [list_path(page).rpartition("/")[2] for page in range(1, lists(total) + 1)]
+    return _page("tools", "../", about=about, number=number, paths=paths, total=total, tools=_by_toolkit(tools))
 
 
 def toolkit_page(about: About, toolkit: Toolkit, tools: Sequence[Row], changes: Sequence[Any]) -> bytes:
@@ -161,10 +161,13 @@ def labels_page(about: About, kind: str, counts: Mapping[str, int]) -> bytes:
     return _page("labels", "../", about=about, kind=kind, counts=counts)
 
 
-def label_page(about: About, kind: str, label: str, tools: Sequence[Listed]) -> bytes:
-    """A tag, or a scope, and the tools that have it, in the order of their toolkits."""
-    by_toolkit = [(toolkit, [one.tool for one in some]) for toolkit, some in groupby(tools[:LISTED], key=attrgetter("toolkit"))]
-    return _page("label", "../../", about=about, kind=kind, label=label, shown=min(len(tools), LISTED), tools=by_toolkit, total=len(tools))
+def label_page(about: About, kind: str, label: str, total: int, tools: Sequence[Listed]) -> bytes:
+    """A tag, or a scope, and the first of the tools that have it, of so many in all."""
+    return _page("label", "../../", about=about, kind=kind, label=label, shown=len(tools), tools=_by_toolkit(tools), total=total)
+
+
+def _by_toolkit(tools: Iterable[Listed]) -> list[OfToolkit]:
+    return [OfToolkit(toolkit, [one.tool for one in some]) for toolkit, some in groupby(tools, key=attrgetter("toolkit"))]
 
 
 def sessions_page(about: About, tools: Sequence[MetaTool]) -> bytes:
@@ -233,18 +236,3 @@ def _letter(name: str) -> str:
 def lists(tools: int) -> int:
     """How many pages the list of so many tools has."""
     return max(1, -(-tools // LISTED))
-
-
-def pages_of(toolkits: Iterable[OfToolkit]) -> list[list[OfToolkit]]:
-    """The list of all tools, in pages: each toolkit with those of its tools that are on the page."""
-    pages: list[list[OfToolkit]] = [[]]
-    room = LISTED
-    for toolkit, tools in toolkits:
-        left = tools
-        while left:
-            if not room:
-                pages.append([])
-                room = LISTED
-            pages[-1].append(OfToolkit(toolkit, left[:room]))
-            left, room = left[room:], room - len(left[:room])
-    return pages
