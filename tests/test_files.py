@@ -5,14 +5,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from toolcatalog import files
 
-WRITERS = [files.write, files.write_changed, lambda path, data: files.point(path, data.decode())]
+WRITERS = [
+    files.write,
+    files.write_changed,
+    lambda path, data: files.fill(path, [data]),
+    lambda path, data: files.point(path, data.decode()),
+]
 
 
 def names(folder: Path) -> list[str]:
@@ -39,7 +44,7 @@ def test_write_gives_the_mode_asked_for(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("write", WRITERS, ids=["write", "write_changed", "point"])
+@pytest.mark.parametrize("write", WRITERS, ids=["write", "write_changed", "fill", "point"])
 def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
     """Where the place is a folder the writer fails, the folder stays and no temporary file does."""
     (tmp_path / "place/inside").mkdir(parents=True)
@@ -49,7 +54,15 @@ def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_p
     assert names(tmp_path / "place") == ["inside"]
 
 
-@pytest.mark.parametrize("write", WRITERS[:2], ids=["write", "write_changed"])
+@pytest.mark.parametrize("filled", [files.fill, files.seal, files.pour])
+def test_what_is_refused_elsewhere_names_that(filled: Callable[[Path, Iterable[bytes]], object], tmp_path: Path) -> None:
+    """The pieces of a file may come from others, and what is wrong with one of those is not wrong with this."""
+    with pytest.raises(FileNotFoundError) as refused:
+        filled(tmp_path / "file", ((tmp_path / name).read_bytes() for name in ["elsewhere"]))
+    assert refused.value.filename == str(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("write", WRITERS[:3], ids=["write", "write_changed", "fill"])
 def test_readers_never_see_half(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
     """While one thread writes two long contents in turn, every read of the file gives one of them whole."""
     path, contents = tmp_path / "file", [b"a" * 300_000, b"b" * 200_000]

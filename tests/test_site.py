@@ -41,6 +41,11 @@ def refused() -> bytes:
     raise AssertionError("there was no need to make this")
 
 
+def update(folder: Path, groups: Sequence[Pages], left: SiteMemory, crew: Crew) -> SiteMemory:
+    """What there is of the site when all is done."""
+    return SiteMemory(groups=dict(site.update(folder, groups, left, crew, quietly)))
+
+
 @pytest.fixture
 def crew() -> Crew:
     return Crew(1)
@@ -48,13 +53,13 @@ def crew() -> Crew:
 
 def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew) -> None:
     """Of a group that has changed: a file with the source that was noted stays as it is, one with another is made."""
-    left = site.update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew, quietly)
-    assert left.sources == {"a": "one", "b": "two"}
+    left = update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew)
+    assert memory.sources_of(left.groups["before"]) == {"a": "one", "b": "two"}
     now = Pages("after", [File("a", refused, "one"), *made("", b="three").some])
-    found = site.update(tmp_path, [now], left, crew, quietly)
+    found = update(tmp_path, [now], left, crew)
     assert (tmp_path / "b").read_bytes() == b"three"
-    assert found.sources == {"a": "one", "b": "three"}
     assert [*found.groups] == ["after"]
+    assert memory.sources_of(found.groups["after"]) == {"a": "one", "b": "three"}
     state = memory.state_of(found.groups["after"])
     assert state == {path: signatures.left(f"{tmp_path}/{path}") for path in "ab"}
     assert state["a"] == memory.state_of(left.groups["before"])["a"]
@@ -62,20 +67,21 @@ def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew
 
 def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) -> None:
     """A noted source says nothing of a file whose group somebody has touched, nor has a file without one a source to go by."""
-    left = site.update(tmp_path, [made("before", a="one"), made("other", b="")], SiteMemory(), crew, quietly)
+    left = update(tmp_path, [made("before", a="one"), made("other", b="")], SiteMemory(), crew)
     for path in "ab":
         (tmp_path / path).write_text("mine")
-    found = site.update(tmp_path, [made("before", a="one"), made("after", b="")], left.only([]), crew, quietly)
+    found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.only([]), crew)
     assert [(tmp_path / path).read_bytes() for path in "ab"] == [b"one", b""]
-    assert found.sources == {"a": "one"}
+    assert [memory.sources_of(noted) for noted in found.groups.values()] == [{"a": "one"}, {}]
 
 
 def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Crew) -> None:
     """A file that is no longer made goes, and with it what was noted; a group that stays keeps its notes."""
-    left = site.update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew, quietly)
-    found = site.update(tmp_path, [made("stays", a="one")], left, crew, quietly)
+    left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew)
+    found = update(tmp_path, [made("stays", a="one")], left, crew)
     assert not (tmp_path / "b").exists()
-    assert (found.sources, found.groups) == ({"a": "one"}, {"stays": left.groups["stays"]})
+    assert found.groups == {"stays": left.groups["stays"]}
+    assert json.loads((tmp_path / ".generated").read_bytes()) == ["a"]
 
 
 def seen_to_be_listed(site: Path) -> None:

@@ -43,12 +43,16 @@ def clean(folder: Path, name: str = "") -> None:
 
 
 @contextlib.contextmanager
-def _named(path: Path | str) -> Iterator[None]:
-    """Let what the disk refuses name the file that was to be written: a write names none, and what is beside nobody knows."""
+def _named(path: Path | str, beside: str = "") -> Iterator[None]:
+    """Let what the disk refuses name the file that was to be written: a write names none, and what is beside nobody knows.
+
+    What was refused of another file, while there was something to write, names that one.
+    """
     try:
         yield
     except OSError as error:
-        error.filename = str(path)
+        if not isinstance(error.filename, str) or beside in (error.filename, error.filename2):
+            error.filename = str(path)
         raise
 
 
@@ -79,7 +83,7 @@ def write(path: Path, data: bytes, mode: int = 0o644) -> None:
 def _replacing(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when all is written, and is gone where that fails."""
     beside = _beside(path)
-    with _named(path):
+    with _named(path, beside):
         try:
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
                 yield file
@@ -123,6 +127,12 @@ def replace(path: Path, data: bytes) -> None:
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         _put(path, data)
+
+
+def fill(path: Path, pieces: Iterable[bytes]) -> None:
+    """Put bytes at `path` in one step, piece by piece, for they may be many. For what can be made again: not flushed to disk."""
+    with _replacing(path) as file:
+        file.writelines(pieces)
 
 
 def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
@@ -221,7 +231,7 @@ def unsealed_lines(path: Path) -> list[bytes] | None:
 def point(link: Path, target: str) -> None:
     """Make the symbolic link name `target`, in one step also where it named something else before."""
     beside = _beside(link)
-    with _named(link):
+    with _named(link, beside):
         os.symlink(target, beside)
         try:
             os.replace(beside, link)

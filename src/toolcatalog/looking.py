@@ -118,7 +118,7 @@ def _left(places: Places, program: str) -> list[str]:
     """The digests of the groups whose files are as they were left."""
     assert places.site
     noted = memory.load_site(places.cache, places.site, program)
-    return [digest for digest, state in noted.groups.items() if signatures.is_left(places.site, memory.state_of(state))]
+    return [digest for digest, group in noted.groups.items() if signatures.is_left(places.site, memory.state_of(group))]
 
 
 def _heads(others: Mapping[str, str]) -> dict[str, str]:

@@ -148,9 +148,8 @@ def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew
         return 0
     memory.forget_site(places.cache, places.site)
     wanted = _groups(sound, folder, looked.program)
-    kept = replace(site.update(places.site, wanted, looked.site, crew, track), made_from=sound.made_from)
-    memory.save_site(places.cache, places.site, looked.program, kept)
-    return kept.pages
+    now = site.update(places.site, wanted, looked.site, crew, track)
+    return memory.save_site(places.cache, places.site, looked.program, sound.made_from, now)
 
 
 def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,25 +48,36 @@ class Memory:
         return known if same else known._replace(key="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteMemory:
-    """Of a site: what all of it was made from; of each group of its pages, by digest, the state of each file, as JSON: of a million tools
-    there are three million files; and, where it is known of a single file, by path, the digest of what that was made from (`sources`).
+class Noted(NamedTuple):
+    """What is noted of the files of a group of pages, as JSON, for of a million tools there are three million files: the state of each by
+    its path; and, where it is known of a single file, by path, the digest of what that was made from.
     """
 
+    state: bytes
+    sources: bytes
+
+    @property
+    def pages(self) -> int:
+        """How many HTML pages are among them."""
+        return self.state.count(_PAGE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteMemory:
+    """Of a site: what all of it was made from, and what is noted of each group of its pages, by digest."""
+
     made_from: str = ""
-    groups: Mapping[str, bytes] = field(default_factory=dict)
-    sources: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, Noted] = field(default_factory=dict)
 
     @property
     def pages(self) -> int:
         """How many HTML pages there are."""
-        return sum(state.count(_PAGE) for state in self.groups.values())
+        return sum(noted.pages for noted in self.groups.values())
 
     def only(self, groups: Collection[str]) -> "SiteMemory":
         """The same without the other groups; where there are any, this is no whole site that was made from anything."""
         whole = len(groups) == len(self.groups)
-        return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups}, sources=self.sources)
+        return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
 
 
 class Verdict(NamedTuple):
@@ -138,15 +149,21 @@ def _name(folders: Sequence[str]) -> bytes:
     return json.dumps(folders[0]).encode()
 
 
-def noted(state: State) -> bytes:
-    """The state of the files of a group, as a memory of a site holds it."""
-    return orjson.dumps(state)
+def noted(state: State, sources: Mapping[str, str]) -> Noted:
+    """The state of the files of a group, and what some of them were made from, as a memory of a site holds them."""
+    return Noted(orjson.dumps(state), orjson.dumps(sources))
 
 
-def state_of(noted: bytes) -> State:
+def state_of(noted: Noted) -> State:
     """The state that was noted so."""
-    state: State = orjson.loads(noted)
+    state: State = orjson.loads(noted.state)
     return state
+
+
+def sources_of(noted: Noted) -> Mapping[str, str]:
+    """What was noted that files were made from."""
+    sources: Mapping[str, str] = orjson.loads(noted.sources)
+    return sources
 
 
 def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
@@ -155,16 +172,24 @@ def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said: dict[str, Any] = orjson.loads(head)
         if said.pop("program") == program:
-            groups = (line.split(b"\t", 1) for line in lines)
-            return SiteMemory(**said, groups={digest.decode(): state for digest, state in groups})
+            groups = (line.split(b"\t") for line in lines)
+            return SiteMemory(**said, groups={digest.decode(): Noted(*noted) for digest, *noted in groups})
     return SiteMemory()
 
 
-def save_site(cache: Path, site: Path, program: str, memory: SiteMemory) -> None:
-    """Keep what is known of a site for the next build."""
-    head = orjson.dumps({"program": program, "made_from": memory.made_from, "sources": memory.sources})
-    lines = (piece for digest, state in memory.groups.items() for piece in (b"\n", digest.encode(), b"\t", state))
-    files.seal(_place(cache, site), itertools.chain([head], lines))
+def save_site(cache: Path, site: Path, program: str, made_from: str, groups: Iterable[tuple[str, Noted]]) -> int:
+    """Keep what is known of a site for the next build, group by group as it comes: how many pages there are."""
+    pages = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal pages
+        yield orjson.dumps({"program": program, "made_from": made_from})
+        for digest, noted in groups:
+            yield b"\n%b\t%b\t%b" % (digest.encode(), *noted)
+            pages += noted.pages
+
+    files.seal(_place(cache, site), lines())
+    return pages
 
 
 def forget_site(cache: Path, site: Path) -> None:

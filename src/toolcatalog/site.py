@@ -10,6 +10,7 @@ Serves: "unchanged pages untouched on disk" of issue 5.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import orjson
@@ -18,47 +19,44 @@ from toolcatalog import files, memory, signatures
 from toolcatalog.crew import Crew
 from toolcatalog.errors import UsageError
 from toolcatalog.groups import Group
-from toolcatalog.memory import SiteMemory
+from toolcatalog.memory import Noted, SiteMemory
 from toolcatalog.progress import Track
 
 _GENERATED = ".generated"
 Known = Mapping[str, tuple[str, int]]  # of files by path: the digest of what they are made from, and their state
 
 
-def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, track: Track) -> SiteMemory:
-    """Bring the site to these groups; `left` is what is there already, what comes back what is there now.
+def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, track: Track) -> Iterator[tuple[str, Noted]]:
+    """Bring the site to these groups, as what there is of each now is taken; `left` is what is there already.
 
     There may be millions of files: their paths are gone through as often as they are needed, and not held. Raises UsageError where the
     folder holds a site and it cannot be told whose, and OSError.
     """
     named = {group.digest: group for group in groups}
     stale = {digest: group for digest, group in named.items() if digest not in left.groups}
-    gone, is_more = _gone(generated(site), _paths(named, left))
+    gone, is_more = _gone(generated(site), chain.from_iterable(_paths(named, left)))
     if not left.groups:  # the last build may have been killed while it wrote
         for folder in {"", *(path.rpartition("/")[0] for path in generated(site))}:
             files.clean(site / folder)
     listing = site / _GENERATED
     if is_more:
-        _list(listing, (*_paths(named, left), *gone))
-    made = {digest: left.groups[digest] for digest in named if digest in left.groups}
-    sources = {path: source for path, source in left.sources.items() if path not in gone}
+        _list(listing, chain(_paths(named, left), [sorted(gone)]))
+    yield from ((digest, left.groups[digest]) for digest in named if digest in left.groups)
     if stale:
         written = crew.each(partial(_write, site, _known(left, named)), [*stale.values()])
         with track("Making pages", sum(len(group.paths) for group in stale.values())) as advance:
-            for digest, (state, more) in zip(stale, written, strict=True):
-                made[digest] = memory.noted(state)
-                sources |= more
-                advance(len(state))
+            for (digest, group), noted in zip(stale.items(), written, strict=True):
+                yield digest, noted
+                advance(len(group.paths))
     if gone:
         _remove(site, gone)
         _list(listing, _paths(named, left))
-    return SiteMemory(groups=made, sources=sources)
 
 
-def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[str]:
-    """Where all files lie: of groups that are left as they were noted, of the others as they say."""
+def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[list[str]]:
+    """Where the files of each group lie, sorted: of groups that are left as they were noted, of the others as they say."""
     for digest, group in groups.items():
-        yield from memory.state_of(left.groups[digest]) if digest in left.groups else group.paths
+        yield sorted(memory.state_of(left.groups[digest]) if digest in left.groups else group.paths)
 
 
 def _gone(before: set[str], now: Iterable[str]) -> tuple[set[str], bool]:
@@ -74,11 +72,11 @@ def _gone(before: set[str], now: Iterable[str]) -> tuple[set[str], bool]:
 
 def _known(left: SiteMemory, groups: Mapping[str, Group]) -> Known:
     """The files of groups that are no more, but as they were left, and of which it is known what they are made from."""
-    states = (memory.state_of(state) for digest, state in left.groups.items() if digest not in groups)
-    return {path: (left.sources[path], state[path]) for state in states for path in state.keys() & left.sources.keys()}
+    notes = [(memory.state_of(noted), memory.sources_of(noted)) for digest, noted in left.groups.items() if digest not in groups]
+    return {path: (source, state[path]) for state, sources in notes for path, source in sources.items()}
 
 
-def _write(site: Path, known: Known, group: Group) -> tuple[memory.State, Mapping[str, str]]:
+def _write(site: Path, known: Known, group: Group) -> Noted:
     """Make the files of a group, but those that are known to be made from the same: the state of each, and what it is made from."""
     state, sources = {}, {}
     for path, make, source in group.files():
@@ -89,11 +87,20 @@ def _write(site: Path, known: Known, group: Group) -> tuple[memory.State, Mappin
             files.write_changed(site / path, make())
             mark = signatures.left(f"{site}/{path}")
         state[path] = mark
-    return state, sources
+    return memory.noted(state, sources)
 
 
-def _list(listing: Path, paths: Iterable[str]) -> None:
-    files.write_changed(listing, orjson.dumps(sorted(paths), option=orjson.OPT_INDENT_2))
+def _list(listing: Path, groups: Iterable[Sequence[str]]) -> None:
+    """Say in the site what is made there, group by group."""
+    paths = (orjson.dumps(some, option=orjson.OPT_INDENT_2)[1:-2] for some in groups if some)
+    files.fill(listing, chain([b"["], _apart(paths), [b"\n]"]))
+
+
+def _apart(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    comma = b""
+    for piece in pieces:
+        yield comma + piece
+        comma = b","
 
 
 def generated(site: Path) -> set[str]:
