@@ -113,13 +113,13 @@ def memory(pid: int) -> dict[str, float]:
     return {name: round(value / 1024, 1) for name, value in found.items()}
 
 
-def resident(pid: int) -> int:
-    """Bytes resident in a process and its descendants together; pages that they share count for each."""
+def held(pid: int) -> int:
+    """Bytes that a process and its descendants hold together; a page that they share counts once."""
     total = 0
     for one in family(pid):
-        with contextlib.suppress(OSError):
-            total += int(Path(f"/proc/{one}/statm").read_text().split()[1])
-    return total * os.sysconf("SC_PAGE_SIZE")
+        with contextlib.suppress(OSError, StopIteration):  # it may be just ending
+            total += next(int(line.split()[1]) for line in _lines(f"/proc/{one}/smaps_rollup") if line.startswith("Pss:"))
+    return total * 1024
 
 
 def busy(seconds: float = 2) -> float:

@@ -40,6 +40,7 @@ _WORDS = 10  # of a query that may be a slug
 _LAST = "\x7f"  # sorts behind whatever a slug may hold
 _QUERIES = 256  # whose vectors are remembered: some kilobytes each
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
+_TOOLKITS = 1 << 14  # the same of toolkits: a tool is in one only, so together they are small
 
 TABLES = (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
 
@@ -109,6 +110,7 @@ class Store:
         self._newest = self._columns["number"][: len(self._tools)]  # the newest documents go before the older ones
         self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
         self._set = lru_cache(maxsize=_SETS)(self._read_set)
+        self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(self._read_set)
         self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
 
     # Single things
@@ -292,10 +294,10 @@ class Store:
     def _in_force(self, pins: Pins, toolkits: Collection[str] | None) -> BitMap:
         """Of each tool of the toolkits (None: of all) the version in force under the pins."""
         if toolkits is not None:
-            return _union([self._at(pins.of(toolkit)) & self._set(f"toolkit {toolkit}") for toolkit in toolkits])
+            return _union([self._at(pins.of(toolkit)) & self._of_toolkit(toolkit) for toolkit in toolkits])
         found = self._at(pins.everywhere)
         for toolkit, at in pins.toolkits.items():
-            members = self._set(f"toolkit {toolkit}")
+            members = self._of_toolkit(toolkit)
             found = (found - members) | (self._at(at) & members)
         return found
 
@@ -307,6 +309,9 @@ class Store:
         early = self._columns["version"] < bisect_right(self.every_version(), at)
         in_force = early & (self._is_newest | ~np.append(early[1:], False))
         return BitMap(np.flatnonzero(in_force).astype(np.uint32))
+
+    def _of_toolkit(self, toolkit: str) -> BitMap:
+        return self._toolkit_set(f"toolkit {toolkit}") if len(toolkit) <= names.LONGEST else BitMap()
 
     def _read_set(self, name: str) -> BitMap:
         found = self._sets.get(name)
