@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -174,3 +175,30 @@ def test_processes_are_waited_for_where_their_work_has_failed() -> None:
     with pytest.raises(OSError, match="No space left"), Crew(2) as crew:
         sorted(crew.each(slowly, range(30)))
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives back what is free between what is held")
+def test_processes_are_not_begun_with_memory_that_nobody_needs() -> None:
+    """What is free by then goes back to the system, also where something behind it is held."""
+    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True)
+    before, after = map(int, done.stdout.split())
+    assert before - after > 80_000_000
+
+
+HOLES = """
+import os
+import platform
+from pathlib import Path
+from toolcatalog.crew import Crew
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+blocks = [b"x" * 50_000 for _ in range(2_000)]
+last = blocks.pop()
+del blocks
+before = resident()
+with Crew(2) as crew:
+    list(crew.each(abs, range(40)))
+    print(before, resident())
+"""

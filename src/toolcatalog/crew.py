@@ -3,6 +3,7 @@
 Serves: `--jobs` of the command line.
 """
 
+import contextlib
 import gc
 import os
 import signal
@@ -74,7 +75,9 @@ class Crew:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
         if self._alone or len(tasks) <= _FEW:
             return map(work, tasks)
-        self._executor = self._executor or self._hire()
+        if not self._executor:
+            _give_back()
+            self._executor = self._hire()
         return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
     def stand_by(self, tasks: int, most: int = _FEW) -> None:
@@ -91,6 +94,14 @@ class Crew:
         if self._executor:
             self._executor.shutdown()
             self._executor = None
+
+
+def _give_back() -> None:
+    """Give the system what memory is free between what is held: every process that is forked would have it too. Only glibc can."""
+    with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):  # TypeError: Windows has no library without a name
+        import ctypes  # noqa: PLC0415 - needed only where processes are begun
+
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _started(jobs: int) -> "Executor":
