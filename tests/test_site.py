@@ -120,3 +120,17 @@ def test_labels_in_another_order(tmp_path: Path) -> None:
         assert build(catalog, out, made).changed
     build(catalog, tmp_path / "other", tmp_path / "clean")
     assert bytes_of(made) == bytes_of(tmp_path / "clean")
+
+
+def test_of_very_many_tools_less_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as much in memory as there may be of a million tools the same comes of a catalog, at once and after a change."""
+    catalog = generate(tmp_path / "catalog", 300)
+    add_tool(catalog, "kit0", "KIT0_DO_0", 3, "20250102_00")
+    for change in (False, True):
+        if change:
+            add_tool(catalog, "kit0", "KIT0_DO_1", 3, "20250103_00")
+        for name, many in (("much", 1_000), ("little", 0)):
+            monkeypatch.setattr("toolcatalog.making._MANY", many)
+            build(catalog, tmp_path / name, tmp_path / f"{name}-site")
+        assert bytes_of(tmp_path / "much" / "current") == bytes_of(tmp_path / "little" / "current")
+        assert bytes_of(tmp_path / "much-site") == bytes_of(tmp_path / "little-site")

@@ -43,6 +43,12 @@ class Known(NamedTuple):
         rows: Sequence[Row] = orjson.loads(self.noted)
         return rows
 
+    @property
+    def names_only(self) -> "Known":
+        """The same with nothing of the files but their names."""
+        rows = [(folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files]) for folder, _, files in self.rows]
+        return Known(self.key, orjson.dumps(rows))
+
 
 NOTHING = Known("", b"[]")
 

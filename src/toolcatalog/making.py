@@ -13,7 +13,7 @@ from pathlib import Path
 
 from toolcatalog import assembling, compiling, groups, inspecting, looking, memory, model, overview, pages, parts, publishing, resolve, site
 from toolcatalog.assembling import Assembly
-from toolcatalog.batches import Known, Task
+from toolcatalog.batches import Task
 from toolcatalog.crew import Crew
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import Group, Index
@@ -25,7 +25,7 @@ from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
 from toolcatalog.snapshot import Contents, Stated
 
-_HELD = 1_000  # batches whose counts of words are held in memory while the text index is made: a hundred megabytes or so
+_MANY = 1_000  # batches whose counts of words, and what is noted of their files, are not held in memory: some hundred bytes a tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
-    if places.site is None:  # only pages are told by their files, which of a million tools are much to hold
-        sound = replace(sound, tasks=[replace(task, known=Known(task.known.key, b"[]")) for task in sound.tasks])
+    if len(sound.tasks) > _MANY:  # their pages are told by the names of files, and of a million tools all else is much to hold
+        sound = replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
         digest = before.digest
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
@@ -123,7 +123,7 @@ def _words(cache: Path, folder: Path, keys: Sequence[str], *, vectors: bool) -> 
     def counts() -> Iterator[bytes]:
         return (part.words or b"" for part in _each(cache, keys, "words"))
 
-    held = [*counts()] if len(keys) <= _HELD else None  # else they are read each time that they are gone through
+    held = [*counts()] if len(keys) <= _MANY else None  # else they are read each time that they are gone through
     found = assembling.words(folder, counts if held is None else lambda: held)
     return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
 
