@@ -32,20 +32,20 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
     kept = briefs.load(tmp_path / "cache")
     assert kept == {ONE: told, OTHER: briefs.told(Facts())}
     brief = briefs.heard(kept[ONE])
-    assert [*brief.listed] == [
+    assert [*brief.listed(briefs.Joined())] == [
         Listed("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
         Listed("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
         Listed("mail", "MAIL_SEND", "20250202_01", ("mail:write", "mail:read"), ("Größe", "important", 'a "quoted" one'), ""),
     ]
     assert brief.rules == FACTS.rules
-    assert [*briefs.heard(kept[OTHER]).listed] == []
+    assert [*briefs.heard(kept[OTHER]).listed(briefs.Joined())] == []
 
 
 @given(scopes=NAMES, tags=NAMES)
 def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
     """Whatever is in them: no scope and no tag holds a comma."""
     facts = Facts(toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None])
-    (tool,) = briefs.heard(briefs.told(facts)).listed
+    (tool,) = briefs.heard(briefs.told(facts)).listed(briefs.Joined())
     assert (tool.scopes, tool.tags) == ((*scopes,), (*tags,))
 
 

@@ -57,7 +57,7 @@ def test_the_tools_come_back_for_the_rules(cache: Path) -> None:
     loaded = parts.load(cache, KEY, ("facts",))
     assert loaded is not None
     expected = sorted((one.listed for one in TOOLS), key=lambda one: (one.slug, one.version))
-    assert [*briefs.heard(briefs.told(loaded.facts)).listed] == expected
+    assert [*briefs.heard(briefs.told(loaded.facts)).listed(briefs.Joined())] == expected
 
 
 def test_no_part_is_none(cache: Path) -> None:

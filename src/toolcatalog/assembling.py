@@ -9,11 +9,13 @@ Serves: "1,000,000 tools build in bounded memory" of issue 3.
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import orjson
 from pyroaring import BitMap
 
 from toolcatalog import columns, files, indexing, nearness, snapshot, table
@@ -128,10 +130,9 @@ class _Columns:
         for config in contents.auth_configs:
             self.configs[config.toolkit].append(config)
         self.sizes, self.checks, self.newest, self.digests = array("I"), array("I"), bytearray(), bytearray()
-        self.names: list[str] = []
+        self.names, self.slugs = _Texts(), _Texts()
         self.versions: list[str] = []
-        self.slugs: list[str] = []
-        self.entries: list[bytes] = []
+        self.entries, self.lengths = bytearray(), array("I")
         self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, facts: Facts) -> None:
@@ -140,11 +141,12 @@ class _Columns:
         self.checks.extend(facts.checks)
         self.newest += bytes(facts.newest)
         self.digests += b"".join(bytes.fromhex(digest[: 2 * snapshot.TAG]) for digest in facts.digests)
-        self.names += facts.names
+        self.names.add(facts.names)
         self.versions += map(sys.intern, facts.versions)
-        for slug, place, entry in facts.entries:  # they come in the order of the slugs
-            self.slugs.append(slug)
-            self.entries.append((before + place).to_bytes(4, "little") + entry.encode())
+        self.slugs.add([slug for slug, _, _ in facts.entries])  # they come in their order
+        entries = [(before + place).to_bytes(4, "little") + entry.encode() for _, place, entry in facts.entries]
+        self.entries += b"".join(entries)
+        self.lengths.extend(map(len, entries))
         for name, places in facts.sets.items():
             self.members[name].extend([before + place for place in places])
         if not self.configs.keys().isdisjoint(facts.toolkits):
@@ -171,18 +173,32 @@ class _Columns:
                 "check": np.array(self.checks)[number],
                 "number": number,
                 "place": place,
-                "name": np.array(_ranks(self.names)),
+                "name": np.array(_ranks(self.names.every())),
                 "version": np.array(_ranks(self.versions)),
             }
         )
 
     def tools(self) -> Iterator[bytes]:
         """The table of slugs."""
-        return table.pack(self.slugs, [*map(len, self.entries)], self.entries)
+        ends = accumulate(self.lengths, initial=0)
+        return table.pack(self.slugs.every(), self.lengths, (bytes(self.entries[start:end]) for start, end in pairwise(ends)))
 
     def sets(self) -> Iterator[bytes]:
         """The table of sets."""
         return _table({name: _bitmap(members) for name, members in self.members.items()})
+
+
+class _Texts:
+    """Texts in their order, in the few bytes that they take as JSON: there may be millions of them."""
+
+    def __init__(self) -> None:
+        self.some: list[bytes] = []
+
+    def add(self, texts: Sequence[str]) -> None:
+        self.some.append(snapshot.dump(texts))
+
+    def every(self) -> list[str]:
+        return [*chain.from_iterable(map(orjson.loads, self.some))]
 
 
 def _ranks(texts: list[str]) -> list[int]:

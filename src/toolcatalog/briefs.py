@@ -8,7 +8,6 @@ Serves: "One file of 20,000 changed: under a second".
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,17 +32,20 @@ class Brief(NamedTuple):
     replaced: Sequence[str | None]
     rules: Sequence[str]
 
-    @property
-    def listed(self) -> Iterator[Listed]:
-        """The tool versions; what is equal in many of them is one object."""
-        texts = (map(sys.intern, column) for column in (self.toolkits, self.slugs, self.versions))
-        names = (map(_names, column) for column in (self.scopes, self.tags))
+    def listed(self, joined: "Joined") -> Iterator[Listed]:
+        """The tool versions; what is equal in many of them is one object, and the slug of a tool in its versions."""
+        slugs: dict[str, str] = {}
+        texts = (map(sys.intern, self.toolkits), map(slugs.setdefault, self.slugs, self.slugs), map(sys.intern, self.versions))
+        names = (map(joined.__getitem__, column) for column in (self.scopes, self.tags))
         return map(Listed._make, zip(*texts, *names, self.replaced, strict=True))
 
 
-@lru_cache(maxsize=1 << 16)
-def _names(joined: str) -> tuple[str, ...]:
-    return tuple(map(sys.intern, joined.split(_JOINT))) if joined else ()
+class Joined(dict[str, tuple[str, ...]]):
+    """The names that were joined to a text, of each text that has come so far."""
+
+    def __missing__(self, text: str) -> tuple[str, ...]:
+        self[text] = tuple(map(sys.intern, text.split(_JOINT))) if text else ()
+        return self[text]
 
 
 def told(facts: Facts) -> bytes:

@@ -75,9 +75,8 @@ class Crew:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
         if self._alone or len(tasks) <= _FEW:
             return map(work, tasks)
-        if not self._executor:
-            _give_back()
-            self._executor = self._hire()
+        _give_back()
+        self._executor = self._executor or self._hire()
         return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
     def stand_by(self, tasks: int, most: int = _FEW) -> None:
@@ -89,15 +88,9 @@ class Crew:
         """Begin a piece of work beside what follows; call what comes back for the result. Where no process stands by it is done then."""
         return self._other.submit(work).result if self._other else work
 
-    def rest(self) -> None:
-        """End the processes until there is work again: one that waits holds what has changed since it was begun a second time."""
-        if self._executor:
-            self._executor.shutdown()
-            self._executor = None
-
 
 def _give_back() -> None:
-    """Give the system what memory is free between what is held: every process that is forked would have it too. Only glibc can."""
+    """Give the system what memory is free between what is held, before others need some, or are forked with it. Only glibc can."""
     with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):  # TypeError: Windows has no library without a name
         import ctypes  # noqa: PLC0415 - needed only where processes are begun
 

@@ -52,12 +52,12 @@ def inspect(places: Places, looked: Looked, crew: Crew, track: Track, severities
 def _known(cache: Path, tasks: Sequence[Task]) -> tuple[list[model.Listed], list[Sequence[str]]]:
     """All tools of the tasks, and of each task the rules that have advice for it."""
     kept, asked = briefs.load(cache), dict[str, bytes]()
-    tools, rules = list[model.Listed](), list[Sequence[str]]()
+    tools, rules, joined = list[model.Listed](), list[Sequence[str]](), briefs.Joined()
     for task in tasks:
         key = task.known.key
         asked[key] = kept.get(key) or briefs.told(compiling.part_of(task, "facts").facts)
         brief = briefs.heard(asked[key])
-        tools += brief.listed
+        tools += brief.listed(joined)
         rules.append(brief.rules)
     if asked.keys() != kept.keys():
         briefs.save(cache, asked)

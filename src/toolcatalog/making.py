@@ -50,7 +50,6 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
             pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
     crew.stand_by(len(looked.tasks))
     sound = _checked(places, looked, crew, track)
-    crew.rest()
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
