@@ -11,9 +11,10 @@ from itertools import chain
 import orjson
 
 from toolcatalog.entries import Row, summary
+from toolcatalog.pages import LISTED
 from toolcatalog.snapshot import Toolkit, dump
 
-SHARD = 500  # tools whose summaries lie in one file, at most
+SHARD = LISTED // 2  # tools whose summaries lie in one file, at most: those of a page of the list lie in files of their own
 
 
 class Search:
