@@ -75,7 +75,6 @@ class Crew:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
         if self._alone or len(tasks) <= _FEW:
             return map(work, tasks)
-        _give_back()
         self._executor = self._executor or self._hire()
         return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
@@ -89,10 +88,10 @@ class Crew:
         return self._other.submit(work).result if self._other else work
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Give the system what memory is free between what is held, before others need some, or are forked with it. Only glibc can."""
     with contextlib.suppress(ImportError, OSError, AttributeError, TypeError):  # TypeError: Windows has no library without a name
-        import ctypes  # noqa: PLC0415 - needed only where processes are begun
+        import ctypes  # noqa: PLC0415 - needed only where there is very much
 
         ctypes.CDLL(None).malloc_trim(0)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from toolcatalog import assembling, compiling, groups, inspecting, looking, memory, model, overview, pages, parts, publishing, resolve, site
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Task
-from toolcatalog.crew import Crew
+from toolcatalog.crew import Crew, give_back
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import Group, Index
 from toolcatalog.looking import Looked, Places
@@ -53,8 +53,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
-    if len(sound.tasks) > _MANY:  # their pages are told by the names of files, and of a million tools all else is much to hold
-        sound = replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
+    sound = _lighter(sound)
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
         digest = before.digest
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
@@ -75,6 +74,15 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     memory.save_made(places.cache, looked.program, sound.made_from, digest, stamp)
     parts.keep(places.cache, {task.known.key for task in sound.tasks})
     return publishing.built(places.out, digest, changed=changed, pages=count)
+
+
+def _lighter(sound: Sound) -> Sound:
+    """The same with less in memory where it is very much: the pages are told by the names of files, and the rest has been noted."""
+    if len(sound.tasks) <= _MANY:
+        return sound
+    light = replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
+    give_back()
+    return light
 
 
 def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
@@ -101,6 +109,8 @@ def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:
         parts_of = (compiling.part_of(task, "facts", "newest", "older", "rows") for task in sound.tasks)
         assembly.tools(parts_of, sound.versions, advance)
     assembly.rest()
+    if len(sound.tasks) > _MANY:
+        give_back()
 
 
 def _sealed(assembly: Assembly, sound: Sound) -> str:
