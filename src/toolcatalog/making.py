@@ -53,7 +53,9 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
-    sound = _lighter(sound)
+    if len(sound.tasks) > _MANY:
+        sound = _lighter(sound)
+        give_back()
     if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
         digest = before.digest
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
@@ -77,12 +79,8 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
 
 
 def _lighter(sound: Sound) -> Sound:
-    """The same with less in memory where it is very much: the pages are told by the names of files, and the rest has been noted."""
-    if len(sound.tasks) <= _MANY:
-        return sound
-    light = replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
-    give_back()
-    return light
+    """The same with less in memory: pages are told by the names of files, and what else is known of those has been noted."""
+    return replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
 
 
 def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
