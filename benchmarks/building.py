@@ -10,6 +10,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ _MOST_READ = 20_000  # files that the yardstick reads; with more files in the ca
 _LARGE = 50_000  # files from which everything is done once
 _ROUNDS = 3
 _NAP = 0.05  # seconds between two looks at the memory
-_SELDOM = 20  # times that a look takes: of much memory it is told slowly, and the build is to have the processor
+_SELDOM = 50  # times that a look takes: of much memory it is told slowly, and the build is to have the processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +94,26 @@ def _cold(catalog: Path, where: Sequence[str], folder: Path) -> Built:
 
 def _build(catalog: Path, where: Sequence[str]) -> Built:
     command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", str(catalog), *where]
-    begin, peak = machine.now(), 0
+    begin, over, held = machine.now(), threading.Event(), [0]
     with subprocess.Popen(command, env=servers.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None:
-            looked = machine.now()
-            peak = max(peak, machine.held(process.pid))
-            time.sleep(max(_NAP, _SELDOM * (machine.now() - looked)))
+        watch = threading.Thread(target=_watch, args=(process.pid, over, held))
+        watch.start()
+        complaint = process.communicate()[1]  # beside the watch, so that its naps are not counted
         seconds = machine.now() - begin
-        if process.returncode:
-            assert process.stderr is not None
-            raise RuntimeError(f"toolcatalog build ended with {process.returncode}: {process.stderr.read()[-2000:]}")
-    return Built(seconds, peak)
+        over.set()
+        watch.join()
+    if process.returncode:
+        raise RuntimeError(f"toolcatalog build ended with {process.returncode}: {complaint[-2000:]}")
+    return Built(seconds, max(held))
+
+
+def _watch(pid: int, over: threading.Event, held: list[int]) -> None:
+    """Note what a process and its children hold, until it is over."""
+    nap = _NAP
+    while not over.wait(nap):
+        looked = machine.now()
+        held.append(machine.held(pid))
+        nap = max(_NAP, _SELDOM * (machine.now() - looked))
 
 
 def _change_one(catalog: Path, where: Sequence[str], site: Path, number: int) -> tuple[Built, int]:
