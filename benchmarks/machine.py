@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,21 +106,23 @@ def wait_until_idle(pid: int, patience: float = 120) -> None:
 
 def memory(pid: int) -> dict[str, float]:
     """What a process and its descendants hold, in MB: `private` (their own, not pages of a file) and `pss` (shared pages by share)."""
-    found = {"private": 0, "pss": 0}
-    for one in family(pid):
-        rows = dict(line.split(":", 1) for line in _lines(f"/proc/{one}/smaps_rollup")[1:])
-        found["private"] += int(rows["Private_Dirty"].split()[0])
-        found["pss"] += int(rows["Pss"].split()[0])
-    return {name: round(value / 1024, 1) for name, value in found.items()}
+    found = _held(pid)
+    return {name: round(found[row] / 1024, 1) for name, row in (("private", "Private_Dirty"), ("pss", "Pss"))}
 
 
 def held(pid: int) -> int:
     """Bytes that a process and its descendants hold together; a page that they share counts once."""
-    total = 0
+    return _held(pid)["Pss"] * 1024
+
+
+def _held(pid: int) -> Counter[str]:
+    """What the kernel tells of a process and its descendants, added up, in KB; one that is just ending holds nothing."""
+    found = Counter[str]()
     for one in family(pid):
-        with contextlib.suppress(OSError, StopIteration):  # it may be just ending
-            total += next(int(line.split()[1]) for line in _lines(f"/proc/{one}/smaps_rollup") if line.startswith("Pss:"))
-    return total * 1024
+        with contextlib.suppress(OSError):
+            rows = (line.split() for line in _lines(f"/proc/{one}/smaps_rollup")[1:])
+            found.update({name.rstrip(":"): int(size) for name, size, *_ in rows})
+    return found
 
 
 def busy(seconds: float = 2) -> float:
