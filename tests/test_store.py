@@ -1,5 +1,6 @@
 """The store: a build that is not whole is refused with one sentence, and a whole one answers by version, filter and order."""
 
+import gc
 import hashlib
 import json
 import random
@@ -51,6 +52,25 @@ def refusal(build: Path) -> str:
     assert str(build) in message
     assert "\n" not in message
     return message
+
+
+def test_it_goes_with_its_last_holder(copy: Path) -> None:
+    """Nobody has to look for what refers to itself: its files are mapped no more as soon as it is let go, whatever was asked of it."""
+    gc.collect()
+    gc.disable()
+    try:
+        store = open_build(copy)
+        for pins in (NEWEST, Pins(everywhere=store.every_version()[0])):
+            assert store.matching(Filters(toolkits=store.toolkits(), tags=["important"]), pins) is not None
+        found = store.matching(Filters(query="red alpha"), NEWEST)
+        assert store.page(found, "relevance", True, 0, 20) is not None
+        assert store.tool(store.similar("ALPHA_REED", None)[0])
+        assert store.document(0)
+        assert str(copy) in Path("/proc/self/maps").read_text()
+        del store, found
+        assert str(copy) not in Path("/proc/self/maps").read_text()
+    finally:
+        gc.enable()
 
 
 # What is not whole is refused

@@ -5,7 +5,7 @@ Serves: "opened in milliseconds, no growth with the catalog in private memory".
 
 import zlib
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -52,23 +52,10 @@ class Postings:
         self.usual = np.frombuffer(head[:-8], "<f8")  # how long fields are on average
         if head != snapshot.postings_head(self.usual.tolist()):
             raise SnapshotError(f"{snapshot.POSTINGS} has other bytes than were written")
-        self.term = lru_cache(maxsize=_TERMS)(self._find)
-        self.at = lru_cache(maxsize=_TERMS)(self._at)
-        self.near = lru_cache(maxsize=_NEAR)(self._near)
-
-    def _find(self, text: str) -> Term | None:
-        """The term of this text; None where no tool holds it."""
-        found = self._words.find(text)
-        return None if found is None else _term(found[0], text, found[1])
-
-    def _at(self, number: int) -> Term:
-        """The term of this number."""
-        return _term(number, *self._words.at(number))
-
-    def _near(self, word: str) -> list[Term]:
-        """The terms of the words that differ from this one by a letter, in their order."""
-        texts = {analysis.stem(other) for other in spelling.edits(word)} if len(word) <= spelling.LONGEST else ()
-        return sorted(term for term in map(self._find, texts) if term)
+        # not methods: what refers to itself stays until somebody looks for such
+        self.term = lru_cache(maxsize=_TERMS)(partial(_find, words))
+        self.at = lru_cache(maxsize=_TERMS)(partial(_at, words))
+        self.near = lru_cache(maxsize=_NEAR)(partial(_near, words))
 
     def beginning(self, text: str, most: int) -> list[Term]:
         """The first terms that begin with this text."""
@@ -109,6 +96,23 @@ class Postings:
                 raise SnapshotError(f"The postings of a word are not what was written: {MEND}")
             self._sound[term.number] = 1
         return data[:size]
+
+
+def _find(words: Table, text: str) -> Term | None:
+    """The term of this text; None where no tool holds it."""
+    found = words.find(text)
+    return None if found is None else _term(found[0], text, found[1])
+
+
+def _at(words: Table, number: int) -> Term:
+    """The term of this number."""
+    return _term(number, *words.at(number))
+
+
+def _near(words: Table, word: str) -> list[Term]:
+    """The terms of the words that differ from this one by a letter, in their order."""
+    texts = {analysis.stem(other) for other in spelling.edits(word)} if len(word) <= spelling.LONGEST else ()
+    return sorted(term for text in texts if (term := _find(words, text)))
 
 
 def _term(number: int, text: str, entry: bytes) -> Term:

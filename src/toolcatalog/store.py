@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,23 +108,16 @@ class Store:
         self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
         self._nearness = encode and Nearness(data[snapshot.VECTORS], self.versions)
         self._newest = self._columns["number"][: len(self._tools)]  # the newest documents go before the older ones
-        self._tool = lru_cache(maxsize=_ENTRIES)(self._read_tool)
-        self._set = lru_cache(maxsize=_SETS)(self._read_set)
-        self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(self._read_set)
-        self._in_force_at = lru_cache(maxsize=64)(self._read_in_force_at)
+        self._tool = lru_cache(maxsize=_ENTRIES)(partial(_read_tool, self._tools))
+        self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets))
+        self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(partial(_read_set, self._sets))
+        self._in_force_at = lru_cache(maxsize=64)(partial(_read_in_force, self._columns["version"], self._newest, self._facts))
 
     # Single things
 
     def tool(self, slug: str) -> Entry | None:
         """A tool; None where there is none of this slug."""
         return self._tool(slug) if len(slug) <= names.LONGEST else None
-
-    def _read_tool(self, slug: str) -> Entry | None:
-        found = self._tools.find(slug)
-        if found is None:
-            return None
-        toolkit, versions = orjson.loads(found[1][4:])
-        return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
 
     def toolkit(self, slug: str) -> list[str] | None:
         """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
@@ -133,7 +126,7 @@ class Store:
 
     def every_version(self) -> list[str]:
         """The versions of all toolkits, oldest first."""
-        return self._fact(snapshot.EVERY_VERSION) or []
+        return _every_version(self._facts)
 
     def auth_config(self, id: str) -> str | None:
         """The toolkit of an auth config; None where there is no such config."""
@@ -304,18 +297,36 @@ class Store:
     def _at(self, at: str | None) -> BitMap:
         return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
 
-    def _read_in_force_at(self, at: str) -> BitMap:
-        """Of each tool the newest version not newer than `at`: one that is not too new, while the next one is or there is none."""
-        early = self._columns["version"] < bisect_right(self.every_version(), at)
-        in_force = early & (self._is_newest | ~np.append(early[1:], False))
-        return BitMap(np.flatnonzero(in_force).astype(np.uint32))
-
     def _of_toolkit(self, toolkit: str) -> BitMap:
         return self._toolkit_set(f"toolkit {toolkit}") if len(toolkit) <= names.LONGEST else BitMap()
 
-    def _read_set(self, name: str) -> BitMap:
-        found = self._sets.get(name)
-        return BitMap() if found is None else BitMap.deserialize(found)
+
+# Remembered are answers of functions that know a table and not the store: so nothing refers to itself, and files are mapped while in use.
+
+
+def _read_tool(tools: Table, slug: str) -> Entry | None:
+    found = tools.find(slug)
+    if found is None:
+        return None
+    toolkit, versions = orjson.loads(found[1][4:])
+    return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
+
+
+def _read_set(sets: Table, name: str) -> BitMap:
+    found = sets.get(name)
+    return BitMap() if found is None else BitMap.deserialize(found)
+
+
+def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, at: str) -> BitMap:
+    """Of each tool the newest version not newer than `at`: one that is not too new, while the next one is or there is none."""
+    early = version < bisect_right(_every_version(facts), at)
+    in_force = early & (_mask(newest, len(version)) | ~np.append(early[1:], False))
+    return BitMap(np.flatnonzero(in_force).astype(np.uint32))
+
+
+def _every_version(facts: Table) -> list[str]:
+    found = facts.get(snapshot.EVERY_VERSION)
+    return [] if found is None else orjson.loads(found)
 
 
 def _kind(table: Table, kind: str) -> list[str]:

@@ -4,7 +4,6 @@ Serves: "a server notices a new `build/current` within two seconds, opens and ve
 bad new snapshot is refused with a log line and a metric; the old keeps serving".
 """
 
-import gc
 import logging
 import os
 import threading
@@ -75,7 +74,6 @@ class Reloading:
         self.live.exchange(store)
         self.live.witness.tallies.reloaded(ok=True)
         _log.info("serving snapshot %s, before: %s", _short(store.digest), _short(before))
-        gc.collect()  # a store holds on to itself in its caches: without this its files would stay mapped for hours
 
 
 def _opened(folder: Path, build: Path) -> Store:
