@@ -533,6 +533,29 @@ def test_any_origin_may_read_every_answer(client: httpx.Client, path: str, key: 
     assert "access-control-allow-credentials" not in response.headers
 
 
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize("more", [{}, {"range": "bytes=0-9"}, {"if-none-match": "*"}])
+@pytest.mark.parametrize("path", ["/nothing", "/tools/NO_TOOL/"])
+def test_people_get_a_page_about_what_is_not_there(shipped: Server, path: str, more: dict[str, str]) -> None:
+    """The site's own, whole, with the status that says so and under the rules of pages; nobody keeps it."""
+    response = httpx.get(shipped.url + path, headers={**BROWSER, **more})
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["content-security-policy"].startswith("default-src 'self';")
+    assert response.headers["x-request-id"]
+    assert "<h1>There is no such page</h1>" in response.text
+    assert response.text == httpx.get(f"{shipped.url}/404.html").text
+
+
+@pytest.mark.parametrize("path", ["/api/v3/nothing", "/api/", "/.generated", "/tools/%00", f"{LIST}/NOPE"])
+def test_what_is_no_page_is_refused_to_browsers_as_to_all(client: httpx.Client, path: str) -> None:
+    """Below the API, and where files lie that are no pages, a person gets the envelope too."""
+    assert client.get(path, headers=BROWSER).json()["error"]["status"] == 404
+
+
 @pytest.mark.parametrize(
     ("path", "source"),
     [

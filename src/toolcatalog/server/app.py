@@ -12,9 +12,10 @@ from urllib.parse import quote
 import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -155,13 +156,16 @@ async def _body(request: Request) -> bytes:
 
 
 class _Files(StaticFiles):
-    """Starlette's, but what is not there is refused as everywhere: `404.html` is for static hosts."""
+    """Starlette's, but what is not there is refused as everywhere, unless a browser asks: people get the site's own page about that."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         found = await super().get_response(path, scope)
-        if found.status_code == 404:
+        if found.status_code != 404:
+            return found
+        if "text/html" not in Headers(scope=scope).get("accept", "") or not isinstance(found, FileResponse):
             raise HTTPException(404)
-        return found
+        page = await run_in_threadpool(Path(found.path).read_bytes)  # whole, also where a range of a page was asked for
+        return HTMLResponse(page, 404, {"cache-control": "no-store"})
 
 
 class _Site:
