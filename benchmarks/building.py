@@ -50,7 +50,7 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
         cold.append(_cold(catalog, index, folder))
         whole.append(_cold(catalog, both, folder))
     unchanged = [_build(catalog, both) for _ in range(rounds)]
-    changed = [_change_one(catalog, both, site, number) for number in range(rounds)]
+    changed = _changed(catalog, both, site, rounds)
     pages = sum(1 for _ in site.rglob("*.html"))
     shutil.rmtree(folder)
     return {
@@ -116,19 +116,24 @@ def _watch(pid: int, over: threading.Event, held: list[int]) -> None:
         nap = max(_NAP, _SELDOM * (machine.now() - looked))
 
 
-def _change_one(catalog: Path, where: Sequence[str], site: Path, number: int) -> tuple[Built, int]:
-    """Add a sentence to one tool's description and build; how many pages were written. The file gets its old text back."""
-    some = sorted(islice(tool_files(catalog), 1000))
-    file = random.Random(number).choice(some)
-    before = file.read_text()
+def _changed(catalog: Path, where: Sequence[str], site: Path, rounds: int) -> list[tuple[Built, int]]:
+    """Change one file after another, and build after each; how many pages were written. They get their old texts back in the end."""
+    some = random.Random(0).sample(sorted(islice(tool_files(catalog), 1000)), rounds)
+    before = {file: file.read_text() for file in some}
+    try:
+        return [_change_one(file, text, lambda: _build(catalog, where), site) for file, text in before.items()]
+    finally:  # not sooner: to give one back is a change too
+        for file, text in before.items():
+            file.write_text(text)
+
+
+def _change_one(file: Path, text: str, build: Callable[[], Built], site: Path) -> tuple[Built, int]:
+    """Add a sentence to a tool's description and build."""
     mark = site / ".benchmark"
     mark.write_text("")
     time.sleep(2 * _NAP)
-    try:
-        file.write_text(before.replace("\nscopes:", f" Changed for the {number + 1}. time.\nscopes:", 1))
-        built = _build(catalog, where)
-    finally:
-        file.write_text(before)
+    file.write_text(text.replace("\nscopes:", " Changed, and nothing else.\nscopes:", 1))
+    built = build()
     since = mark.stat().st_mtime_ns
     mark.unlink()
     return built, sum(page.stat().st_mtime_ns > since for page in site.rglob("*.html"))
