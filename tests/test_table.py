@@ -1,6 +1,9 @@
 """The room `table`: what is packed is found again, and what is damaged is refused, never mistaken."""
 
+import mmap
+import tracemalloc
 from bisect import bisect_left
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -101,3 +104,18 @@ def test_no_other_length_is_taken() -> None:
     for other in [*(data[:length] for length in range(len(data))), data + b"\0", data + data]:
         with pytest.raises(SnapshotError):
             Table(other)
+
+
+def test_opening_copies_nothing(tmp_path: Path) -> None:
+    """Of a table in a file no more comes into memory than a byte for each entry: the rest stays the operating system's."""
+    entries = 100_000
+    file = tmp_path / "table"
+    file.write_bytes(packed({f"{number:06}": b"" for number in range(entries)}))
+    with file.open("rb") as source:
+        data = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
+    tracemalloc.start()
+    opened = Table(data)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert entries <= most < 2 * entries < len(data) / 10
+    assert opened.get("099999") == b""

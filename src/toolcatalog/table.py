@@ -76,9 +76,9 @@ class Table:
             raise SnapshotError("A snapshot can be served on little-endian machines only.")
         magic, count, slots, check, _ = _HEAD.unpack(data[: _HEAD.size]) if len(data) >= _HEAD.size else _NOTHING
         self._begin = _HEAD.size + 4 * slots + 8 * (count + 1)  # of the entries
-        if magic != _MAGIC or self._begin > len(data) or zlib.crc32(data[_HEAD.size : self._begin]) != check:
+        index = memoryview(data)[_HEAD.size : self._begin]  # a cut of the map itself would be a copy: dozens of megabytes at a million
+        if magic != _MAGIC or self._begin > len(data) or zlib.crc32(index) != check:
             raise SnapshotError("a table is damaged")
-        index = memoryview(data)[_HEAD.size : self._begin]
         self._slots, self._places = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
         self._data = data
         self._mask = slots - 1
