@@ -35,7 +35,8 @@ _HTTP = """\
 One worker, one core; the load (wrk, keep-alive, {connections} connections, {long_connections} for pages of 1000) comes from another core.
 Slugs, pages, filters and words are drawn from the catalog, the same for every server, with an API key: 2,000 questions for each operation,
 so that most have been asked before when they come again, which our server makes use of; and 30,000, more than it remembers, where the row
-says "mostly not asked before". The servers take turns; figures are medians of five rounds, of two for peers.
+says "mostly not asked before". The servers take turns; figures are medians of five rounds, of two for peers. One question at a time, which
+the plot of latency shows, comes before the rounds: what is not in memory by then comes from the disk, as documents of a million tools do.
 
 - *Ceiling*: a bare ASGI application under the same uvicorn settings that answers everything with one body of the mean size of ours.
 - *By CPU*: the processor time that a request costs the ceiling's process, divided by what it costs ours; for peers, theirs divided by
