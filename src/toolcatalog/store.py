@@ -121,7 +121,7 @@ class Store:
 
     def toolkit(self, slug: str) -> list[str] | None:
         """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
-        versions: list[str] | None = self._fact(f"toolkit {slug}")
+        versions: list[str] | None = _fact(self._facts, f"toolkit {slug}")
         return versions
 
     def every_version(self) -> list[str]:
@@ -130,7 +130,7 @@ class Store:
 
     def auth_config(self, id: str) -> str | None:
         """The toolkit of an auth config; None where there is no such config."""
-        toolkit: str | None = self._fact(f"auth_config {id}")
+        toolkit: str | None = _fact(self._facts, f"auth_config {id}")
         return toolkit
 
     def session(self, id: str) -> tuple[str, bytes] | None:
@@ -145,10 +145,6 @@ class Store:
         """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates for "did you mean"."""
         place = self._facts.place(f"{kind} {name}")
         return [found.partition(" ")[2] for found in self._facts.names(place - most, place + most) if found.startswith(f"{kind} ")]
-
-    def _fact(self, name: str) -> Any:
-        found = self._facts.get(name)
-        return None if found is None else orjson.loads(found)
 
     # What there is in all
 
@@ -325,8 +321,12 @@ def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, a
 
 
 def _every_version(facts: Table) -> list[str]:
-    found = facts.get(snapshot.EVERY_VERSION)
-    return [] if found is None else orjson.loads(found)
+    return _fact(facts, snapshot.EVERY_VERSION) or []
+
+
+def _fact(facts: Table, name: str) -> Any:
+    found = facts.get(name)
+    return None if found is None else orjson.loads(found)
 
 
 def _kind(table: Table, kind: str) -> list[str]:
