@@ -466,6 +466,7 @@ def takes_connections(host: str, port: int) -> bool:
 def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> None:
     """Interrupted by a person it ends with 130, at once and without a traceback."""
     with serving(shipped_build, tmp_path) as server:
+        assert httpx.get(f"{server.url}/healthz").status_code == 200  # it says where it will answer before it does
         start = time.monotonic()
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=10) == 130
