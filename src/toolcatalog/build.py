@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from toolcatalog import files, guarding, looking, memory, program, publishing
@@ -24,7 +23,7 @@ from toolcatalog.progress import Track, quietly
 from toolcatalog.publishing import ALL, Built
 
 _SOME = 4_000  # tools: the pages of fewer are looked at in the time that a process takes to begin
-_MANY = 100_000  # tools: to look at fewer takes as long as to begin several
+_MANY = 100_000  # tools: to look at fewer takes as long as to begin several, and what is known of fewer is held twice at little cost
 Hire = Callable[[Places], Workers]  # brings workers from elsewhere that are fit for a build of these places
 _PATIENCE = 60.0  # seconds that a check waits for a build
 
@@ -87,10 +86,10 @@ def _looked(places: Places, outline: Outline, fingerprint: str, crew: Crew, trac
     before = memory.load(places.cache, fingerprint)
     with Crew(crew.jobs if len(outline.folders) > _MANY else 1) as lookers:  # others: those for what follows begin with all that loaded
         looked = looking.look(places, outline, before, fingerprint, lookers, track)
-    if places.site and not all(looked.known):
-        crew.beside(_load)
-        _load()
-    return replace(looked, site=site()), before
+    looked = replace(looked, site=site())
+    if len(outline.folders) <= _MANY and not all(looked.known):
+        crew.stand_down()
+    return looked, before
 
 
 def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], crew: Crew, track: Track) -> Verdict:
@@ -138,8 +137,3 @@ def _changed(places: Places, looked: Looked, before: Memory, crew: Crew, track: 
     from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
     return making.make(places, looked, before, crew, track, may_lose)
-
-
-def _load() -> None:
-    """Load what makes a build: here while the site is looked at, and then in the process beside."""
-    import_module("toolcatalog.making")

@@ -3,6 +3,7 @@
 Serves: `--jobs` of the command line.
 """
 
+import atexit
 import contextlib
 import gc
 import os
@@ -32,8 +33,9 @@ def cores() -> int:
 
 
 def calm() -> None:
-    """Have Python look for circles of garbage seldom: nearly all of ours goes by reference counts, and there is much that stays."""
+    """Have Python look for circles of garbage seldom, and not at its end: nearly all of ours goes by reference counts, and much stays."""
     gc.freeze()
+    atexit.register(gc.freeze)
     gc.set_threshold(100_000, 20, 100)
 
 
@@ -82,6 +84,12 @@ class Crew:
         """Start the process for work beside, where there are more tasks than that: early, for a forked one keeps what is held by then."""
         if self.jobs > 1 and tasks > most:
             self._other = self._other or _started(1)
+
+    def stand_down(self) -> None:
+        """Let the process for work beside go: the next that stands by has all that is loaded by then, and need not load it again."""
+        if self._other:
+            self._other.shutdown()
+            self._other = None
 
     def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
         """Begin a piece of work beside what follows; call what comes back for the result. Where no process stands by it is done then."""
