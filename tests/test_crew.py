@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,57 @@ def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
         crew.stand_by(size)
         process = crew.beside(os.getpid)()
     assert (process != os.getpid()) == apart
+
+
+def test_a_few_tasks_are_done_in_two_processes() -> None:
+    """The one beside takes the last ones as soon as it is free; what it has not begun is done here, and all come in their order."""
+    with Crew(2) as crew:
+        crew.stand_by(100)
+        beside = crew.beside(os.getpid)()
+        done = [*crew.each(told, [3, 1, 1, 1])]
+        assert [number for number, _ in done] == [3, 1, 1, 1]
+        assert {process for _, process in done} == {os.getpid(), beside}
+        assert done[0][1] == os.getpid()
+        assert done[-1][1] == beside
+        assert [*crew.each(told, [])] == []
+
+
+def told(number: int) -> tuple[int, int]:
+    """A number, after so many moments, and the process that gives it."""
+    time.sleep(0.05 * number)
+    return number, os.getpid()
+
+
+def test_a_few_tasks_wait_for_nobody() -> None:
+    """While the process beside has other work, all but the one or two that it is to do next are done here; what fails there fails here."""
+    with Crew(2) as crew:
+        crew.stand_by(100)
+        other = crew.beside(partial(time.sleep, 1))
+        here = [process == os.getpid() for _, process in crew.each(told, [0] * 6)]
+        assert here == sorted(here, reverse=True)
+        assert here.count(False) in (1, 2)
+        assert other() is None
+        with pytest.raises(OSError, match="No space left"):
+            [*crew.each(slowly, [1, 2, 3])]
+
+
+def test_the_next_process_beside_has_all_that_is_loaded_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins anew after it has been let go, where forking is safe; without one, all is done here."""
+    with Crew(2) as crew:
+        crew.stand_by(100)
+        first = crew.beside(os.getpid)()
+        crew.stand_down()
+        assert crew.beside(os.getpid)() == os.getpid()
+        assert first not in {process.pid for process in multiprocessing.active_children()}
+        monkeypatch.setitem(globals(), "PATIENCE", 7.0)
+        crew.stand_by(100)
+        assert crew.beside(os.getpid)() not in (first, os.getpid())
+        assert crew.beside(patience)() == 7.0 or sys.platform != "linux"
+
+
+def patience() -> float:
+    """What is held where this is asked."""
+    return PATIENCE
 
 
 def slowly(number: int) -> int:

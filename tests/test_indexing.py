@@ -17,6 +17,7 @@ from running import examples
 from toolcatalog import counting, indexing, scoring, snapshot
 from toolcatalog.analysis import called
 from toolcatalog.counting import Said
+from toolcatalog.lexicon import Lexicon
 from toolcatalog.postings import Postings
 from toolcatalog.table import Table
 
@@ -32,8 +33,8 @@ TOOLS = [
 
 def opened(*batches: Sequence[Said]) -> Postings:
     """The index of these batches, opened."""
-    counts = [counting.count(batch) for batch in batches]
-    files = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts).items()}
+    counts = [(str(number), counting.count(batch)) for number, batch in enumerate(batches)]
+    files = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
     return Postings(Table(files[snapshot.WORDS]), files, sum(map(len, batches)))
 
 
@@ -158,9 +159,9 @@ def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.Mo
     """However few are made at a time, the files have the same bytes."""
     draw = random.Random(6)  # noqa: S311 - nothing secret
     tools = [Said(([f"w{draw.randrange(1, 2 + number)}" for number in range(9)], ["kit"], [], [], [], []), "", True) for _ in range(90)]
-    counts = [counting.count(tools[:50]), counting.count(tools[50:])]
-    whole = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts).items()}
+    counts = [("one", counting.count(tools[:50])), ("two", counting.count(tools[50:]))]
+    whole = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
     monkeypatch.setattr(indexing, "_AT_ONCE", at_once)
-    pieces = {path: [*pieces] for path, pieces in indexing.merge(lambda: counts).items()}
+    pieces = {path: [*pieces] for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
     assert {path: b"".join(some) for path, some in pieces.items()} == whole
     assert len(pieces[snapshot.POSTINGS]) > 2 or at_once > len(whole[snapshot.POSTINGS])

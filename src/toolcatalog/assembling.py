@@ -20,6 +20,7 @@ from pyroaring import BitMap
 
 from toolcatalog import columns, files, indexing, nearness, snapshot, table
 from toolcatalog.choices import usable
+from toolcatalog.lexicon import Lexicon
 from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
 from toolcatalog.snapshot import Contents, Stated
@@ -78,9 +79,9 @@ class Assembly:
         return digest
 
 
-def words(folder: Path, counts: Callable[[], Iterable[bytes]]) -> dict[str, Stated]:
-    """Write the text index from the counts of all parts, which are gone through several times."""
-    return _written(folder, indexing.merge(counts))
+def words(folder: Path, counts: Callable[[], Iterable[tuple[str, bytes]]], lexicon: Lexicon) -> dict[str, Stated]:
+    """Write the text index from the counts of all parts, each with its key, which are gone through several times."""
+    return _written(folder, indexing.merge(counts, lexicon))
 
 
 def vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, Stated]:

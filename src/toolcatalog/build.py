@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from toolcatalog import files, guarding, looking, memory, program, publishing
@@ -86,6 +87,8 @@ def _looked(places: Places, outline: Outline, fingerprint: str, crew: Crew, trac
     before = memory.load(places.cache, fingerprint)
     with Crew(crew.jobs if len(outline.folders) > _MANY else 1) as lookers:  # others: those for what follows begin with all that loaded
         looked = looking.look(places, outline, before, fingerprint, lookers, track)
+    if places.site and not all(looked.known):
+        import_module("toolcatalog.making")  # all that compiles, checks and renders, while the site is looked at
     looked = replace(looked, site=site())
     if len(outline.folders) <= _MANY and not all(looked.known):
         crew.stand_down()

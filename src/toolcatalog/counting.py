@@ -64,7 +64,7 @@ def count(tools: Iterable[Said]) -> bytes:
     counts[posting, places % width] = np.minimum(often, _MOST)
     holders = np.bincount(pairs // max(len(every), 1), minlength=len(terms))
     spellings = _spellings(every)
-    text = "\n".join([*terms, *(spellings[term] for term in terms)]).encode()
+    text = "\n".join(f"{term}\t{spellings[term]}" for term in terms).encode()
     columns = (lengths, [called(tool.name) for tool in every], holders, pairs % max(len(every), 1))
     return b"".join(
         [
@@ -96,7 +96,7 @@ class Counted:
     def __init__(self, data: bytes) -> None:
         tools, size, held, length = _HEAD.unpack_from(data)
         at = _HEAD.size + length
-        self._text, self._size = data[_HEAD.size : at], size
+        self._text = data[_HEAD.size : at]
         small = np.frombuffer(data, np.uint8, tools + held * len(FIELDS), at)
         self.newest, self.counts = small[:tools].view(bool), small[tools:].reshape(held, len(FIELDS))
         rest = np.frombuffer(data[at + len(small) :], "<u4")  # a copy, for where it begins is no multiple of four
@@ -107,7 +107,6 @@ class Counted:
     holders: NDArray[np.uint32]
 
     @property
-    def terms(self) -> tuple[list[str], list[str]]:
-        """The terms, sorted, and the shortest spelling of each."""
-        lines = self._text.decode().split("\n") if self._size else []
-        return lines[: self._size], lines[self._size :]
+    def words(self) -> list[str]:
+        """The terms, sorted, each with a tab and its shortest spelling behind it."""
+        return self._text.decode().split("\n") if self._text else []

@@ -76,7 +76,7 @@ class Crew:
     def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
         if self._alone or len(tasks) <= _FEW:
-            return map(work, tasks)
+            return _halved(work, tasks, self._other) if self._other else map(work, tasks)
         self._executor = self._executor or self._hire()
         return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
 
@@ -94,6 +94,17 @@ class Crew:
     def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
         """Begin a piece of work beside what follows; call what comes back for the result. Where no process stands by it is done then."""
         return self._other.submit(work).result if self._other else work
+
+
+def _halved(work: Callable[[Task], Result], tasks: Sequence[Task], other: "Executor") -> Iterator[Result]:
+    """The results of a few tasks: this process goes through them from the front, and the other, when it is free, from the end."""
+    begun = [other.submit(work, task) for task in reversed(tasks[1:])]
+    for task in tasks:
+        yield work(task)
+        if not (begun and begun[-1].cancel()):
+            break
+        begun.pop()
+    yield from (one.result() for one in reversed(begun))
 
 
 def give_back() -> None:

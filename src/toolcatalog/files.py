@@ -209,10 +209,10 @@ def seal(path: Path, pieces: Iterable[bytes]) -> None:
 
 def unsealed(path: Path) -> bytes | None:
     """The bytes that were put at `path` under their checksum; None where there are none, or others."""
-    with contextlib.suppress(OSError):
-        data = path.read_bytes()
-        if hashlib.sha256(data[32:]).digest() == data[:32]:
-            return data[32:]
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        seal, data = file.read(32), file.read()
+        if hashlib.sha256(data).digest() == seal:
+            return data
     return None
 
 

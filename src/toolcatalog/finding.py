@@ -6,6 +6,7 @@ Serves: "from a data file loaded by `<script src>` so that `file://` works; desc
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import chain
 
 import orjson
@@ -14,6 +15,7 @@ from toolcatalog.entries import Row, summary
 from toolcatalog.pages import LISTED
 from toolcatalog.snapshot import Toolkit, dump
 
+_REMEMBERED = 1 << 15  # tuples of labels, for many tools have the same
 SHARD = LISTED // 2  # tools whose summaries lie in one file, at most: those of a page of the list lie in files of their own
 
 
@@ -25,7 +27,8 @@ class Search:
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self._labels = labels
-        self._places = {kind: {label: place for place, label in enumerate(some)} for kind, some in labels.items()}
+        places = {kind: {label: place for place, label in enumerate(some)} for kind, some in labels.items()}
+        self._numbers = {kind: lru_cache(maxsize=_REMEMBERED)(partial(_numbers, some)) for kind, some in places.items()}
         self._slugs: list[str] = []
         self._names: list[str] = []
         self._flags: list[str] = []
@@ -36,9 +39,8 @@ class Search:
         self._slugs.append("\n".join(tool.slug for tool in tools))
         self._names.append("\n".join(" ".join(tool.name.split()) for tool in tools))
         self._flags.append("".join(f"{_flags(tool):x}" for tool in tools))
-        for kind, places in self._places.items():
-            have = [sorted(places[label] for label in getattr(tool, kind)) for tool in tools]
-            self._have[kind].append(dump(have)[1:-1])
+        for kind, some in self._have.items():
+            some.append(b",".join(self._numbers[kind](getattr(tool, kind)) for tool in tools))
 
     def slugs(self) -> Iterator[str]:
         """The slugs of all tools."""
@@ -62,6 +64,11 @@ class Search:
             found[kind] = labels
             found[f"tool_{kind}"] = orjson.Fragment(b"[%b]" % b",".join(self._have[kind]))
         return _call("toolcatalogFacets", dump(found))
+
+
+def _numbers(places: Mapping[str, int], labels: tuple[str, ...]) -> bytes:
+    """The labels of a tool by number, as JSON."""
+    return dump(sorted(map(places.__getitem__, labels)))
 
 
 def _flags(tool: Row) -> int:

@@ -11,7 +11,22 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import assembling, compiling, groups, inspecting, looking, memory, model, overview, pages, parts, publishing, resolve, site
+from toolcatalog import (
+    assembling,
+    compiling,
+    groups,
+    inspecting,
+    lexicon,
+    looking,
+    memory,
+    model,
+    overview,
+    pages,
+    parts,
+    publishing,
+    resolve,
+    site,
+)
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Task
 from toolcatalog.crew import Crew, give_back
@@ -61,7 +76,8 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
     else:
         assembly = Assembly(publishing.beside(places.out), sound.contents)
-        write = partial(_words, places.cache, assembly.folder, [task.known.key for task in sound.tasks], vectors=places.vectors)
+        keys = [task.known.key for task in sound.tasks]
+        write = partial(_words, places.cache, looked.program, assembly.folder, keys, vectors=places.vectors)
         words = crew.beside(write)
         _assemble(assembly, sound, track)
         count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
@@ -124,14 +140,16 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
     return digest
 
 
-def _words(cache: Path, folder: Path, keys: Sequence[str], *, vectors: bool) -> dict[str, Stated]:
+def _words(cache: Path, program: str, folder: Path, keys: Sequence[str], *, vectors: bool) -> dict[str, Stated]:
     """Write the text index, and vectors where they are wanted, from the parts with these keys. Raises Damaged where one is not whole."""
 
-    def counts() -> Iterator[bytes]:
-        return (part.words or b"" for part in _each(cache, keys, "words"))
+    def counts() -> Iterator[tuple[str, bytes]]:
+        return ((key, part.words or b"") for key, part in zip(keys, _each(cache, keys, "words"), strict=True))
 
     held = [*counts()] if len(keys) <= _MANY else None  # else they are read each time that they are gone through
-    found = assembling.words(folder, counts if held is None else lambda: held)
+    known = lexicon.load(cache, program)
+    found = assembling.words(folder, counts if held is None else lambda: held, known)
+    known.save(cache, program)
     return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
 
 
