@@ -114,7 +114,8 @@ def _cell(found: Figures, place: Sequence[str]) -> str:
 
 def _building(results: Results) -> Table:
     header = ["files", "indexes only, s", "× yaml.load", "target", "with site, s", "× yaml.load", "target", "nothing changed, s", "target"]
-    header += ["one file changed, s", "target", "pages written", "peak of indexes, MB", "peak with site, MB", "target"]
+    header += ["one file changed, indexes only, s", "target", "with site, s", "target", "pages written"]
+    header += ["peak of indexes, MB", "peak with site, MB", "target"]
     rows = [_build_row(found["building"]) for found in results.values() if "building" in found]
     return Table("Building", header, rows)
 
@@ -125,8 +126,9 @@ def _build_row(found: Figures) -> list[str]:
     for figure, target in ((index, INDEX_TARGET), (site, SITE_TARGET)):
         ratio = figure["seconds"] / found["yaml.load"]
         cells += [number(figure["seconds"]), f"{ratio:.2f}", met(ratio <= target, f"≤ {target}", found["files"])]
-    for figure, target in ((unchanged, UNCHANGED_TARGET), (one, CHANGED_TARGET)):
-        cells += [number(figure["seconds"]), met(figure["seconds"] <= target, f"≤ {target:g}", found["files"])]
+    alone = found.get("one changed, indexes only")  # not measured in the first runs
+    for again, target in ((unchanged, UNCHANGED_TARGET), (alone, CHANGED_TARGET), (one, CHANGED_TARGET)):
+        cells += [number(again["seconds"]), met(again["seconds"] <= target, f"≤ {target:g}", found["files"])] if again else [_NONE, _NONE]
     peaks = [figure["peak"] for figure in (index, site)]
     is_held = met(max(peaks) <= PEAK_TARGET, f"≤ {PEAK_TARGET:,}", found["files"], of=MOST_FILES)
     return [*cells, f"{one['pages']:,} of {found['pages']:,}", *map(number, peaks), is_held]

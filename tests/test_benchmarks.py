@@ -40,7 +40,8 @@ FIGURES: dict[str, Any] = {
         "index": BUILT,
         "site": BUILT | {"seconds": 18.0, "peak": 210},
         "unchanged": BUILT | {"seconds": 0.31},
-        "one changed": BUILT | {"seconds": 0.52, "pages": 3},
+        "one changed": BUILT | {"seconds": 1.02, "pages": 3},
+        "one changed, indexes only": BUILT | {"seconds": 0.52},
     },
 }
 
@@ -97,7 +98,8 @@ def test_targets_are_for_one_size(kept: results.Results) -> None:
 def test_the_build_table_has_ratios_to_the_yardstick(kept: results.Results) -> None:
     """6 s are half of 12 s and 18 s one and a half."""
     assert named(kept, "Building").rows[1] == [
-        *("20,000", "6.00", "0.50", "≤ 0.5 met", "18.0", "1.50", "≤ 1.2 MISSED", "0.31", "≤ 0.4 met", "0.52", "≤ 1 met"),
+        *("20,000", "6.00", "0.50", "≤ 0.5 met", "18.0", "1.50", "≤ 1.2 MISSED", "0.31", "≤ 0.4 met"),
+        *("0.52", "≤ 1 met", "1.02", "≤ 1 MISSED"),
         *("3 of 20,103", "150", "210", "–"),
     ]
 

@@ -458,6 +458,22 @@ def test_a_site_of_somebody_else_is_left_alone(listing: str | None, catalog: Pat
     assert not (out / "current").is_symlink()
 
 
+def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(catalog: Path, out: Path, site: Path) -> None:
+    """Also one that the last build has made: the snapshot in force stays, and with the list as it was all goes on."""
+    build(catalog, out, site)
+    current, listing = (out / "current").readlink(), (site / ".generated").read_bytes()
+    (site / ".generated").write_text("not JSON")
+    before = state_of(site)
+    describe(catalog, "Another time.")
+    with pytest.raises(UsageError, match="is damaged, so it cannot be told which pages this program made"):
+        build(catalog, out, site)
+    assert state_of(site) == before
+    assert (out / "current").readlink() == current
+    (site / ".generated").write_bytes(listing)
+    assert build(catalog, out, site).changed
+    assert left_overs(out, site) == []
+
+
 def test_pages_of_removed_tools_go_and_files_of_others_stay(catalog: Path, out: Path, site: Path) -> None:
     """A removed tool's page and folder and a removed toolkit's go; what the build did not make stays, also beside such pages."""
     build(catalog, out, site)

@@ -36,10 +36,10 @@ def clean(folder: Path, name: str = "") -> None:
     `name`: only what was to become the file of this name.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for path in folder.iterdir():
-            found = _LEFT_OVER.fullmatch(path.name)
+        for other in os.listdir(folder):
+            found = _LEFT_OVER.fullmatch(other)
             if found and name in ("", found[1]):
-                path.unlink(missing_ok=True)
+                (folder / other).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -59,10 +59,9 @@ class Sound:
 
 def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
     """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError, OSError or BrokenExecutor."""
-    if places.site:
+    if places.site and not looked.site.groups:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
-        if not looked.site.groups:
-            pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
+        pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
     crew.stand_by(len(looked.tasks))
     sound = _checked(places, looked, crew, track)
     # Should this build be killed, the next one need not compile again.
