@@ -130,7 +130,7 @@ def test_of_very_many_tools_less_is_held(tmp_path: Path, monkeypatch: pytest.Mon
         if change:
             add_tool(catalog, "kit0", "KIT0_DO_1", 3, "20250103_00")
         for name, many in (("much", 1_000), ("little", 0)):
-            monkeypatch.setattr("toolcatalog.making._MANY", many)
+            monkeypatch.setattr("toolcatalog.merging.MANY", many)
             build(catalog, tmp_path / name, tmp_path / f"{name}-site")
         assert bytes_of(tmp_path / "much" / "current") == bytes_of(tmp_path / "little" / "current")
         assert bytes_of(tmp_path / "much-site") == bytes_of(tmp_path / "little-site")

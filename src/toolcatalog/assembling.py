@@ -64,6 +64,12 @@ class Assembly:
         self.write(snapshot.TOOLS, known.tools())
         self.write(snapshot.SETS, known.sets())
 
+    def take(self, folder: Path, stated: Mapping[str, Stated]) -> None:
+        """Take over files that were written into another folder."""
+        for path in stated:
+            files.move(folder / path, self.folder / path)
+        self.files |= stated
+
     def rest(self) -> None:
         """Write what is not about tools."""
         for path, data in snapshot.small_files(self.contents).items():

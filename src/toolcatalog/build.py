@@ -98,14 +98,15 @@ def _looked(places: Places, outline: Outline, fingerprint: str, crew: Crew, trac
 def _inspected(places: Places, looked: Looked, before: Memory, severities: Collection[str], crew: Crew, track: Track) -> Verdict:
     from toolcatalog import inspecting, parts  # noqa: PLC0415 - it takes a while to load
 
-    inspected = inspecting.inspect(places, looked, crew, track, severities)
-    now = memory.batches(inspected.tasks, before)
+    gathered = inspecting.gather(places, looked, crew, track)
+    checked = inspecting.inspect(places, looked, gathered, crew, track, severities)
+    now = memory.batches(gathered.tasks, before)
     if now != before.batches or looked.heads != before.heads:
         memory.save(places.cache, looked.program, looked.heads, now)
-        parts.tidy(places.cache, {task.known.key for task in inspected.tasks})
-    verdict = Verdict(inspected.checked.problems, inspected.checked.files, inspected.checked.catalog.about.rules)
-    if 0 < len(inspected.tasks) == len(looked.tasks):  # else something is wrong, or there is no cache yet
-        looked = replace(looked, known=[task.known for task in inspected.tasks])
+        parts.tidy(places.cache, {task.known.key for task in gathered.tasks})
+    verdict = Verdict(checked.problems, checked.files, checked.catalog.about.rules)
+    if 0 < len(gathered.tasks) == len(looked.tasks):  # else something is wrong, or there is no cache yet
+        looked = replace(looked, known=[task.known for task in gathered.tasks])
         memory.save_verdict(places.cache, _asked(places, looked, severities), verdict)
     return verdict
 

@@ -64,6 +64,12 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def move(path: Path, to: Path) -> None:
+    """Put a file where there is none yet; a cache may lie on another disk."""
+    with _named(to):
+        shutil.move(path, to)
+
+
 def write(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then renamed.
 

@@ -22,31 +22,37 @@ _FEW = 8  # batches that a check compiles without counting their words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inspected:
-    """What came of it, and the batches without errors of their own, whose parts are in the cache."""
+class Gathered:
+    """The batches without errors of their own, whose parts are in the cache; what came of the others; and the files that are not tools'."""
 
-    checked: Checked
     tasks: Sequence[Task]
+    broken: Sequence[Compiled]
+    others: Sequence[Examined]
 
 
-def inspect(places: Places, looked: Looked, crew: Crew, track: Track, severities: Collection[str]) -> Inspected:
-    """Hold the catalog against its schemas, the rules, and the advice that weighs as much as one of these.
-
-    Raises UsageError where files change meanwhile, OSError or BrokenExecutor.
-    """
+def gather(places: Places, looked: Looked, crew: Crew, track: Track) -> Gathered:
+    """Read the whole catalog: compile what has changed. Raises UsageError where files change meanwhile, OSError or BrokenExecutor."""
     others = [checking.examine(places.catalog, path) for path in looked.others]
     if any(one.digest != looked.others[one.path] for one in others if not one.problems):
         raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
     tasks, broken = _compile(looked, others, crew, track)
-    tools, rules = _known(places.cache, tasks)
-    examined = [*others, *(one for compiled in broken for one in compiled.examined)]
-    unreadable = [*looked.unreadable, *(problem for compiled in broken for problem in compiled.unreadable)]
+    return Gathered(tasks=tasks, broken=broken, others=others)
+
+
+def inspect(places: Places, looked: Looked, gathered: Gathered, crew: Crew, track: Track, severities: Collection[str]) -> Checked:
+    """Hold the catalog against its schemas, the rules, and the advice that weighs as much as one of these.
+
+    Raises UsageError where files change meanwhile, OSError or BrokenExecutor.
+    """
+    tools, rules = _known(places.cache, gathered.tasks)
+    examined = [*gathered.others, *(one for compiled in gathered.broken for one in compiled.examined)]
+    unreadable = [*looked.unreadable, *(problem for compiled in gathered.broken for problem in compiled.unreadable)]
     checked = checking.conclude(places.catalog, examined, tools, unreadable, severities)
     heeded = advice.heeded(checked.catalog.about, severities)
-    advised = [task for task, some in zip(tasks, rules, strict=True) if not heeded.isdisjoint(some)]
+    advised = [task for task, some in zip(gathered.tasks, rules, strict=True) if not heeded.isdisjoint(some)]
     told = _told(places, checked, advised, heeded, crew, track)
     problems = checking.weighed(checked.catalog.about.rules, [*checked.problems, *told])
-    return Inspected(checked=replace(checked, problems=problems, advice=()), tasks=tasks)
+    return replace(checked, problems=problems, advice=())
 
 
 def _known(cache: Path, tasks: Sequence[Task]) -> tuple[list[model.Listed], list[Sequence[str]]]:

@@ -4,43 +4,25 @@ Serves: "A wrong catalog: all problems at once, nothing written" of issue 2.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import (
-    assembling,
-    compiling,
-    groups,
-    inspecting,
-    lexicon,
-    looking,
-    memory,
-    model,
-    overview,
-    pages,
-    parts,
-    publishing,
-    resolve,
-    site,
-)
+from toolcatalog import compiling, groups, inspecting, looking, memory, merging, model, overview, pages, parts, publishing, resolve, site
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Task
 from toolcatalog.crew import Crew, give_back
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import Group, Index
+from toolcatalog.inspecting import Gathered
 from toolcatalog.looking import Looked, Places
 from toolcatalog.memory import Memory
 from toolcatalog.pages import MetaTool
-from toolcatalog.parts import Part
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
-from toolcatalog.snapshot import Contents, Stated
-
-_MANY = 1_000  # batches whose counts of words, and what is noted of their files, are not held in memory: some hundred bytes a tool
+from toolcatalog.snapshot import Contents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,29 +45,23 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
         pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
     crew.stand_by(len(looked.tasks))
-    sound = _checked(places, looked, crew, track)
+    sound, words = _begun(places, looked, before, crew, track)
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
-    if len(sound.tasks) > _MANY:
+    if len(sound.tasks) > merging.MANY:
         sound = _lighter(sound)
         give_back()
-    if before.made_from == sound.made_from and publishing.is_left(places.out, before.digest, before.stamp):
-        digest = before.digest
-        count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
-    else:
+    if words:
+        words.begin()
         assembly = Assembly(publishing.beside(places.out), sound.contents)
-        keys = [task.known.key for task in sound.tasks]
-        write = partial(_words, places.cache, looked.program, assembly.folder, keys, vectors=places.vectors)
-        words = crew.beside(write)
         _assemble(assembly, sound, track)
         count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
-        try:
-            assembly.files |= words()
-        except parts.Damaged:
-            _mend(sound)
-            assembly.files |= write()
+        assembly.take(words.folder, words.files(sound.tasks))
         digest = _sealed(assembly, sound)
+    else:
+        digest = before.digest
+        count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
     changed = publishing.point(places.out, digest)
     stamp = publishing.stamp_of(places.out / "snapshots" / digest)
     memory.save_made(places.cache, looked.program, sound.made_from, digest, stamp)
@@ -93,21 +69,30 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     return publishing.built(places.out, digest, changed=changed, pages=count)
 
 
+def _begun(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track) -> tuple[Sound, merging.Words | None]:
+    """The catalog, compiled and found sound, and the words of a new snapshot on their way; None where there is one of the same."""
+    gathered, words = inspecting.gather(places, looked, crew, track), None
+    made_from = looking.made_from(looked.program, looked.others, [task.known for task in gathered.tasks])
+    is_made = before.made_from == made_from and publishing.is_left(places.out, before.digest, before.stamp)
+    if not (is_made or gathered.broken):
+        words = merging.Words(places, looked.program, gathered.tasks, crew)
+    return _checked(places, looked, gathered, made_from, crew, track), words
+
+
 def _lighter(sound: Sound) -> Sound:
     """The same with less in memory: pages are told by the names of files, and what else is known of those has been noted."""
     return replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
 
 
-def _checked(places: Places, looked: Looked, crew: Crew, track: Track) -> Sound:
-    """Compile what is not in the cache, and hold the whole catalog against the rules."""
-    inspected = inspecting.inspect(places, looked, crew, track, ("error",))
-    checked, tasks = inspected.checked, inspected.tasks
+def _checked(places: Places, looked: Looked, gathered: Gathered, made_from: str, crew: Crew, track: Track) -> Sound:
+    """Hold the whole catalog against the rules."""
+    checked = inspecting.inspect(places, looked, gathered, crew, track, ("error",))
     if checked.problems:
         raise InvalidCatalog(checked.problems, checked.files)
     return Sound(
         contents=resolve.resolve(checked.catalog),
-        tasks=tasks,
-        made_from=looking.made_from(looked.program, looked.others, [task.known for task in tasks]),
+        tasks=gathered.tasks,
+        made_from=made_from,
         tools=Counter(toolkit for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))),
         versions=Counter(tool.toolkit for tool in checked.catalog.tools),
         meta_tools=_meta_tools(checked.catalog),
@@ -122,7 +107,7 @@ def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:
         parts_of = (compiling.part_of(task, "facts", "newest", "older", "rows") for task in sound.tasks)
         assembly.tools(parts_of, sound.versions, advance)
     assembly.rest()
-    if len(sound.tasks) > _MANY:
+    if len(sound.tasks) > merging.MANY:
         give_back()
 
 
@@ -137,33 +122,6 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
     digest = assembly.seal(counts)
     publishing.place(assembly.folder, digest, assembly.files)
     return digest
-
-
-def _words(cache: Path, program: str, folder: Path, keys: Sequence[str], *, vectors: bool) -> dict[str, Stated]:
-    """Write the text index, and vectors where they are wanted, from the parts with these keys. Raises Damaged where one is not whole."""
-
-    def counts() -> Iterator[tuple[str, bytes]]:
-        return ((key, part.words or b"") for key, part in zip(keys, _each(cache, keys, "words"), strict=True))
-
-    held = [*counts()] if len(keys) <= _MANY else None  # else they are read each time that they are gone through
-    known = lexicon.load(cache, program)
-    found = assembling.words(folder, counts if held is None else lambda: held, known)
-    known.save(cache, program)
-    return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
-
-
-def _each(cache: Path, keys: Sequence[str], section: str) -> Iterator[Part]:
-    for key in keys:
-        part = parts.load(cache, key, (section,))
-        if part is None:
-            raise parts.Damaged(key)
-        yield part
-
-
-def _mend(sound: Sound) -> None:
-    """Make again what has been damaged in the cache."""
-    for task in sound.tasks:
-        compiling.part_of(task, "words", "vectors")
 
 
 def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track) -> int:
