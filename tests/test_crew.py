@@ -196,7 +196,7 @@ def test_a_few_tasks_wait_for_nobody() -> None:
 
 
 def test_the_next_process_beside_has_all_that_is_loaded_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It begins anew after it has been let go, where forking is safe; without one, all is done here."""
+    """It begins anew after it has been let go; in between, all is done here."""
     with Crew(2) as crew:
         crew.stand_by(100)
         first = crew.beside(os.getpid)()
@@ -206,7 +206,7 @@ def test_the_next_process_beside_has_all_that_is_loaded_by_then(monkeypatch: pyt
         monkeypatch.setitem(globals(), "PATIENCE", 7.0)
         crew.stand_by(100)
         assert crew.beside(os.getpid)() not in (first, os.getpid())
-        assert crew.beside(patience)() == 7.0 or sys.platform != "linux"
+        assert crew.beside(patience)() == 7.0
 
 
 def patience() -> float:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _FEW = 8  # tasks that are done before a process would have started
 _CHUNK = 8  # tasks handed over at a time, at most
 _LOOK_EVERY = 0.5  # seconds
+_FORKS = sys.platform == "linux"  # a forked process has all modules loaded and starts in a few milliseconds; elsewhere it is not safe
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -86,8 +87,8 @@ class Crew:
             self._other = self._other or _started(1)
 
     def stand_down(self) -> None:
-        """Let the process for work beside go: the next that stands by has all that is loaded by then, and need not load it again."""
-        if self._other:
+        """Let the process for work beside go: the next has all that is loaded by then, where processes are forked; elsewhere it stays."""
+        if self._other and _FORKS:
             self._other.shutdown()
             self._other = None
 
@@ -119,8 +120,7 @@ def _started(jobs: int) -> "Executor":
     import multiprocessing  # noqa: PLC0415 - most checks and many builds start no process
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
-    # A forked process has all modules loaded and starts in a few milliseconds; elsewhere than on Linux forking is not safe.
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    context = multiprocessing.get_context("fork" if _FORKS else "spawn")
     executor = ProcessPoolExecutor(jobs, context, _begin, (os.getpid(),))
     executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
