@@ -50,7 +50,7 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
         yardstick.append(_read(catalog) * files)
         cold.append(_cold(catalog, index, folder))
         whole.append(_cold(catalog, both, folder))
-    unchanged = [_timed(catalog, both) for _ in range(rounds)]
+    unchanged = [_build(catalog, both) for _ in range(rounds)]
     changed = _changed(catalog, both, site, rounds)
     alone = _changed(catalog, index, site, rounds)
     pages = sum(1 for _ in site.rglob("*.html"))
@@ -60,9 +60,9 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
         "yaml.load": _middle(yardstick),
         "index": _summary(cold),
         "site": _summary(whole),
-        "unchanged": {"seconds": _middle(unchanged)},
-        "one changed": {"seconds": _middle([seconds for seconds, _ in changed]), "pages": max(count for _, count in changed)},
-        "one changed, indexes only": {"seconds": _middle([seconds for seconds, _ in alone])},
+        "unchanged": _summary(unchanged),
+        "one changed": {**_summary([built for built, _ in changed]), "pages": max(count for _, count in changed)},
+        "one changed, indexes only": _summary([built for built, _ in alone]),
         "pages": pages,
     }
 
@@ -93,29 +93,23 @@ def _cold(catalog: Path, where: Sequence[str], folder: Path) -> Built:
     """A build from nothing: no snapshot, no site, no cache."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    over, held = threading.Event(), [0]
-
-    def watch(pid: int) -> None:
-        threading.Thread(target=_watch, args=(pid, over, held)).start()
-
-    try:
-        return Built(_timed(catalog, where, watch), max(held))
-    finally:
-        over.set()
+    return _build(catalog, where)
 
 
-def _timed(catalog: Path, where: Sequence[str], begun: Callable[[int], None] = lambda _: None) -> float:
-    """Seconds that a build takes; `begun` is told its process."""
+def _build(catalog: Path, where: Sequence[str]) -> Built:
     command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", str(catalog), *where]
     os.sync()  # what was written before is on the disk: builds follow one another closely nowhere but here
-    begin = machine.now()
+    begin, over, held = machine.now(), threading.Event(), [0]
     with subprocess.Popen(command, env=servers.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        begun(process.pid)
-        complaint = process.communicate()[1]
+        watch = threading.Thread(target=_watch, args=(process.pid, over, held))
+        watch.start()
+        complaint = process.communicate()[1]  # beside the watch, so that its naps are not counted
         seconds = machine.now() - begin
+        over.set()
+        watch.join()
     if process.returncode:
         raise RuntimeError(f"toolcatalog build ended with {process.returncode}: {complaint[-2000:]}")
-    return seconds
+    return Built(seconds, max(held))
 
 
 def _watch(pid: int, over: threading.Event, held: list[int]) -> None:
@@ -127,29 +121,29 @@ def _watch(pid: int, over: threading.Event, held: list[int]) -> None:
         nap = max(_NAP, _SELDOM * (machine.now() - looked))
 
 
-def _changed(catalog: Path, where: Sequence[str], site: Path, rounds: int) -> list[tuple[float, int]]:
+def _changed(catalog: Path, where: Sequence[str], site: Path, rounds: int) -> list[tuple[Built, int]]:
     """Change one file after another, and build after each; how many pages were written. They get their old texts back in the end."""
-    _timed(catalog, where)  # what was given back before has changed too
+    _build(catalog, where)  # what was given back before has changed too
     draw = random.Random(" ".join(where))  # others each time: of what was built before there is a snapshot, which would be verified
     some = draw.sample(sorted(islice(tool_files(catalog), 1000)), rounds)
     before = {file: file.read_text() for file in some}
     try:
-        return [_change_one(file, text, lambda: _timed(catalog, where), site) for file, text in before.items()]
+        return [_change_one(file, text, lambda: _build(catalog, where), site) for file, text in before.items()]
     finally:  # not sooner: to give one back is a change too
         for file, text in before.items():
             file.write_text(text)
 
 
-def _change_one(file: Path, text: str, build: Callable[[], float], site: Path) -> tuple[float, int]:
-    """Add a sentence to a tool's description and build: the seconds, and how many pages were written."""
+def _change_one(file: Path, text: str, build: Callable[[], Built], site: Path) -> tuple[Built, int]:
+    """Add a sentence to a tool's description and build."""
     mark = site / ".benchmark"
     mark.write_text("")
     time.sleep(2 * _NAP)
     file.write_text(text.replace("\nscopes:", " Changed, and nothing else.\nscopes:", 1))
-    seconds = build()
+    built = build()
     since = mark.stat().st_mtime_ns
     mark.unlink()
-    return seconds, sum(page.stat().st_mtime_ns > since for page in site.rglob("*.html"))
+    return built, sum(page.stat().st_mtime_ns > since for page in site.rglob("*.html"))
 
 
 def main() -> None:

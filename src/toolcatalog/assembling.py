@@ -9,7 +9,7 @@ Serves: "1,000,000 tools build in bounded memory" of issue 3.
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -18,9 +18,8 @@ import numpy as np
 import orjson
 from pyroaring import BitMap
 
-from toolcatalog import columns, files, indexing, nearness, snapshot, table
+from toolcatalog import columns, files, nearness, snapshot, table
 from toolcatalog.choices import usable
-from toolcatalog.lexicon import Lexicon
 from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
 from toolcatalog.snapshot import Contents, Stated
@@ -85,18 +84,13 @@ class Assembly:
         return digest
 
 
-def words(folder: Path, counts: Callable[[], Iterable[tuple[str, bytes]]], lexicon: Lexicon) -> dict[str, Stated]:
-    """Write the text index from the counts of all parts, each with its key, which are gone through several times."""
-    return _written(folder, indexing.merge(counts, lexicon))
-
-
 def vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, Stated]:
     """Write the vectors of all tools, from those of all parts."""
-    return _written(folder, {snapshot.VECTORS: nearness.pack(batches)})
+    return written(folder, {snapshot.VECTORS: nearness.pack(batches)})
 
 
-def _written(folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]) -> dict[str, Stated]:
-    """Write files in their order."""
+def written(folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]) -> dict[str, Stated]:
+    """Write files in their order, each from its pieces."""
     found = {}
     for path, some in pieces.items():
         (folder / path).unlink(missing_ok=True)  # of an attempt that came upon damage

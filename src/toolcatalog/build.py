@@ -56,7 +56,7 @@ def build(
     with guarding.guarded(out, "the last good build is untouched. Build"), guarding.alone_with_site(site):
         publishing.tidy(out)
         with Crew(jobs, partial(hire, places) if hire else None) as crew:
-            crew.stand_by(len(outline.folders) if site else 0, _SOME)
+            crew.stand_by(len(outline.folders), _SOME if site else _MANY)
             looked, before = _looked(places, outline, fingerprint, crew, track)
             built = _unchanged(places, looked, before)
             before = replace(before, batches={})  # of a million tools that is much, and `looked` has it

@@ -32,6 +32,8 @@ _AT_ONCE = 1 << 27  # bytes of postings that are made at a time; twice as many a
 _MOST_KIN = 12  # of a term
 
 Ids = NDArray[np.int64]
+Counts = Callable[[], Iterable[tuple[str, bytes]]]  # of each batch, with the key of its part
+Pieces = dict[str, Iterable[bytes | memoryview]]  # of files by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +46,10 @@ class Vocabulary:
     rarities: NDArray[np.float64]
 
 
-def merge(batches: Callable[[], Iterable[tuple[str, bytes]]], lexicon: Lexicon) -> dict[str, Iterable[bytes | memoryview]]:
+def merge(batches: Counts, lexicon: Lexicon) -> Pieces:
     """The files of the index as pieces, to be taken in this order, from the counts of all batches in the order of their tools.
 
-    `batches` gives the key of each batch's part with its counts. It is called twice and more, so that they need not be held.
+    The words are asked for at once. `batches` is called twice and more, so that the counts need not be held.
     """
     seen, numbers = _Seen(), list[Numbers]()
     for key, data in batches():

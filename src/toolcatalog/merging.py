@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from toolcatalog import assembling, compiling, lexicon, parts
+from toolcatalog import assembling, compiling, indexing, lexicon, parts
 from toolcatalog.batches import Task
 from toolcatalog.crew import Crew
 from toolcatalog.looking import Places
@@ -62,10 +62,16 @@ def _write(cache: Path, program: str, folder: Path, keys: Sequence[str], *, vect
 
     folder.mkdir(parents=True, exist_ok=True)
     held = [*counts()] if len(keys) <= MANY else None  # else they are read each time that they are gone through
-    known = lexicon.load(cache, program)
-    found = assembling.words(folder, counts if held is None else lambda: held, known)
-    known.save(cache, program)
+    found = assembling.written(folder, _index(cache, program, counts if held is None else lambda: held))
     return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
+
+
+def _index(cache: Path, program: str, counts: indexing.Counts) -> indexing.Pieces:
+    """The text index, and what it has told of words in the cache for the next build; no longer in memory when the index is written."""
+    known = lexicon.load(cache, program)
+    found = indexing.merge(counts, known)
+    known.save(cache, program)
+    return found
 
 
 def _each(cache: Path, keys: Sequence[str], section: str) -> Iterator[Part]:
