@@ -154,6 +154,18 @@ def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
         assert scores.tolist() == pytest.approx((values * 0.5).tolist())
 
 
+def test_a_term_is_told_in_its_shortest_spelling() -> None:
+    """Of those of all batches, in whatever order they come; of spellings of one length the first by letters."""
+    batches = [[Said(([word], [], [], [], [], []), "", True)] for word in ("studying", "studies", "study", "studied")]
+    for some in (batches, batches[::-1], [[tool for (tool,) in batches]]):
+        found = opened(*some).term("studi")
+        assert found
+        assert found.spelt == "study"
+    found = opened(batches[1], batches[3]).term("studi")
+    assert found
+    assert found.spelt == "studied"
+
+
 @pytest.mark.parametrize("at_once", [1, 100, 5000])
 def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few are made at a time, the files have the same bytes."""
