@@ -129,8 +129,8 @@ def test_no_tools() -> None:
 
 
 LETTERS = st.text(st.sampled_from("abcde"), min_size=1, max_size=7)
-RUNS = st.lists(LETTERS, max_size=6)
-SAIDS = st.builds(Said, st.tuples(RUNS, RUNS, RUNS, RUNS, RUNS, RUNS), LETTERS, st.booleans())
+PIECES = st.lists(st.text(st.sampled_from("abcdeB1"), min_size=1, max_size=7), max_size=6)
+SAIDS = st.builds(Said, st.tuples(*[PIECES] * 6), LETTERS, st.booleans())
 
 
 @examples(20)

@@ -20,6 +20,7 @@ _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
 _DENSE = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # written without spaces between words
 _RUN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_DENSE}])+|[^\W\d_{_LATIN}{_DENSE}]+")
 _ASCII_RUN = re.compile(r"[A-Za-z]+|[0-9]+")  # the same where there is nothing else, and found in half the time
+_APART = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))  # for `translate`
 _IS_DENSE = re.compile(rf"[{_DENSE}]")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -64,16 +65,21 @@ def runs(text: str) -> list[str]:
     return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(_plain(text))
 
 
-@lru_cache(maxsize=1 << 16)
-def words_of(run: str) -> tuple[Word, ...]:
-    """The words of a run that say something."""
-    return tuple(Word(spelt, stem(spelt)) for spelt in _words(run) if spelt not in _SILENT)
+def pieces(text: str) -> list[str]:
+    """A text in pieces that have its runs in them, in their order: mostly one each, and found in a third of the time."""
+    return text.translate(_APART).split() if text.isascii() else runs(text)
 
 
 @lru_cache(maxsize=1 << 16)
-def terms_of(run: str) -> tuple[str, ...]:
-    """The terms of a run."""
-    return tuple(word.term for word in words_of(run))
+def words_of(piece: str) -> tuple[Word, ...]:
+    """The words of a run, or of a piece of a text, that say something."""
+    return tuple(Word(spelt, stem(spelt)) for run in runs(piece) for spelt in _words(run) if spelt not in _SILENT)
+
+
+@lru_cache(maxsize=1 << 16)
+def terms_of(piece: str) -> tuple[str, ...]:
+    """The terms of a run, or of a piece of a text."""
+    return tuple(word.term for word in words_of(piece))
 
 
 def words(text: str) -> list[Word]:
@@ -130,6 +136,8 @@ _MARKS = _Marks()
 
 
 def _words(run: str) -> Iterable[str]:
+    if run.isascii() and run.islower():  # so are nearly all
+        return (run[:_LONGEST],)
     if _IS_DENSE.match(run):
         return (run[place : place + 2] for place in range(max(1, len(run) - 1)))
     return (word.casefold()[:_LONGEST] for word in _HUMP.split(run))

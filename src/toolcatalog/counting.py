@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog.analysis import called, runs, sentences, terms_of, words_of
+from toolcatalog.analysis import Word, called, pieces, runs, sentences, terms_of, words_of
 from toolcatalog.parameters import texts
 from toolcatalog.scoring import FIELDS
 
 _MOST = 255  # times that a term is counted in one field
+Numbers = NDArray[np.int64]
 _HEAD = struct.Struct("<IIII")
 
 
 class Said(NamedTuple):
-    """What a tool version says: the runs of each of the FIELDS, its name, and whether it is its tool's newest."""
+    """What a tool version says: the pieces of each of the FIELDS, its name, and whether it is its tool's newest."""
 
     fields: Sequence[Sequence[str]]
     name: str
@@ -35,36 +36,32 @@ def said(slug: str, name: str, description: str, toolkit: tuple[str, str], input
     of_toolkit = _with(runs(toolkit[1]), runs(toolkit[0]), ())
     of_name = _with(runs(name), runs(slug), of_toolkit)
     described = [*texts(inputs)]
-    names, descriptions = (runs("\n".join(column)) for column in ([name for name, _ in described], [text for _, text in described]))
+    names, descriptions = (pieces("\n".join(column)) for column in ([name for name, _ in described], [text for _, text in described]))
     first = next(sentences(description), "")
-    return Said((of_name, of_toolkit, runs(first), runs(description), names, descriptions), name, newest)
+    return Said((of_name, of_toolkit, pieces(first), pieces(description), names, descriptions), name, newest)
 
 
 def _with(some: list[str], more: Sequence[str], elsewhere: Sequence[str]) -> list[str]:
     """Runs, and more of them as far as their terms stand neither there nor elsewhere."""
-    known = {*_terms(some), *_terms(elsewhere)}
+    known = set(chain.from_iterable(map(terms_of, chain(some, elsewhere))))
     return some + [run for run in more if not known.issuperset(terms_of(run))]
-
-
-def _terms(some: Iterable[str]) -> Iterable[str]:
-    return chain.from_iterable(map(terms_of, some))
 
 
 def count(tools: Iterable[Said]) -> bytes:
     """How often each term stands in the fields of each of a batch of tools, as `Counted` reads it."""
     every = [*tools]
-    fields = [[*_terms(field)] for tool in every for field in tool.fields]
-    lengths, width = [*map(len, fields)], len(FIELDS)
-    terms = sorted({*chain.from_iterable(fields)})
-    ids = dict(zip(terms, range(len(terms)), strict=True))
-    stands = np.fromiter(map(ids.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
-    places, often = np.unique(stands * len(fields) + np.repeat(np.arange(len(fields)), lengths), return_counts=True)
-    pairs, posting = np.unique(places // width, return_inverse=True)  # of term and tool
+    fields = [field for tool in every for field in tool.fields]
+    words = {piece: words_of(piece) for piece in dict.fromkeys(chain.from_iterable(fields))}
+    spellings = _spellings(chain.from_iterable(words.values()))
+    terms, width = sorted(spellings), len(FIELDS)
+    stands, within = _stands(fields, words, terms)
+    places, often = np.unique(stands * len(fields) + within, return_counts=True)
+    pairs, posting = _different(places // width)  # of term and tool
     counts = np.zeros((len(pairs), width), np.uint8)
     counts[posting, places % width] = np.minimum(often, _MOST)
     holders = np.bincount(pairs // max(len(every), 1), minlength=len(terms))
-    spellings = _spellings(every)
     text = "\n".join(f"{term}\t{spellings[term]}" for term in terms).encode()
+    lengths = np.bincount(within, minlength=len(fields))
     columns = (lengths, [called(tool.name) for tool in every], holders, pairs % max(len(every), 1))
     return b"".join(
         [
@@ -77,13 +74,41 @@ def count(tools: Iterable[Said]) -> bytes:
     )
 
 
-def _spellings(tools: Iterable[Said]) -> dict[str, str]:
+def _spellings(words: Iterable[Word]) -> dict[str, str]:
     """The shortest spelling of each term."""
     found: dict[str, str] = {}
-    for spelt, term in {word for run in {run for tool in tools for field in tool.fields for run in field} for word in words_of(run)}:
-        if term not in found or (len(spelt), spelt) < (len(found[term]), found[term]):
+    for spelt, term in words:
+        other = found.setdefault(term, spelt)
+        if (len(spelt), spelt) < (len(other), other):
             found[term] = spelt
     return found
+
+
+def _stands(fields: Sequence[Sequence[str]], words: Mapping[str, Sequence[Word]], terms: Sequence[str]) -> tuple[Numbers, Numbers]:
+    """Each term that stands in a field, by its place among all terms, and the number of the field; `words` are those of each piece.
+
+    It is done in numbers, piece by piece, for a tool says hundreds: which terms are in a piece is looked up once in a batch.
+    """
+    places, ids = _numbered(words), _numbered(terms)
+    held = np.fromiter(map(len, words.values()), np.int64, len(words))
+    terms_held = np.fromiter((ids[term] for some in words.values() for _, term in some), np.int64, held.sum())
+    lengths = [*map(len, fields)]
+    pieces = np.fromiter(map(places.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
+    many = held[pieces]
+    first = np.cumsum(held) - held  # where the terms of a piece begin
+    skipped = np.cumsum(many) - many
+    stands = terms_held[np.arange(many.sum()) + np.repeat(first[pieces] - skipped, many)]
+    return stands, np.repeat(np.repeat(np.arange(len(fields)), lengths), many)
+
+
+def _numbered(some: Iterable[str]) -> dict[str, int]:
+    return {one: number for number, one in enumerate(some)}
+
+
+def _different(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """The different ones of sorted numbers, and of each of those which one of these it is."""
+    is_new = np.diff(numbers, prepend=-1) != 0
+    return numbers[is_new], np.cumsum(is_new) - 1
 
 
 class Counted:
