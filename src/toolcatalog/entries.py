@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from html import escape
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -35,19 +36,14 @@ class Row(NamedTuple):
     digest: str
 
 
+_COLUMNS = itemgetter(*Row._fields)
+
+
 def row(said: Mapping[str, Any]) -> Row:
     """A tool as the index says it; what is equal in many of them is one object."""
-    labels = _same(tuple(said["tags"])), _same(tuple(said["scopes"]))
-    return Row(
-        said["slug"],
-        sys.intern(said["version"]),
-        said["name"],
-        said["description"],
-        *labels,
-        said["no_auth"],
-        said["deprecation"],
-        said["digest"],
-    )
+    slug, version, name, description, tags, scopes, no_auth, deprecation, digest = _COLUMNS(said)
+    labels = _same(tuple(tags)), _same(tuple(scopes))
+    return Row(slug, sys.intern(version), name, description, *labels, no_auth, deprecation, digest)
 
 
 @lru_cache(maxsize=1 << 16)

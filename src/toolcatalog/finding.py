@@ -8,6 +8,7 @@ Serves: "from a data file loaded by `<script src>` so that `file://` works; desc
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
+from operator import attrgetter
 
 import orjson
 
@@ -38,9 +39,9 @@ class Search:
         """Tools that come behind those before; at least one."""
         self._slugs.append("\n".join(tool.slug for tool in tools))
         self._names.append("\n".join(" ".join(tool.name.split()) for tool in tools))
-        self._flags.append("".join(f"{_flags(tool):x}" for tool in tools))
+        self._flags.append("".join([_flags(tool.deprecation is not None, tool.tags, tool.no_auth) for tool in tools]))
         for kind, some in self._have.items():
-            some.append(b",".join(self._numbers[kind](getattr(tool, kind)) for tool in tools))
+            some.append(b",".join(map(self._numbers[kind], map(attrgetter(kind), tools))))
 
     def slugs(self) -> Iterator[str]:
         """The slugs of all tools."""
@@ -71,8 +72,9 @@ def _numbers(places: Mapping[str, int], labels: tuple[str, ...]) -> bytes:
     return dump(sorted(map(places.__getitem__, labels)))
 
 
-def _flags(tool: Row) -> int:
-    return (tool.deprecation is not None) + 2 * ("important" in tool.tags) + 4 * bool(tool.no_auth)
+@lru_cache(maxsize=_REMEMBERED)
+def _flags(deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str:
+    return f"{deprecated + 2 * ('important' in tags) + 4 * bool(no_auth):x}"
 
 
 def shards(tools: int) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -197,7 +198,7 @@ class Kit:
 
 def latest(tools: Iterable[Listed], most: int = _FEED) -> list[Listed]:
     """So many tools at most that changed last, newest first."""
-    return heapq.nlargest(most, tools, key=lambda one: (one.tool.version, one.tool.slug))
+    return sorted(tools, key=attrgetter("tool.version", "tool.slug"), reverse=True)[:most]  # nearly sorted as they come
 
 
 def changes(tools: Iterable[Listed], versions: Several) -> list[Changed]:
