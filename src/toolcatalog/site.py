@@ -34,7 +34,7 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
     """
     named = {group.digest: group for group in groups}
     stale = {digest: group for digest, group in named.items() if digest not in left.groups}
-    gone, is_more = _gone(generated(site), chain.from_iterable(_paths(named, left)))
+    gone, is_more = _gone(generated(site), _paths(named, left))
     if not left.groups:  # the last build may have been killed while it wrote
         for folder in {"", *(path.rpartition("/")[0] for path in generated(site))}:
             files.clean(site / folder)
@@ -59,14 +59,12 @@ def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[list[str]]
         yield sorted(memory.state_of(left.groups[digest]) if digest in left.groups else group.paths)
 
 
-def _gone(before: set[str], now: Iterable[str]) -> tuple[set[str], bool]:
-    """Which of the files that were there are no more, and whether there are more now."""
+def _gone(before: set[str], now: Iterable[Sequence[str]]) -> tuple[set[str], bool]:
+    """Which of the files that were there are no more, and whether there are more now; those of each group at once."""
     is_more = False
-    for path in now:
-        if path in before:
-            before.remove(path)
-        else:
-            is_more = True
+    for paths in now:
+        is_more = is_more or not before.issuperset(paths)
+        before.difference_update(paths)
     return before, is_more
 
 
@@ -106,7 +104,7 @@ def _apart(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def generated(site: Path) -> set[str]:
     """The pages that an earlier build has made. Raises UsageError where the folder holds a site and it cannot be told whose."""
     try:
-        return {str(path) for path in orjson.loads((site / _GENERATED).read_bytes())}
+        return set(map(str, orjson.loads((site / _GENERATED).read_bytes())))
     except FileNotFoundError:
         if not (site / "index.html").exists():
             return set()
