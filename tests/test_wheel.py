@@ -67,7 +67,7 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
 def test_the_wheel_says_what_it_is(installed: Path) -> None:
     """Its command, its licence and its extras."""
     about = installed / f"toolcatalog-{__version__}.dist-info"
-    assert "toolcatalog = toolcatalog.cli:main" in (about / "entry_points.txt").read_text()
+    assert "toolcatalog = toolcatalog.__main__:main" in (about / "entry_points.txt").read_text()
     assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     metadata = (about / "METADATA").read_text().splitlines()
     assert {f"Provides-Extra: {extra}" for extra in ("cluster", "mcp", "redis", "s3", "semantic")} <= {*metadata}

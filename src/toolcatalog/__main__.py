@@ -1,9 +1,17 @@
-"""`python -m toolcatalog` is the `toolcatalog` command.
+"""The `toolcatalog` command, also as `python -m toolcatalog`.
 
 Serves: "console script `toolcatalog`" of issue 2.
 """
 
-from toolcatalog.cli import main
+from toolcatalog.loading import loading
+
+
+def main() -> int:
+    """Load the command line, which takes longer than it should be noticed, and run it: its exit code."""
+    with loading():
+        from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above
+    return cli.main()
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -15,6 +15,7 @@ import click
 from toolcatalog import __version__, names
 from toolcatalog.cli import terminal
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError
+from toolcatalog.loading import loading
 
 _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
@@ -59,7 +60,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}").command
+        with loading():
+            command: click.Command = importlib.import_module(f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}").command
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
