@@ -7,7 +7,7 @@ from toolcatalog.loading import loading
 
 
 def main() -> int:
-    """Load the command line, which takes longer than it should be noticed, and run it: its exit code."""
+    """Load the command line and run it: its exit code."""
     with loading():
         from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above
     return cli.main()

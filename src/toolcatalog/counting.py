@@ -19,8 +19,9 @@ from toolcatalog.parameters import texts
 from toolcatalog.scoring import FIELDS
 
 _MOST = 255  # times that a term is counted in one field
-Numbers = NDArray[np.int64]
 _HEAD = struct.Struct("<IIII")
+
+Numbers = NDArray[np.int64]
 
 
 class Said(NamedTuple):
@@ -93,11 +94,11 @@ def _stands(fields: Sequence[Sequence[str]], words: Mapping[str, Sequence[Word]]
     held = np.fromiter(map(len, words.values()), np.int64, len(words))
     terms_held = np.fromiter((ids[term] for some in words.values() for _, term in some), np.int64, held.sum())
     lengths = [*map(len, fields)]
-    pieces = np.fromiter(map(places.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
-    many = held[pieces]
+    told = np.fromiter(map(places.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
+    many = held[told]
     first = np.cumsum(held) - held  # where the terms of a piece begin
     skipped = np.cumsum(many) - many
-    stands = terms_held[np.arange(many.sum()) + np.repeat(first[pieces] - skipped, many)]
+    stands = terms_held[np.arange(many.sum()) + np.repeat(first[told] - skipped, many)]
     return stands, np.repeat(np.repeat(np.arange(len(fields)), lengths), many)
 
 

@@ -82,7 +82,7 @@ def _shares(postings: Postings, document: Mapping[str, Any]) -> dict[str, dict[s
     """Of each term of a tool the share that each field has in its impact."""
     toolkit = document["toolkit"]["slug"], document["toolkit"]["name"]
     said = counting.said(document["slug"], document["name"], document["description"], toolkit, document["input_parameters"], newest=True)
-    fields = [Counter(term for run in field for term in terms_of(run)) for field in said.fields]
+    fields = [Counter(term for piece in field for term in terms_of(piece)) for field in said.fields]
     lengths = np.array([[sum(counts.values()) for counts in fields]], np.uint32)
     factors = scoring.factors(lengths, postings.usual)[0].tolist()
     shares: dict[str, dict[str, float]] = {}
