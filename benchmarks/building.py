@@ -41,20 +41,22 @@ class Built:
 def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """All figures for one catalog: seconds; ratios are taken from them later. Nothing is built where something was.
 
-    Nor is anything removed before the last build, unless there is very much of it: ext4 without a journal, as virtual machines have it,
-    does not use again for minutes what a removed file was held by, and looks past each of those whenever a file is made. That made
-    sites slower by half. What is left in `folder` is the caller's to remove when all has been measured.
+    Nor is anything removed before the last build, unless there is very much of it: ext4 without a journal does not use the inode of a
+    removed file again for minutes, and looks past each of those whenever a file is made. What is left in `folder` is the caller's to remove
+    when all has been measured.
     """
     files = sum(1 for _ in tool_files(catalog))
     rounds = 1 if files > _LARGE else _ROUNDS
     yardstick, cold, whole = [], [], []
     for number in range(rounds):
         say(f"building {files:,} files, round {number + 1} of {rounds} ...")
-        out, site = folder / f"{number}" / "out", folder / f"{number}" / "site"
+        place = folder / str(number)
+        out, site = place / "out", place / "site"
         index, both = ["--out", str(out), "--no-site"], ["--out", str(out), "--site", str(site)]
         yardstick.append(_read(catalog) * files)
-        cold.append(_build(catalog, ["--out", str(folder / f"{number}" / "index"), "--no-site"]))
+        cold.append(_build(catalog, ["--out", str(place / "index"), "--no-site"]))
         whole.append(_build(catalog, both))
+    # What follows goes on from the last one.
     unchanged = [_build(catalog, both) for _ in range(rounds)]
     changed = _changed(catalog, both, site, rounds)
     alone = _changed(catalog, index, site, rounds)

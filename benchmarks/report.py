@@ -60,8 +60,9 @@ Files of about 3 KB with one version each. `yaml.load` is PyYAML's with its C lo
 and keeping nothing; above 20,000 files it reads 20,000 and its time is scaled. From nothing: no snapshot, no site, no cache. Peak memory
 is that of all processes of the build together (PSS: a page that they share counts once). One file changed: another one each time, until
 the new snapshot is in force and the command has ended. Before each run, what was written before it is brought to the disk. Each build from
-nothing goes into folders of its own, and nothing is removed in between: after many files were removed, ext4 without a journal makes new
-ones slowly for minutes, and what was measured so before 2026-11-22 was slower by up to half (with site).
+nothing goes into folders of its own, and nothing is removed in between: ext4 without a journal makes files slowly for minutes after many
+were removed, and a build with its site took 23.9 s then that took 15.3 s before. A row without a changed build by indexes only is from
+before that was known.
 """
 
 

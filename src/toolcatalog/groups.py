@@ -6,7 +6,6 @@ documents in the parts, and the indexes of toolkits in the snapshot.
 Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -204,7 +203,7 @@ def latest(tools: Iterable[Listed], most: int = _FEED) -> list[Listed]:
 def changes(tools: Iterable[Listed], versions: Several) -> list[Changed]:
     """What has happened to tools last, newest first: to as many at most as changed last, since the last change of each is its newest."""
     happened = chain.from_iterable(_of_tool(*one, versions[one.toolkit.slug].get(one.tool.slug, ())) for one in latest(tools))
-    newest = heapq.nlargest(_FEED, happened, key=lambda one: (one.version, one.slug))
+    newest = sorted(happened, key=attrgetter("version", "slug"), reverse=True)[:_FEED]
     return [one._replace(summary=summary(one.summary)) for one in newest]
 
 
