@@ -20,6 +20,7 @@ from reading import documents
 from running import one_sentence, succeed
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
+from toolcatalog.errors import InvalidCatalog
 
 MANY = 1500  # tools: far more than the few batches for which no process is started
 PATIENCE = 20.0  # seconds
@@ -116,6 +117,23 @@ def test_a_site_is_looked_at_beside_the_catalog(many: Path, tmp_path: Path, monk
     assert bytes_of(site) == bytes_of(tmp_path / "other-site")
 
 
+def test_a_single_batch_is_compiled_beside(many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
+    """By the other process: what is wrong in it is told as ever, and mended it gives what a clean build gives."""
+    catalog, out = shutil.copytree(many, tmp_path / "catalog"), tmp_path / "build"
+    build(catalog, out, None, jobs=2)
+    file = next(catalog.glob("toolkits/kit0/KIT0_DO_0/*.yaml"))
+    text = file.read_text()
+    file.write_text(text.replace("name:", "nmae:", 1))
+    with pytest.raises(InvalidCatalog) as wrong:
+        build(catalog, out, None, jobs=2)
+    assert {problem.path for problem in wrong.value.problems} == {file.relative_to(tmp_path).as_posix()}
+    assert bytes_of(out / "current") == snapshot
+    file.write_text(text.replace("name: ", "name: Another ", 1))
+    again = build(catalog, out, None, jobs=2)
+    assert again.digest == build(catalog, tmp_path / "other", None).digest
+    assert again.changed
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_path: Path) -> None:
     """However a build ends, killed without a word or interrupted, its workers end within seconds, and nothing is current."""
@@ -143,6 +161,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 ORDER = """
 import sys, time
 from toolcatalog.crew import Crew
+from toolcatalog.errors import InvalidCatalog
 
 def work(task):
     time.sleep(0.001 * (task % 3))

@@ -3,14 +3,14 @@
 Serves: "One file of 20,000 changed: under a second" of issue 6.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from toolcatalog import advice, briefs, checking, compiling, hearing, model, telling
-from toolcatalog.batches import Task
+from toolcatalog.batches import NOTHING, Task
 from toolcatalog.checking import Checked, Examined
 from toolcatalog.compiling import Compiled
 from toolcatalog.crew import Crew
@@ -23,20 +23,33 @@ _FEW = 8  # batches that a check compiles without counting their words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """The batches without errors of their own, whose parts are in the cache; what came of the others; and the files that are not tools'."""
+    """The batches without errors of their own, whose parts are in the cache; what came of the others; and the files that are not tools'.
+
+    `tools` are those of the sound batches, and `rules`, of each of these batches, those that have advice for it.
+    """
 
     tasks: Sequence[Task]
+    tools: Sequence[model.Listed]
+    rules: Sequence[Sequence[str]]
     broken: Sequence[Compiled]
     others: Sequence[Examined]
 
 
 def gather(places: Places, looked: Looked, crew: Crew, track: Track) -> Gathered:
     """Read the whole catalog: compile what has changed. Raises UsageError where files change meanwhile, OSError or BrokenExecutor."""
-    others = [checking.examine(places.catalog, path) for path in looked.others]
-    if any(one.digest != looked.others[one.path] for one in others if not one.problems):
-        raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
-    tasks, broken = _compile(looked, others, crew, track)
-    return Gathered(tasks=tasks, broken=broken, others=others)
+    tasks = [replace(task, known=known or NOTHING) for task, known in zip(looked.tasks, looked.known, strict=True)]
+    missing = [task for task in tasks if not task.known.key]
+    needed = {_description(toolkit) for task in missing for toolkit in task.heads}
+    examined = _examined(places, looked, looked.others.keys() & needed)
+    results = _begun(_described(missing, examined), crew)
+    examined |= _examined(places, looked, looked.others.keys() - needed)  # while the first are compiled, as what follows
+    tasks, briefed = _described(tasks, examined), _Briefed(places.cache)
+    briefed.hear(task for task in tasks if task.known.key)
+    compiled = dict(zip((task.folders for task in missing), _finished(missing, results, track), strict=True))
+    sound, broken = _apart(tasks, compiled)
+    tools, rules = briefed.every(sound)
+    others = [examined[path] for path in looked.others]
+    return Gathered(tasks=sound, tools=tools, rules=rules, broken=broken, others=others)
 
 
 def inspect(places: Places, looked: Looked, gathered: Gathered, crew: Crew, track: Track, severities: Collection[str]) -> Checked:
@@ -44,30 +57,41 @@ def inspect(places: Places, looked: Looked, gathered: Gathered, crew: Crew, trac
 
     Raises UsageError where files change meanwhile, OSError or BrokenExecutor.
     """
-    tools, rules = _known(places.cache, gathered.tasks)
     examined = [*gathered.others, *(one for compiled in gathered.broken for one in compiled.examined)]
     unreadable = [*looked.unreadable, *(problem for compiled in gathered.broken for problem in compiled.unreadable)]
-    checked = checking.conclude(places.catalog, examined, tools, unreadable, severities)
+    checked = checking.conclude(places.catalog, examined, gathered.tools, unreadable, severities)
     heeded = advice.heeded(checked.catalog.about, severities)
-    advised = [task for task, some in zip(gathered.tasks, rules, strict=True) if not heeded.isdisjoint(some)]
+    advised = [task for task, some in zip(gathered.tasks, gathered.rules, strict=True) if not heeded.isdisjoint(some)]
     told = _told(places, checked, advised, heeded, crew, track)
     problems = checking.weighed(checked.catalog.about.rules, [*checked.problems, *told])
     return replace(checked, problems=problems, advice=())
 
 
-def _known(cache: Path, tasks: Sequence[Task]) -> tuple[list[model.Listed], list[Sequence[str]]]:
-    """All tools of the tasks, and of each task the rules that have advice for it."""
-    kept, asked = briefs.load(cache), dict[str, bytes]()
-    tools, rules, joined = list[model.Listed](), list[Sequence[str]](), briefs.Joined()
-    for task in tasks:
-        key = task.known.key
-        asked[key] = kept.get(key) or briefs.told(compiling.part_of(task, "facts").facts)
-        brief = briefs.heard(asked[key])
-        tools += brief.listed(joined)
-        rules.append(brief.rules)
-    if asked.keys() != kept.keys():
-        briefs.save(cache, asked)
-    return tools, rules
+class _Briefed:
+    """What the rules go by of batches, as it is heard: from their briefs, or else from their parts."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._kept = briefs.load(cache)
+        self._joined = briefs.Joined()
+        self._heard: dict[str, tuple[bytes, list[model.Listed], Sequence[str]]] = {}
+
+    def hear(self, tasks: Iterable[Task]) -> None:
+        """Hear of batches that are in the cache, but those that have been heard of."""
+        for task in tasks:
+            key = task.known.key
+            if key not in self._heard:
+                told = self._kept.get(key) or briefs.told(compiling.part_of(task, "facts").facts)
+                brief = briefs.heard(told)
+                self._heard[key] = told, [*brief.listed(self._joined)], brief.rules
+
+    def every(self, tasks: Sequence[Task]) -> tuple[list[model.Listed], list[Sequence[str]]]:
+        """All tools of the tasks, and of each task the rules that have advice for it; the briefs of these are kept."""
+        self.hear(tasks)
+        keys = [task.known.key for task in tasks]
+        if {*keys} != self._kept.keys():
+            briefs.save(self._cache, {key: self._heard[key][0] for key in keys})
+        return [*chain.from_iterable(self._heard[key][1] for key in keys)], [self._heard[key][2] for key in keys]
 
 
 def _told(
@@ -86,28 +110,52 @@ def _told(
         yield from hearing.heard(places.catalog, path, some)
 
 
-def _compile(looked: Looked, others: Iterable[Examined], crew: Crew, track: Track) -> tuple[list[Task], list[Compiled]]:
-    """The tasks whose parts are in the cache now, and what came of the others: problems."""
-    described = {one.path: one.record for one in others if not one.problems}
-    toolkits = {record.slug: record for path, record in described.items() if _is_toolkit(path) and isinstance(record, model.Toolkit)}
-    tasks = [replace(task, toolkits={slug: toolkits[slug] for slug in task.heads if slug in toolkits}) for task in looked.tasks]
-    missing = [task for task, known in zip(tasks, looked.known, strict=True) if known is None]
+def _examined(places: Places, looked: Looked, paths: Iterable[str]) -> dict[str, Examined]:
+    """Files that are not tools', by path. Raises UsageError where they have changed since they were looked at."""
+    found = {path: checking.examine(places.catalog, path) for path in paths}
+    if any(one.digest != looked.others[path] for path, one in found.items() if not one.problems):
+        raise UsageError(f"Files below {places.catalog} changed while they were read: build again.")
+    return found
+
+
+def _described(tasks: Iterable[Task], examined: Mapping[str, Examined]) -> list[Task]:
+    """The batches with their toolkits, as far as those are known and sound."""
+    records = {path: one.record for path, one in examined.items() if not one.problems}
+    toolkits = {record.slug: record for path, record in records.items() if _is_toolkit(path) and isinstance(record, model.Toolkit)}
+    return [replace(task, toolkits={slug: toolkits[slug] for slug in task.heads if slug in toolkits}) for task in tasks]
+
+
+def _begun(missing: Sequence[Task], crew: Crew) -> Iterable[Compiled]:
+    """What comes of batches that are not in the cache, as it comes. A single one is compiled beside what this process does meanwhile."""
+    if len(missing) == 1:
+        alone = crew.beside(partial(compiling.compiled, missing[0]))
+        return (one() for one in [alone])
     if len(missing) > _FEW:  # a build is to find most of its work done; of a few the words are counted when there is one
         missing = [replace(task, words=True) for task in missing]
-    results = crew.each(compiling.compiled, missing)
-    done: dict[Sequence[str], tuple[Task, Compiled]] = {}
+    return crew.each(compiling.compiled, missing)
+
+
+def _finished(missing: Sequence[Task], results: Iterable[Compiled], track: Track) -> Iterator[Compiled]:
     with track("Reading tools", sum(len(task.folders) for task in missing)) as advance:
         for task, result in zip(missing, results, strict=True):
-            done[task.folders] = task, result
+            yield result
             advance(len(task.folders))
+
+
+def _apart(tasks: Sequence[Task], compiled: Mapping[tuple[str, ...], Compiled]) -> tuple[list[Task], list[Compiled]]:
+    """The tasks whose parts are in the cache now, and what came of the others: problems."""
     sound, broken = [], []
-    for task, known in zip(tasks, looked.known, strict=True):
-        made, result = done[task.folders] if known is None else (task, Compiled(known=known))
+    for task in tasks:
+        result = compiled.get(task.folders) or Compiled(known=task.known)
         if result.known:
-            sound.append(replace(made, known=result.known))
+            sound.append(replace(task, known=result.known))
         else:
             broken.append(result)
     return sound, broken
+
+
+def _description(toolkit: str) -> str:
+    return f"toolkits/{toolkit}/toolkit.yaml"
 
 
 def _is_toolkit(path: str) -> bool:
