@@ -115,7 +115,12 @@ def is_word(term: str) -> bool:
 
 def beginnings(term: str) -> list[str]:
     """The beginnings of a term that are its relatives, if they are terms: they are not much shorter than it is."""
-    return [term[:length] for length in range(max(_SHORTEST, math.ceil(_LEAST_KIN * len(term))), len(term))]
+    return [term[:length] for length in range(least_kin(term), len(term))]
+
+
+def least_kin(term: str) -> int:
+    """How many letters the shortest beginning of a term has that is its relative."""
+    return max(_SHORTEST, math.ceil(_LEAST_KIN * len(term)))
 
 
 def _plain(text: str) -> str:

@@ -185,11 +185,11 @@ def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
     """The table of terms."""
     kin = _kin(vocabulary.terms)
     entries = []
-    columns = zip(vocabulary.holders.tolist(), vocabulary.rarities.tolist(), vocabulary.spellings, strict=True)
-    for id, (held, rarity, spelt) in enumerate(columns):
+    columns = (postings.bounds[:-1], vocabulary.holders, np.array(postings.checks), vocabulary.rarities, postings.is_row)
+    known = zip(*(column.tolist() for column in columns), vocabulary.spellings, strict=True)
+    for id, (*told, spelt) in enumerate(known):
         related = kin.get(id, ())
-        head = snapshot.WORD.pack(postings.bounds[id], held, postings.checks[id], rarity, bool(postings.is_row[id]), len(related))
-        entries.append(head + array("I", related).tobytes() + spelt.encode())
+        entries.append(snapshot.WORD.pack(*told, len(related)) + array("I", related).tobytes() + spelt.encode())
     yield from table.pack(vocabulary.terms, [*map(len, entries)], entries)
 
 
@@ -201,7 +201,7 @@ def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
         end = place + 1
         while end < len(words) and words[end][1].startswith(term):  # they are sorted: those that begin with a term are next to it
             longer, text = words[end]
-            if term in analysis.beginnings(text):
+            if len(term) >= analysis.least_kin(text):
                 kin.setdefault(id, []).append(longer)
                 kin.setdefault(longer, []).append(id)
             end += 1
