@@ -6,7 +6,7 @@ digest of what it is made from, so that `site` need not make it again.
 Serves: "only the pages concerned are rewritten" of issue 3.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -85,13 +85,12 @@ class Whole:
 
     def _list(self, number: int, tools: Sequence[Listed]) -> Files:
         """A page of the list of all tools, and what is said of those on it for the search in the page."""
-        digests = [tool.digest for _, tool in tools]
         make = partial(pages.list_page, self.about, number + 1, self._total, tools)
-        yield File(pages.list_path(number + 1), make, self._source(number, self._total, digests))
+        yield File(pages.list_path(number + 1), make, self._source(number, self._total, _digests(tools)))
         for start in range(0, len(tools), finding.SHARD):
             place, some = (number * pages.LISTED + start) // finding.SHARD, slice(start, start + finding.SHARD)
             shard = partial(finding.shard, place, [tool for _, tool in tools[some]])
-            yield File(finding.shard_path(place), shard, self._source(place, digests[some]))
+            yield File(finding.shard_path(place), shard, self._source(place, _digests(tools[some])))
 
     def _about_all(self, kept: "_Kept") -> Files:
         about, home = self.about, self.about.get("home", "")
@@ -113,7 +112,7 @@ class Whole:
         yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, {label: some.count for label, some in having.items()}))
         for label, some in having.items():
             make = partial(pages.label_page, self.about, kind, label, some.count, some.first)
-            yield File(pages.label_path(kind, label), make, self._source(kind, label, some.count, [tool.digest for _, tool in some.first]))
+            yield File(pages.label_path(kind, label), make, self._source(kind, label, some.count, _digests(some.first)))
 
     def _source(self, *made_from: object) -> str:
         """What a list of tools is made from: a document says all that is told of its tool in a list, and of its toolkit."""
@@ -123,6 +122,11 @@ class Whole:
         """The pages that a search engine should know, but those of tools."""
         fixed = [f"{name}index.html" for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")]
         return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
+
+
+def _digests(tools: Iterable[Listed]) -> str:
+    """The digests of tools, one behind the other, for all are of one length: thousands of pages are told by a thousand each."""
+    return "".join([tool.digest for _, tool in tools])
 
 
 @dataclass(slots=True)

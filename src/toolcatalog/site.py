@@ -8,7 +8,7 @@ one step; `.generated` in the site's folder lists them, so that pages of removed
 Serves: "unchanged pages untouched on disk" of issue 5.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -40,7 +40,7 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
             files.clean(site / folder)
     listing = site / _GENERATED
     if is_more:
-        _list(listing, chain(_paths(named, left), [sorted(gone)]))
+        _list(listing, chain(_paths(named, left), [gone]))
     yield from ((digest, left.groups[digest]) for digest in named if digest in left.groups)
     if stale:
         written = crew.each(partial(_write, site, _known(left, named)), [*stale.values()])
@@ -53,13 +53,13 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
         _list(listing, _paths(named, left))
 
 
-def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[list[str]]:
-    """Where the files of each group lie, sorted: of groups that are left as they were noted, of the others as they say."""
+def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[Collection[str]]:
+    """Where the files of each group lie: of groups that are left as they were noted, of the others as they say."""
     for digest, group in groups.items():
-        yield sorted(memory.state_of(left.groups[digest]) if digest in left.groups else group.paths)
+        yield memory.state_of(left.groups[digest]) if digest in left.groups else group.paths
 
 
-def _gone(before: set[str], now: Iterable[Sequence[str]]) -> tuple[set[str], bool]:
+def _gone(before: set[str], now: Iterable[Collection[str]]) -> tuple[set[str], bool]:
     """Which of the files that were there are no more, and whether there are more now; those of each group at once."""
     is_more = False
     for paths in now:
@@ -88,9 +88,9 @@ def _write(site: Path, known: Known, group: Group) -> Noted:
     return memory.noted(state, sources)
 
 
-def _list(listing: Path, groups: Iterable[Sequence[str]]) -> None:
+def _list(listing: Path, groups: Iterable[Collection[str]]) -> None:
     """Say in the site what is made there, group by group."""
-    paths = (orjson.dumps(some, option=orjson.OPT_INDENT_2)[1:-2] for some in groups if some)
+    paths = (orjson.dumps(sorted(some), option=orjson.OPT_INDENT_2)[1:-2] for some in groups if some)
     files.fill(listing, chain([b"["], _apart(paths), [b"\n]"]))
 
 
