@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from toolcatalog.crew import cores
 from toolcatalog.loading import loading
 
 # Interrupts the program when it begins to load one module: as early, and as late, as somebody may press Ctrl-C.
@@ -28,6 +29,27 @@ def test_an_interrupted_start_says_nothing(module: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(tmp_path)]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+LOADED = """
+import os, sys
+from toolcatalog.__main__ import main
+sys.argv = ["toolcatalog", "--version"]
+main()
+import numpy
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists() or cores() < 2, reason="a thread for each core is told by /proc, where there are two"
+)
+@pytest.mark.parametrize(("said", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
+def test_numpy_begins_no_threads(said: dict[str, str], threads: int) -> None:
+    """It would begin one for each core, and end the process where a container allows fewer; unless somebody wants so many."""
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"} | said
+    done = subprocess.run([sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[-1]) == threads
 
 
 def test_afterwards_an_interrupt_is_heard() -> None:

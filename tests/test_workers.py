@@ -1,6 +1,7 @@
 """`serve --workers`: several processes behind one socket, seen from outside: who answers, what happens when one dies, and how it all ends."""
 
 import os
+import resource
 import signal
 import socket
 import time
@@ -63,6 +64,22 @@ def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
     until(lambda: len(workers(server) - {victim}) == 2)
     assert len(seen(server, 1, before)) == 1
     assert "died" in server.log.read_text()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux lets one limit a process that runs")
+def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
+    """Those that there are answer meanwhile, and stay where all were to be replaced."""
+    seen(server, 2)
+    pids, pid = workers(server), server.process.pid
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    os.kill(victim := min(pids), signal.SIGKILL)
+    until(lambda: "A worker cannot be begun" in server.log.read_text())
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    assert healthy(server)
+    assert server.process.poll() is None
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    until(lambda: len(workers(server) - {victim}) == 2)
 
 
 def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:

@@ -3,11 +3,15 @@
 Serves: "console script `toolcatalog`" of issue 2.
 """
 
+import os
+
 from toolcatalog.loading import loading
 
 
 def main() -> int:
     """Load the command line and run it: its exit code."""
+    # As it loads, numpy's library for matrices begins a thread for each core, and ends the process where it may not; none is needed here.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with loading():
         from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above
     return cli.main()

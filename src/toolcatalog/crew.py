@@ -16,12 +16,15 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
+from toolcatalog import threads
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 _FEW = 8  # tasks that are done before a process would have started
 _CHUNK = 8  # tasks handed over at a time, at most
 _LOOK_EVERY = 0.5  # seconds
+_OURS, _EACH = 2, 2  # threads that a pool has here, to send work and to take results; a worker, and its thread that watches its parent
 _FORKS = sys.platform == "linux"  # a forked process has all modules loaded and starts in a few milliseconds; elsewhere it is not safe
 
 Task = TypeVar("Task")
@@ -60,7 +63,7 @@ class Crew:
         self.jobs = jobs
         self._alone = jobs < 2 and hire is None
         self._hired = hire
-        self._hire: Callable[[], Workers] = hire or partial(_started, jobs)
+        self._hire: Callable[[], Workers | None] = hire or partial(_started, jobs)
         self._executor: Workers | None = None
         self._other: Executor | None = None
 
@@ -76,10 +79,11 @@ class Crew:
 
     def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
-        if self._alone or len(tasks) <= _FEW:
-            return _halved(work, tasks, self._other) if self._other else map(work, tasks)
-        self._executor = self._executor or self._hire()
-        return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
+        if not self._alone and len(tasks) > _FEW:
+            self._executor = self._executor or self._hire()
+            if self._executor:
+                return self._executor.map(work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs))))
+        return _halved(work, tasks, self._other) if self._other else map(work, tasks)
 
     def stand_by(self, tasks: int, most: int = _FEW) -> None:
         """Start the process for work beside, where there are more tasks than that: early, for a forked one keeps what is held by then."""
@@ -116,12 +120,16 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _started(jobs: int) -> "Executor":
+def _started(jobs: int) -> "Executor | None":
+    """So many processes, or as many as may be begun; None where none may. A pool that is refused a thread of its own waits for ever."""
+    fitting = min(jobs, (threads.room(_OURS + _EACH * jobs) - _OURS) // _EACH)
+    if fitting < 1:
+        return None
     import multiprocessing  # noqa: PLC0415 - most checks and many builds start no process
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
     context = multiprocessing.get_context("fork" if _FORKS else "spawn")
-    executor = ProcessPoolExecutor(jobs, context, _begin, (os.getpid(),))
+    executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(),))
     executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, fetching, files, holding, publishing, verifying
+from toolcatalog import depot, fetching, files, holding, publishing, threads, verifying
 from toolcatalog.depot import Refused
 from toolcatalog.errors import SnapshotError, ToolcatalogError
 from toolcatalog.objects import Missing, Objects, StoreError, Tag
@@ -89,7 +89,7 @@ class Follower:
 
     def start(self) -> None:
         """Follow from now on, in a thread that ends with the process."""
-        threading.Thread(target=self._run, name="following", daemon=True).start()
+        threads.begin(threading.Thread(target=self._run, name="following", daemon=True))
 
     def stop(self) -> None:
         """Follow no longer; what is under way is not waited for."""

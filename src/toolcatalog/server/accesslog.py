@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import orjson
 
+from toolcatalog import threads
 from toolcatalog.errors import UsageError
 from toolcatalog.server.tallies import DROPPED, Tallies
 
@@ -109,7 +110,7 @@ class AccessLog:
         self._works = True
         self._handle: int | None = None
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
-        self._thread.start()
+        threads.begin(self._thread)
 
     def note(self, entry: Entry) -> None:
         """Have a request written down, soon. For the event loop's thread: never waits, never fails."""

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import orjson
 
+from toolcatalog import threads
 from toolcatalog.errors import UsageError
 from toolcatalog.server.tallies import Counts, restored, total
 
@@ -108,7 +109,7 @@ class Page:
         self._one = threading.Lock()
         self._works = True
         self.write()
-        threading.Thread(target=self._run, name="counting", daemon=True).start()
+        threads.begin(threading.Thread(target=self._run, name="counting", daemon=True))
 
     def _run(self) -> None:
         while True:

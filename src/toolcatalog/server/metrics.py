@@ -18,6 +18,7 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
+from toolcatalog import threads
 from toolcatalog.server.tallies import BOUNDS, DROPPED, FAILED, FETCHED, HIT, MISSED, REFUSED, RELOADED, Counts, Now, total
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def serve(every: Every, listener: socket.socket) -> None:
 
     server = _Server(listener)
     server.set_app(make_wsgi_app(_registry(every)))
-    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    threads.begin(threading.Thread(target=server.serve_forever, name="metrics", daemon=True))
 
 
 class _Handler(WSGIRequestHandler):

@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from toolcatalog import opening, snapshot, verifying
+from toolcatalog import opening, snapshot, threads, verifying
 from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.server.live import Live
 from toolcatalog.store import Store
@@ -45,7 +45,7 @@ class Reloading:
 
     def start(self) -> None:
         """Look twice a second from now on, until the process ends."""
-        threading.Thread(target=self._run, name="reloading", daemon=True).start()
+        threads.begin(threading.Thread(target=self._run, name="reloading", daemon=True))
 
     def _run(self) -> None:
         while True:

@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
-from toolcatalog.errors import ToolcatalogError
+from toolcatalog import threads
+from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.server import ledger, metrics
 from toolcatalog.server.ledger import Page
 from toolcatalog.server.live import Flag
@@ -65,7 +66,7 @@ def _relay(redis: str, file: Path) -> None:
     relay.look()
     if not file.exists():
         _log.warning("No keys yet: every API call answers 401 until they come from Redis")
-    relay.start()
+    threads.begin(relay)
 
 
 def start_log() -> None:
@@ -140,6 +141,9 @@ def _run_workers(settings: Settings, listener: socket.socket) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # here, not in the workers: who started, who died, who is waited for
     try:
         supervisor.run()
+    except BlockingIOError:
+        supervisor.end()
+        raise UsageError(f"Not all workers may be begun here: {threads.LIMIT}, or ask for fewer with --workers.") from None
     except BaseException:
         supervisor.end()
         raise
@@ -158,12 +162,25 @@ class _Supervisor(Multiprocess):
         self._draining = draining
         self._seconds = seconds
 
+    def handle_signals(self) -> None:
+        with self._going_on():
+            super().handle_signals()
+
     def keep_subprocess_alive(self) -> None:
-        super().keep_subprocess_alive()
+        with self._going_on():
+            super().keep_subprocess_alive()
         if self._pages is None:
             return
         with contextlib.suppress(OSError):  # then their pages stay, and count all the same
             ledger.fold(self._pages, {os.getpid(), *(process.pid for process in self.processes)})
+
+    @contextlib.contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Let those that there are answer where the system refuses another process: one that is missing is begun as soon as it may be."""
+        try:
+            yield
+        except OSError as error:
+            _log.error("A worker cannot be begun (%s): those that there are answer meanwhile", error)
 
     def handle_int(self) -> None:
         self.interrupted = True

@@ -1,0 +1,72 @@
+"""The room `threads`, and what goes by it: where the system allows no more threads, work is done without, or one sentence says so."""
+
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from generating import generate
+from running import one_sentence
+from toolcatalog import threads
+from toolcatalog.build import build
+from toolcatalog.errors import UsageError
+
+GIB = 1 << 30
+STACK = 4 * GIB  # that a thread takes of the addresses that its process may have
+REST = 3 * GIB  # that all else takes, at most
+TOOLS = 700  # more batches than are compiled without processes
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or resource.getrlimit(resource.RLIMIT_STACK)[1] not in range(-1, 0),
+    reason="threads can be limited by their addresses on Linux only, where no stack is limited",
+)
+
+
+def limited(most: int, *command: object) -> "subprocess.CompletedProcess[str]":
+    """Run the program where each of its processes may begin so many threads."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_STACK, (STACK, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (most * STACK + REST,) * 2)
+
+    arguments = [sys.executable, "-m", "toolcatalog", *map(str, command)]
+    return subprocess.run(arguments, preexec_fn=limit, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog that is worth two processes."""
+    return generate(tmp_path_factory.mktemp("many") / "catalog", TOOLS)
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 5, 6])
+def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path) -> None:
+    """With fewer processes than it was told, or none, and never waits for one that cannot come."""
+    done = limited(most, "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site", "--jobs", 2)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+
+
+def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
+    """It cannot follow its build without a thread."""
+    (tmp_path / "keys.json").write_text('{"format": 1, "keys": []}')
+    done = limited(0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0)
+    assert one_sentence(done).startswith("error: No more threads may be begun here")
+
+
+def test_room_is_found_and_left() -> None:
+    """As many as are asked for where nothing limits them, and none of them stays."""
+    before = threading.active_count()
+    assert threads.room(5) == 5
+    assert threading.active_count() == before
+
+
+def test_a_thread_that_cannot_begin_is_a_sentence() -> None:
+    """Of the library's words for it, and what to raise."""
+    thread = threading.Thread(target=str)
+    thread.start()
+    with pytest.raises(UsageError, match=r"No more threads may be begun here \(.*\): raise the limit"):
+        threads.begin(thread)
