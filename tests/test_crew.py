@@ -19,11 +19,12 @@ from on_disk import bytes_of, left_overs
 from reading import documents
 from running import one_sentence, succeed
 from toolcatalog.build import build
-from toolcatalog.crew import Crew
+from toolcatalog.crew import Crew, cores
 from toolcatalog.errors import InvalidCatalog
 
 MANY = 1500  # tools: far more than the few batches for which no process is started
 PATIENCE = 20.0  # seconds
+EVERY = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only /proc tells which processes a build has started")
 
@@ -160,7 +161,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
 ORDER = """
 import sys, time
-from toolcatalog.crew import Crew
+from toolcatalog.crew import Crew, cores
 from toolcatalog.errors import InvalidCatalog
 
 def work(task):
@@ -272,3 +273,25 @@ before = resident()
 give_back()
 print(before, resident())
 """
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, EVERY),
+        ({"cpu.max": "max 100000\n"}, EVERY),
+        ({"cpu.max": f"{100_000 * EVERY * 2} 100000\n"}, EVERY),
+        ({"cpu.max": "100000 100000\n"}, 1),
+        ({"cpu.max": "20000 100000\n"}, 1),
+        ({"cpu.max": "damaged"}, EVERY),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, EVERY),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "50000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "50000\n"}, EVERY),
+    ],
+)
+def test_a_container_has_the_cores_that_it_has_the_time_of(files: dict[str, str], expected: int, tmp_path: Path) -> None:
+    """As control groups tell it, of either version; where they tell nothing, those that the process may run on."""
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert cores(tmp_path) == expected

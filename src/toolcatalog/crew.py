@@ -6,6 +6,7 @@ Serves: `--jobs` of the command line.
 import atexit
 import contextlib
 import gc
+import math
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
@@ -31,9 +33,22 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """How many processors this process may use: those that it may run on, and no more than its container has the time of.
+
+    `groups`: where Linux tells of control groups, 2 or 1; in a container that is its own.
+    """
+    every = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    allowed = _allowed(groups / "cpu.max"), _allowed(groups / "cpu/cpu.cfs_quota_us", groups / "cpu/cpu.cfs_period_us")
+    return math.ceil(min(every, *allowed))
+
+
+def _allowed(*told: Path) -> float:
+    """The time of how many processors files allow: how much of it in how long a period; without end where they tell nothing of it."""
+    with contextlib.suppress(OSError, ValueError):
+        allowed, period = map(int, " ".join(file.read_text() for file in told).split())
+        return allowed / period if allowed > 0 else math.inf  # else it is -1, or in words, which are no number
+    return math.inf
 
 
 def calm() -> None:
