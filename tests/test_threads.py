@@ -1,6 +1,7 @@
-"""The room `threads`, and what goes by it: where the system allows no more threads, work is done without, or one sentence says so."""
+"""The room `threads`, and what goes by it: where the system allows no more threads or processes, work is done without, or a sentence says so."""
 
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -47,6 +48,30 @@ def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path
     """With fewer processes than it was told, or none, and never waits for one that cannot come."""
     done = limited(most, "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site", "--jobs", 2)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+
+
+def test_a_build_does_without_shared_memory(catalog: Path, tmp_path: Path) -> None:
+    """It holds the locks that processes share: some containers have none, or may not write there."""
+    alone = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', "sh")
+    if not shutil.which("unshare") or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this account may not mount a disk for a process of its own")
+    command = (
+        *alone,
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        catalog,
+        "--out",
+        tmp_path / "build",
+        "--no-site",
+        "--jobs",
+        "2",
+    )
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 

@@ -144,7 +144,10 @@ def _started(jobs: int) -> "Executor | None":
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
     context = multiprocessing.get_context("fork" if _FORKS else "spawn")
-    executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(),))
+    try:
+        executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(),))
+    except OSError:  # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
+        return None
     executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
 
