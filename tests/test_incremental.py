@@ -165,12 +165,15 @@ def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
     assert all(parts.load(folders.cache, key) for key in first)
+    noted = (folders.cache / "seen").read_bytes()
+    assert all(key.encode() in noted for key in first)  # so a build need not look for them
     tool = editor.tools()[0]
     editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
     check(editor.root, folders.out, SEVERITIES)
     (key,) = {path.stem for path in folders.parts() if path.suffix == ".compiled"} - first
     assert parts.load(folders.cache, key, ("facts", "newest", "advice"))
     assert parts.load(folders.cache, key) is None
+    assert key.encode() not in (folders.cache / "seen").read_bytes()
     folders.assert_as_new(folders.build())
     assert parts.load(folders.cache, key)
 

@@ -37,7 +37,7 @@ class Gathered:
 
 def gather(places: Places, looked: Looked, crew: Crew, track: Track) -> Gathered:
     """Read the whole catalog: compile what has changed. Raises UsageError where files change meanwhile, OSError or BrokenExecutor."""
-    tasks = [replace(task, known=known or NOTHING) for task, known in zip(looked.tasks, looked.known, strict=True)]
+    tasks = _tasks(looked)
     missing = [task for task in tasks if not task.known.key]
     needed = {_description(toolkit) for task in missing for toolkit in task.heads}
     examined = _examined(places, looked, looked.others.keys() & needed)
@@ -110,6 +110,13 @@ def _told(
         yield from hearing.heard(places.catalog, path, some)
 
 
+def _tasks(looked: Looked) -> list[Task]:
+    """The batches with what is known of them. A build is to find most of its work done, and counts the words of a few by itself."""
+    many = looked.known.count(None) > _FEW
+    known = zip(looked.tasks, looked.known, strict=True)
+    return [replace(task, known=one or NOTHING, words=task.words or (many and one is None)) for task, one in known]
+
+
 def _examined(places: Places, looked: Looked, paths: Iterable[str]) -> dict[str, Examined]:
     """Files that are not tools', by path. Raises UsageError where they have changed since they were looked at."""
     found = {path: checking.examine(places.catalog, path) for path in paths}
@@ -130,8 +137,6 @@ def _begun(missing: Sequence[Task], crew: Crew) -> Iterable[Compiled]:
     if len(missing) == 1:
         alone = crew.beside(partial(compiling.compiled, missing[0]))
         return (one() for one in [alone])
-    if len(missing) > _FEW:  # a build is to find most of its work done; of a few the words are counted when there is one
-        missing = [replace(task, words=True) for task in missing]
     return crew.each(compiling.compiled, missing)
 
 
