@@ -82,6 +82,12 @@ def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
     assert one_sentence(done).startswith("error: No more threads may be begun here")
 
 
+def test_a_library_that_gets_no_thread_is_a_sentence(shipped_build: Path, tmp_path: Path) -> None:
+    """The one that sends objects to a store begins its own."""
+    done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
+    assert one_sentence(done).startswith("error: No more threads may be begun here")
+
+
 def test_room_is_found_and_left() -> None:
     """As many as are asked for where nothing limits them, and none of them stays."""
     before = threading.active_count()
@@ -93,5 +99,5 @@ def test_a_thread_that_cannot_begin_is_a_sentence() -> None:
     """Of the library's words for it, and what to raise."""
     thread = threading.Thread(target=str)
     thread.start()
-    with pytest.raises(UsageError, match=r"No more threads may be begun here \(.*\): raise the limit"):
+    with pytest.raises(UsageError, match="No more threads may be begun here: raise the limit"):
         threads.begin(thread)

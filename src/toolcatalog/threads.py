@@ -3,31 +3,42 @@
 Serves: "Would an operator trust it at three in the morning?"
 """
 
-import contextlib
 import threading
 
 from toolcatalog.errors import UsageError
 
 LIMIT = "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of systemd)"
+NO_MORE = f"No more threads may be begun here: {LIMIT}."
+_REFUSED = "can't start new thread"  # all that Python says of it
 
 
 def begin(thread: threading.Thread) -> None:
     """Begin a thread. Raises UsageError where the system allows no more."""
     try:
         thread.start()
-    except RuntimeError as error:  # all that Python has for it
-        raise UsageError(f"No more threads may be begun here ({error}): {LIMIT}.") from None
+    except RuntimeError:
+        raise UsageError(NO_MORE) from None
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Tell whether a library was refused a thread; tasks that end together tell of it in a group."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_refusal, error.exceptions))
+    return isinstance(error, RuntimeError) and str(error) == _REFUSED
 
 
 def room(most: int) -> int:
     """How many threads may be begun, up to so many. They are begun, and ended again: nobody else knows all limits."""
     end, begun = threading.Event(), list[threading.Thread]()
-    with contextlib.suppress(RuntimeError):
+    try:
         while len(begun) < most:
             thread = threading.Thread(target=end.wait)
             thread.start()
             begun.append(thread)
-    end.set()
+    except RuntimeError:
+        pass
+    finally:
+        end.set()  # also where somebody interrupts: they would be waited for at the end
     for thread in begun:
         thread.join()
     return len(begun)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import click
 
-from toolcatalog import __version__, names
+from toolcatalog import __version__, names, threads
 from toolcatalog.cli import terminal
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError
 from toolcatalog.loading import loading
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
     except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
         return 0
     except Exception as bug:  # noqa: BLE001 - whatever it is, it is told as ours
-        return _bug(bug)
+        return _limited() if threads.is_refusal(bug) else _bug(bug)
     return code if isinstance(code, int) else 0
 
 
@@ -117,6 +117,12 @@ def _refused(error: OSError) -> int:
     if error.errno not in _DISK:
         return _bug(error)
     terminal.error(f"Cannot write {error.filename or 'standard output'} ({error.strerror}): make room there, and run this again.")
+    return 2
+
+
+def _limited() -> int:
+    """A thread that a library may not begin is no bug."""
+    terminal.error(threads.NO_MORE)
     return 2
 
 
