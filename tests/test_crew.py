@@ -140,7 +140,6 @@ def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_pa
     """However a build ends, killed without a word or interrupted, its workers end within seconds, and nothing is current."""
     with building(many, tmp_path / "build") as process:
         found = workers(process)
-        time.sleep(0.1)  # while it starts them Python itself may swallow an interrupt
         process.send_signal(number)
         output, complaint = process.communicate(timeout=60)
     assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: -15, signal.SIGINT: 130}[number], complaint
@@ -149,6 +148,23 @@ def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_pa
     assert all_end(found)
     assert not (tmp_path / "build" / "current").exists()
     succeed("build", "--catalog", many, "--out", tmp_path / "build", "--no-site")
+
+
+AS_IT_FORKS = """
+import os, signal
+os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGINT))
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after_in_parent"])
+def test_an_interrupt_while_processes_are_begun_is_heard(when: str, many: Path, tmp_path: Path) -> None:
+    """Python itself loses it there, or leaves a pool half begun, for which it would wait for ever."""
+    (tmp_path / "sitecustomize.py").write_text(AS_IT_FORKS.format(when=when))
+    command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", "3"]
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*map(str, command)], env=env, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
+    assert not (tmp_path / "build" / "current").exists()
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:

@@ -148,8 +148,22 @@ def _started(jobs: int) -> "Executor | None":
         executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(),))
     except OSError:  # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
         return None
-    executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
+    with _uninterrupted():
+        executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Have Ctrl-C wait for the end of this block: a pool that is half begun never ends, and what comes while Python forks is lost."""
+    if hasattr(signal, "pthread_sigmask"):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    else:
+        yield
 
 
 def _begin(parent: int) -> None:
