@@ -167,6 +167,26 @@ def test_an_interrupt_while_processes_are_begun_is_heard(when: str, many: Path, 
     assert not (tmp_path / "build" / "current").exists()
 
 
+def test_an_interrupted_beginning_leaves_nobody_behind() -> None:
+    """Processes that were begun are waited for before the program goes to its end: there it may meet them as they end, and tell of it."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.split(), done.stderr) == (["1", "1"], "")
+
+
+INTERRUPTED = """
+import os, signal, threading
+from toolcatalog.crew import Crew
+
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+for begin in lambda crew: crew.each(abs, range(40)), lambda crew: crew.stand_by(40):
+    try:
+        with Crew(3) as crew:
+            begin(crew)
+    except KeyboardInterrupt:
+        print(threading.active_count())
+"""
+
+
 def test_results_come_in_the_order_of_the_tasks() -> None:
     """Whatever takes longer, here or in processes; nothing is begun where there is nothing to do."""
     tasks = [*range(40)]

@@ -77,8 +77,9 @@ class Crew:
     def __init__(self, jobs: int, hire: Callable[[], Workers] | None = None) -> None:
         self.jobs = jobs
         self._alone = jobs < 2 and hire is None
+        self._ends = contextlib.ExitStack()
         self._hired = hire
-        self._hire: Callable[[], Workers | None] = hire or partial(_started, jobs)
+        self._hire: Callable[[], Workers | None] = hire or partial(_started, jobs, self._ends)
         self._executor: Workers | None = None
         self._other: Executor | None = None
 
@@ -86,11 +87,9 @@ class Crew:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # Processes here are waited for in any case: at its end the program wakes up those that are just ending, and may fail at that.
-        if self._executor:
-            self._executor.shutdown(wait=error is None or self._hired is None, cancel_futures=True)
-        if self._other:
-            self._other.shutdown(cancel_futures=True)
+        if self._hired and self._executor:
+            self._executor.shutdown(wait=error is None, cancel_futures=True)
+        self._ends.close()
 
     def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a process was killed."""
@@ -103,7 +102,7 @@ class Crew:
     def stand_by(self, tasks: int, most: int = _FEW) -> None:
         """Start the process for work beside, where there are more tasks than that: early, for a forked one keeps what is held by then."""
         if self.jobs > 1 and tasks > most:
-            self._other = self._other or _started(1)
+            self._other = self._other or _started(1, self._ends)
 
     def stand_down(self) -> None:
         """Let the process for work beside go: the next has all that is loaded by then, where processes are forked; elsewhere it stays."""
@@ -135,8 +134,11 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _started(jobs: int) -> "Executor | None":
-    """So many processes, or as many as may be begun; None where none may. A pool that is refused a thread of its own waits for ever."""
+def _started(jobs: int, ends: contextlib.ExitStack) -> "Executor | None":
+    """So many processes, or as many as may be begun; None where none may. A pool that is refused a thread of its own waits for ever.
+
+    `ends` waits for them, whatever comes: at its end the program wakes up those that are just ending, and may fail at that.
+    """
     fitting = min(jobs, (threads.room(_OURS + _EACH * jobs) - _OURS) // _EACH)
     if fitting < 1:
         return None
@@ -149,6 +151,7 @@ def _started(jobs: int) -> "Executor | None":
     except OSError:  # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
         return None
     with _uninterrupted():
+        ends.callback(executor.shutdown, cancel_futures=True)
         executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
 
