@@ -187,6 +187,29 @@ for begin in lambda crew: crew.each(abs, range(40)), lambda crew: crew.stand_by(
 """
 
 
+def test_a_second_interrupt_waits_for_what_is_under_way() -> None:
+    """It comes while processes are waited for: Python would take them for ended, not tell them to end, and wait for them for ever."""
+    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.split(), done.stderr) == (["1"], "")
+
+
+TWICE = """
+import os, signal, threading, time
+from toolcatalog.crew import Crew
+
+def work(task):
+    for pause in (0.2, 0.2, 0.4):
+        time.sleep(pause)
+        os.kill(os.getppid(), signal.SIGINT) if task == 0 and pause < 0.4 else None
+
+try:
+    with Crew(2) as crew:
+        list(crew.each(work, range(9)))
+except KeyboardInterrupt:
+    print(threading.active_count())
+"""
+
+
 def test_results_come_in_the_order_of_the_tasks() -> None:
     """Whatever takes longer, here or in processes; nothing is begun where there is nothing to do."""
     tasks = [*range(40)]

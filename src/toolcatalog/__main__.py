@@ -5,7 +5,7 @@ Serves: "console script `toolcatalog`" of issue 2.
 
 import os
 
-from toolcatalog.loading import loading
+from toolcatalog.interrupts import loading, nothing_left
 
 
 def main() -> int:
@@ -14,7 +14,9 @@ def main() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with loading():
         from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above
-    return cli.main()
+    code = cli.main()
+    nothing_left()
+    return code
 
 
 if __name__ == "__main__":

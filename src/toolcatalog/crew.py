@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from toolcatalog import threads
+from toolcatalog.interrupts import deferred
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -107,7 +108,7 @@ class Crew:
     def stand_down(self) -> None:
         """Let the process for work beside go: the next has all that is loaded by then, where processes are forked; elsewhere it stays."""
         if self._other and _FORKS:
-            self._other.shutdown()
+            _end(self._other)
             self._other = None
 
     def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
@@ -150,23 +151,16 @@ def _started(jobs: int, ends: contextlib.ExitStack) -> "Executor | None":
         executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(),))
     except OSError:  # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
         return None
-    with _uninterrupted():
-        ends.callback(executor.shutdown, cancel_futures=True)
+    with deferred():  # a pool that is half begun never ends, and what comes while Python forks is lost
+        ends.callback(_end, executor)
         executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
 
 
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Have Ctrl-C wait for the end of this block: a pool that is half begun never ends, and what comes while Python forks is lost."""
-    if hasattr(signal, "pthread_sigmask"):
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    else:
-        yield
+def _end(executor: "Executor") -> None:
+    """Wait for processes to end what they are at. Nothing interrupts that: Python takes a thread for ended when waiting for it is."""
+    with deferred():
+        executor.shutdown(cancel_futures=True)
 
 
 def _begin(parent: int) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -22,6 +23,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from watchfiles import awatch
 
+from toolcatalog.ending import heard
 from toolcatalog.errors import InvalidCatalog, Problem, ToolcatalogError
 from toolcatalog.pages import asset
 
@@ -87,7 +89,11 @@ def application(catalog: Path, site: Path, build: Build, digest: str, told: Told
 
     app = Starlette(routes=[Route("/_dev/events", events), Route("/_dev/live.js", script)], lifespan=watching)
     app.router.default = _Pages(StaticFiles(directory=site, html=True))
-    return app
+
+    async def ending(scope: Scope, receive: Receive, send: Send) -> None:
+        await app(scope, partial(heard, receive) if scope["type"] == "lifespan" else receive, send)
+
+    return ending
 
 
 async def _watch(catalog: Path, build: Build, digest: str, live: Live, told: Told) -> None:

@@ -15,7 +15,7 @@ import click
 from toolcatalog import __version__, names, threads
 from toolcatalog.cli import terminal
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError
-from toolcatalog.loading import loading
+from toolcatalog.interrupts import loading
 
 _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from toolcatalog.ending import heard
 from toolcatalog.keys import Key
 from toolcatalog.server import tracing
 from toolcatalog.server.answers import NOTHING_RUNS, Answer, Header, Marks, refuse
@@ -85,7 +86,7 @@ class Edge:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Begin and end with the server: in the end all has been answered, and what is still to be written down is."""
-        while (await receive())["type"] == "lifespan.startup":
+        while (await heard(receive))["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
         self.live.witness.close()
         await send({"type": "lifespan.shutdown.complete"})

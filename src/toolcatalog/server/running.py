@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ from uvicorn.supervisors import Multiprocess
 
 from toolcatalog import threads
 from toolcatalog.errors import ToolcatalogError, UsageError
+from toolcatalog.interrupts import deferred, hear
 from toolcatalog.server import ledger, metrics
 from toolcatalog.server.ledger import Page
 from toolcatalog.server.live import Flag
@@ -162,6 +164,11 @@ class _Supervisor(Multiprocess):
         self._draining = draining
         self._seconds = seconds
 
+    def init_processes(self) -> None:
+        resource_tracker.ensure_running()  # it would let interrupts in again, where the first worker begins it
+        with deferred():
+            super().init_processes()
+
     def handle_signals(self) -> None:
         with self._going_on():
             super().handle_signals()
@@ -178,7 +185,8 @@ class _Supervisor(Multiprocess):
     def _going_on(self) -> Iterator[None]:
         """Let those that there are answer where the system refuses another process: one that is missing is begun as soon as it may be."""
         try:
-            yield
+            with deferred():
+                yield
         except OSError as error:
             _log.error("A worker cannot be begun (%s): those that there are answer meanwhile", error)
 
@@ -210,6 +218,7 @@ class _Supervisor(Multiprocess):
 
 def _worker(settings: Settings, draining: Flag) -> ASGIApp:
     """What a worker runs, made in its own process. One that cannot start says why, and is tried again: the others answer meanwhile."""
+    hear()  # by now uvicorn takes Ctrl-C; while the process was begun it had to wait
     start_log()
     try:
         return application(settings, draining)

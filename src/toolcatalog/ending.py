@@ -1,0 +1,16 @@
+"""How an application hears that its server ends.
+
+Serves: "No traceback for a user's mistake", and for a second Ctrl-C.
+"""
+
+import asyncio
+
+from starlette.types import Message, Receive
+
+
+async def heard(receive: Receive) -> Message:
+    """What the server says next to an application's lifespan: the end, too, when uvicorn only breaks off, as it does at a second Ctrl-C."""
+    try:
+        return await receive()
+    except asyncio.CancelledError:
+        return {"type": "lifespan.shutdown"}
