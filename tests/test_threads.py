@@ -1,5 +1,6 @@
 """The room `threads`, and what goes by it: where the system allows no more threads or processes, work is done without, or a sentence says so."""
 
+import re
 import resource
 import shutil
 import subprocess
@@ -7,10 +8,11 @@ import sys
 import threading
 from pathlib import Path
 
+import httpx
 import pytest
 
 from generating import generate
-from running import one_sentence
+from running import PATIENCE, new_key, one_sentence, until
 from toolcatalog import threads
 from toolcatalog.build import build
 from toolcatalog.errors import UsageError
@@ -52,15 +54,36 @@ def test_a_build_does_with_what_it_gets(most: int, catalog: Path, tmp_path: Path
     assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
 
 
-def test_a_build_does_without_shared_memory(catalog: Path, tmp_path: Path) -> None:
-    """It holds the locks that processes share: some containers have none, or may not write there."""
-    alone = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', "sh")
+@pytest.fixture
+def without_shared_memory() -> list[str]:
+    """What to begin a command with, for it to have none: some containers have none, or may not write there."""
+    alone = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', "sh"]
     if not shutil.which("unshare") or subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this account may not mount a disk for a process of its own")
-    command = f"{sys.executable} -m toolcatalog build --catalog {catalog} --out {tmp_path}/build --no-site --jobs 2"
-    done = subprocess.run([*alone, *command.split()], capture_output=True, text=True, check=False, timeout=60)
+    return [*alone, sys.executable, "-m", "toolcatalog"]
+
+
+def test_a_build_does_without_shared_memory(without_shared_memory: list[str], catalog: Path, tmp_path: Path) -> None:
+    """It holds the locks that processes share."""
+    command = f"build --catalog {catalog} --out {tmp_path}/build --no-site --jobs 2"
+    done = subprocess.run([*without_shared_memory, *command.split()], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == build(catalog, tmp_path / "other", None).digest
+
+
+def test_workers_do_without_shared_memory(without_shared_memory: list[str], shipped_build: Path, tmp_path: Path) -> None:
+    """They answer, are told that the end is near, and end."""
+    new_key(tmp_path / "keys.json")
+    command = f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 --drain 3600"
+    with subprocess.Popen([*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr
+        url = next(found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line)))
+        assert httpx.get(f"{url}/readyz", timeout=PATIENCE).status_code == 200
+        server.terminate()
+        until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
+        server.terminate()
+        _, said = server.communicate(timeout=PATIENCE)
+    assert (server.returncode, "Traceback" in said) == (0, False), said
 
 
 @needs_limits

@@ -5,7 +5,6 @@ Serves: "right under several workers", "SIGTERM drains within a bound".
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import signal
 import socket
@@ -17,7 +16,7 @@ from functools import partial
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -52,7 +51,7 @@ def run(settings: Settings, listener: socket.socket, scraped: socket.socket | No
                 Page(pages, beside)
             if scraped:
                 metrics.serve(partial(ledger.read, pages), scraped)
-            _run_workers(replace(settings, pages=pages), listener)
+            _run_workers(replace(settings, pages=pages), listener, _Shared(pages / "draining"))
     else:
         draining = threading.Event()
         signal.signal(signal.SIGTERM, _stop)  # uvicorn drains, then raises the signal again: that is a good end
@@ -123,21 +122,23 @@ class _Server(uvicorn.Server):
 
 
 class _Shared:
-    """A flag that all processes see. A byte of shared memory and no lock: one that is killed leaves nothing held."""
+    """A flag that all processes see: a file that is there from when it is set. One that is killed leaves nothing held."""
 
-    def __init__(self) -> None:
-        self._byte: Any = multiprocessing.get_context("spawn").RawValue("b", 0)
+    def __init__(self, file: Path) -> None:
+        self._file = file
 
     def set(self) -> None:
-        self._byte.value = 1
+        try:
+            self._file.touch()
+        except OSError as error:
+            _log.error("The workers are not told that the end is near, nor /readyz: %s cannot be written (%s)", self._file, error.strerror)
 
     def is_set(self) -> bool:
-        return bool(self._byte.value)
+        return self._file.exists()
 
 
-def _run_workers(settings: Settings, listener: socket.socket) -> None:
+def _run_workers(settings: Settings, listener: socket.socket, draining: _Shared) -> None:
     """Run processes that share the listening socket, until this one is told to stop."""
-    draining = _Shared()
     config = _config(partial(_worker, settings, draining), settings.workers)
     supervisor = _Supervisor(config, [listener], draining, settings.drain, settings.pages)
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # here, not in the workers: who started, who died, who is waited for
