@@ -76,6 +76,14 @@ def workers(server: Server) -> set[int]:
     return {int(child) for child in children if b"spawn_main" in _command_line(child)}
 
 
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury it
+    except FileNotFoundError:
+        return False
+
+
 def _command_line(process: str) -> bytes:
     """What it was started with; nothing where it has just gone."""
     try:

@@ -5,15 +5,18 @@ import re
 import select
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from running import Server
+from running import PATIENCE, Server, new_key, succeed, until
 from test_protocol import connected, request
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
@@ -86,6 +89,57 @@ def test_a_head_must_come(shipped: Server, shipped_build: Path, again: bytes) ->
     found = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", again)
     assert found.startswith(b"HTTP/1.1 408 ")
     assert b'"slug":"request_timeout"' in found
+
+
+def test_a_connection_too_many_is_refused(shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told so, and when another has gone, there is room again."""
+    monkeypatch.setattr(Hasty, "patience", 60.0)
+    monkeypatch.setattr(Hasty, "most", 2)
+
+    async def client() -> tuple[bytes, bytes]:
+        async with hasty(shipped_build, shipped) as (connect, state):
+            streams = [await connect() for _ in range(3)]
+            refused = await streams[2][0].read()
+            streams[0][1].close()
+            await _until(lambda: len(state.connections) == 1)
+            streams.append(await connect())
+            streams[3][1].write(request(shipped, "/healthz"))
+            answered = await streams[3][0].readline()
+            for _, writer in streams:
+                writer.close()
+            await _until(lambda: not state.connections)
+            return refused, answered
+
+    refused, answered = asyncio.run(client())
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert b'"slug":"too_many_connections"' in refused
+    assert answered.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, shipped_build: Path, tmp_path: Path) -> None:
+    """Some descriptors are the server's own: the file of the keys is read while clients hold all that they can get."""
+    keys_file = tmp_path / "keys.json"
+    key = new_key(keys_file)
+    command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {keys_file} --port 0 --workers {workers}"
+    limited = ["sh", "-c", f"ulimit -n 160 && exec {command}"]
+    with subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server, ExitStack() as held:
+        held.callback(server.terminate)
+        assert server.stderr
+        url = next(found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line)))
+        host, port = url.removeprefix("http://").split(":")
+        client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE))
+        assert client.get(f"{url}{SESSION}").status_code == 200
+        others = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(400)]
+        succeed("keys", "revoke", succeed("keys", "list", "--keys", keys_file).splitlines()[1].split()[0], "--keys", keys_file)
+
+        def is_refused() -> bool:
+            for other in others:
+                with suppress(OSError):
+                    other.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            return client.get(f"{url}{SESSION}").status_code == 401
+
+        until(is_refused)
 
 
 def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:

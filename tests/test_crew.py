@@ -17,7 +17,7 @@ import pytest
 from generating import add_tool, generate
 from on_disk import bytes_of, left_overs
 from reading import documents
-from running import one_sentence, succeed
+from running import is_running, one_sentence, succeed
 from toolcatalog.build import build
 from toolcatalog.crew import Crew, cores
 from toolcatalog.errors import InvalidCatalog
@@ -55,13 +55,6 @@ def workers(process: "subprocess.Popen[str]") -> list[int]:
     while len(found := children.read_text().split()) < 2:
         assert time.monotonic() < until
     return [int(pid) for pid in found]
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury it
-    except FileNotFoundError:
-        return False
 
 
 def all_end(pids: list[int]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from running import PATIENCE, Server, serving, toolcatalog, until, workers
+from running import PATIENCE, Server, is_running, serving, toolcatalog, until, workers
 from toolcatalog import keys
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
@@ -133,6 +133,16 @@ def takes_connections(host: str, port: int) -> bool:
     """Whether anybody listens there."""
     with socket.socket() as another:
         return another.connect_ex((host, port)) == 0
+
+
+def test_workers_end_with_their_supervisor(server: Server) -> None:
+    """However that ended: else they would keep the port from the server that is started in its place."""
+    seen(server, 2)
+    pids, (host, port) = workers(server), server.url.removeprefix("http://").split(":")
+    server.process.kill()
+    until(lambda: not takes_connections(host, int(port)))
+    until(lambda: not any(map(is_running, pids)))
+    assert "Traceback" not in server.log.read_text()
 
 
 def test_what_cannot_be_served_is_told_once(shipped_build: Path, tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def draining() -> Refusal:
     return Refusal(503, "draining", "The server is about to end.", "Send further requests to another one.")
 
 
+def crowded() -> Refusal:
+    """No more connections fit."""
+    return Refusal(503, "too_many_connections", "The server holds as many connections as it may.", "Keep one open, or try again later.")
+
+
 def first(refusals: Sequence[Refusal]) -> Refusal:
     """The refusal that gives the answer its status: the lowest one (a malformed request goes before what it asks for)."""
     return min(refusals, key=lambda refusal: refusal.status)

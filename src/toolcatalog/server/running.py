@@ -5,6 +5,7 @@ Serves: "right under several workers", "SIGTERM drains within a bound".
 
 import contextlib
 import logging
+import multiprocessing
 import os
 import signal
 import socket
@@ -222,8 +223,17 @@ def _worker(settings: Settings, draining: Flag) -> ASGIApp:
     hear()  # by now uvicorn takes Ctrl-C; while the process was begun it had to wait
     start_log()
     try:
+        threads.begin(threading.Thread(target=_end_with_supervisor, name="ending", daemon=True))
         return application(settings, draining)
     except ToolcatalogError as error:
         _log.error("A worker cannot start: %s", error)
         time.sleep(_PAUSE)
         os._exit(1)  # at once: an interpreter that winds down is alive and answers no health check, and the supervisor would wait for it
+
+
+def _end_with_supervisor() -> None:
+    """End as by SIGTERM when nobody watches over this process any more: it would keep the port from whoever is started next."""
+    if supervisor := multiprocessing.parent_process():
+        supervisor.join()
+        _log.error("The process that watches over the workers has been killed: this one ends, too")
+        os.kill(os.getpid(), signal.SIGTERM)
