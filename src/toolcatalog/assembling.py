@@ -108,10 +108,11 @@ def _documents(parts: Iterable[Part], waiting: IO[bytes]) -> Iterator[bytes]:
     before = b"["
     for part in parts:
         if part.newest:
-            yield before + part.newest
+            yield before
+            yield part.newest
             before = b","
         if part.older:
-            waiting.write(part.older + b",")
+            waiting.writelines((part.older, b","))
     end = waiting.tell() - 1
     waiting.seek(0)
     if end > 0:
@@ -141,7 +142,7 @@ class _Columns:
         self.sizes.extend(facts.sizes)
         self.checks.extend(facts.checks)
         self.newest += bytes(facts.newest)
-        self.digests += b"".join(bytes.fromhex(digest[: 2 * snapshot.TAG]) for digest in facts.digests)
+        self.digests += bytes.fromhex("".join([digest[: 2 * snapshot.TAG] for digest in facts.digests]))
         self.names.add(facts.names)
         self.versions += map(sys.intern, facts.versions)
         self.slugs.add([slug for slug, _, _ in facts.entries])  # they come in their order
