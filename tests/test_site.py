@@ -1,7 +1,7 @@
 """The site on disk: what is made, what is left as it is, and what is noted of it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +42,13 @@ def refused() -> bytes:
 
 
 def update(folder: Path, groups: Sequence[Pages], left: SiteMemory, crew: Crew) -> SiteMemory:
-    """What there is of the site when all is done."""
-    return SiteMemory(groups=dict(site.update(folder, groups, left, crew, quietly)))
+    """What there is of the site when all is done: all of it."""
+    return SiteMemory(made_from="all", groups=dict(site.update(folder, groups, left, crew, quietly)))
+
+
+def noted(found: SiteMemory) -> dict[str, memory.Noted]:
+    """What is noted of the groups, but the list of all files."""
+    return {digest: said for digest, said in found.groups.items() if digest != ".generated"}
 
 
 @pytest.fixture
@@ -51,14 +56,20 @@ def crew() -> Crew:
     return Crew(1)
 
 
-def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew) -> None:
+@pytest.fixture(params=["all is left", "something is not"])
+def as_left(request: pytest.FixtureRequest) -> Callable[[SiteMemory], SiteMemory]:
+    """What a build finds of a site: all is as it was left, or something else is not."""
+    return (lambda left: left) if request.param == "all is left" else (lambda left: SiteMemory(groups=left.groups))
+
+
+def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]) -> None:
     """Of a group that has changed: a file with the source that was noted stays as it is, one with another is made."""
     left = update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew)
     assert memory.sources_of(left.groups["before"]) == {"a": "one", "b": "two"}
     now = Pages("after", [File("a", refused, "one"), *made("", b="three").some])
-    found = update(tmp_path, [now], left, crew)
+    found = update(tmp_path, [now], as_left(left), crew)
     assert (tmp_path / "b").read_bytes() == b"three"
-    assert [*found.groups] == ["after"]
+    assert [*noted(found)] == ["after"]
     assert memory.sources_of(found.groups["after"]) == {"a": "one", "b": "three"}
     state = memory.state_of(found.groups["after"])
     assert state == {path: signatures.left(f"{tmp_path}/{path}") for path in "ab"}
@@ -72,16 +83,25 @@ def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) ->
         (tmp_path / path).write_text("mine")
     found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.only([]), crew)
     assert [(tmp_path / path).read_bytes() for path in "ab"] == [b"one", b""]
-    assert [memory.sources_of(noted) for noted in found.groups.values()] == [{"a": "one"}, {}]
+    assert [memory.sources_of(said) for said in noted(found).values()] == [{"a": "one"}, {}]
 
 
-def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Crew) -> None:
+def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]) -> None:
     """A file that is no longer made goes, and with it what was noted; a group that stays keeps its notes."""
     left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew)
-    found = update(tmp_path, [made("stays", a="one")], left, crew)
+    found = update(tmp_path, [made("stays", a="one")], as_left(left), crew)
     assert not (tmp_path / "b").exists()
-    assert found.groups == {"stays": left.groups["stays"]}
+    assert noted(found) == {"stays": left.groups["stays"]}
     assert json.loads((tmp_path / ".generated").read_bytes()) == ["a"]
+
+
+def test_what_comes_and_goes_is_listed(tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]) -> None:
+    """A file that another group takes over stays, one that nobody makes any more goes, one that comes is in the list, and the list stays."""
+    left = update(tmp_path, [made("stays", a="one"), made("old", b="two", c="three")], SiteMemory(), crew)
+    found = update(tmp_path, [made("stays", a="one"), made("new", b="four", d="five")], as_left(left), crew)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".generated", "a", "b", "d"]
+    assert sorted(json.loads((tmp_path / ".generated").read_bytes())) == ["a", "b", "d"]
+    assert signatures.is_left(tmp_path, memory.state_of(found.groups[".generated"]))
 
 
 def seen_to_be_listed(site: Path) -> None:

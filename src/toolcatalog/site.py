@@ -3,7 +3,8 @@
 Pages come in groups, each with a digest of all that it is made from. The build's cache notes the digests of the groups that were
 written and the state in which each file was left; a group whose files are still in that state is not made again, nor is a list of
 tools that would be made from the same. Without the note every page is made and compared. Pages are written one after another, each in
-one step; `.generated` in the site's folder lists them, so that pages of removed tools go and nobody else's files do.
+one step; `.generated` in the site's folder lists them, so that pages of removed tools go and nobody else's files do. It is noted like a
+group of its own: where it, too, is as it was left, only what a change has replaced is held against what comes instead.
 
 Serves: "unchanged pages untouched on disk" of issue 5.
 """
@@ -34,7 +35,10 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
     """
     named = {group.digest: group for group in groups}
     stale = {digest: group for digest, group in named.items() if digest not in left.groups}
-    gone, is_more = _gone(generated(site), _paths(named, left))
+    if left.made_from and _GENERATED in left.groups:  # all is as it was left, the list of it too: what stays need not be gone through
+        gone, is_more = _gone({*chain.from_iterable(_replaced(left, named))}, (group.paths for group in stale.values()))
+    else:
+        gone, is_more = _gone(generated(site), _paths(named, left))
     if not left.groups:  # the last build may have been killed while it wrote
         for folder in {"", *(path.rpartition("/")[0] for path in generated(site))}:
             files.clean(site / folder)
@@ -51,6 +55,7 @@ def update(site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, tr
     if gone:
         _remove(site, gone)
         _list(listing, _paths(named, left))
+    yield _GENERATED, memory.noted({_GENERATED: signatures.left(str(listing))}, {})
 
 
 def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[Collection[str]]:
@@ -66,6 +71,11 @@ def _gone(before: set[str], now: Iterable[Collection[str]]) -> tuple[set[str], b
         is_more = is_more or not before.issuperset(paths)
         before.difference_update(paths)
     return before, is_more
+
+
+def _replaced(left: SiteMemory, groups: Mapping[str, Group]) -> Iterator[Collection[str]]:
+    """Where the files lie of groups that are no more."""
+    return (memory.state_of(noted) for digest, noted in left.groups.items() if digest not in groups and digest != _GENERATED)
 
 
 def _known(left: SiteMemory, groups: Mapping[str, Group]) -> Known:
