@@ -56,7 +56,7 @@ def calm() -> None:
     """Have Python look for circles of garbage seldom, and not at its end: nearly all of ours goes by reference counts, and much stays."""
     gc.freeze()
     atexit.register(gc.freeze)
-    gc.set_threshold(100_000, 20, 100)
+    gc.set_threshold(1_000_000, 20, 100)
 
 
 class Workers(Protocol):

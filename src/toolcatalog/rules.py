@@ -58,7 +58,7 @@ def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
     clashes: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for tool in chain[Listed | MetaTool](catalog.tools, catalog.meta_tools):
         other = first.setdefault(tool.slug.casefold(), tool)
-        if other.slug != tool.slug or _toolkit(other) != _toolkit(tool):
+        if other is not tool and (other.slug != tool.slug or _toolkit(other) != _toolkit(tool)):
             for one in (other, tool):
                 clashes[tool.slug.casefold()].setdefault(one.path.rpartition("/")[0], one.path)
     for folders in clashes.values():
