@@ -124,7 +124,7 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, shipp
     command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {keys_file} --port 0 --workers {workers}"
     limited = ["sh", "-c", f"ulimit -n 160 && exec {command}"]
     with subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server, ExitStack() as held:
-        held.callback(server.terminate)
+        held.callback(server.kill)
         assert server.stderr
         url = next(found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line)))
         host, port = url.removeprefix("http://").split(":")

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -75,7 +76,8 @@ def test_workers_do_without_shared_memory(without_shared_memory: list[str], ship
     """They answer, are told that the end is near, and end."""
     new_key(tmp_path / "keys.json")
     command = f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 --drain 3600"
-    with subprocess.Popen([*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([*without_shared_memory, *command.split()], stderr=subprocess.PIPE, text=True) as server, ExitStack() as ends:
+        ends.callback(server.kill)  # should what follows fail, it would be waited for
         assert server.stderr
         url = next(found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line)))
         assert httpx.get(f"{url}/readyz", timeout=PATIENCE).status_code == 200
