@@ -11,11 +11,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 
 from naive import Naive
-from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog
+from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog, until
 from test_exports import tools
 from toolcatalog import locking
 from toolcatalog.build import build
@@ -322,6 +323,7 @@ def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
 def test_keys(place: Place, served: Server) -> None:
     """No key and a wrong one are told; what a key may not see is gone for it."""
     key = new_key(served.keys_file, "--project", "other", "--toolkits", "b")
+    until(lambda: httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200)  # it holds within a second
     for with_key, code, sentence in (
         ("", 2, "refuses the key (401)"),
         ("wrong", 2, "refuses the key (401)"),
