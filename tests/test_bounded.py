@@ -21,6 +21,7 @@ from test_protocol import connected, request
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app
+from toolcatalog.server.descriptors import Descriptors
 from toolcatalog.server.live import Live
 from toolcatalog.server.protocol import Protocol
 
@@ -94,7 +95,7 @@ def test_a_head_must_come(shipped: Server, shipped_build: Path, again: bytes) ->
 def test_a_connection_too_many_is_refused(shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told so, and when another has gone, there is room again."""
     monkeypatch.setattr(Hasty, "patience", 60.0)
-    monkeypatch.setattr(Hasty, "most", 2)
+    monkeypatch.setattr(Hasty, "descriptors", Descriptors(2))
 
     async def client() -> tuple[bytes, bytes]:
         async with hasty(shipped_build, shipped) as (connect, state):
@@ -116,12 +117,20 @@ def test_a_connection_too_many_is_refused(shipped: Server, shipped_build: Path, 
     assert answered.startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize("path", ["", "large.bin"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, shipped_build: Path, tmp_path: Path) -> None:
-    """Some descriptors are the server's own: the file of the keys is read while clients hold all that they can get."""
-    keys_file = tmp_path / "keys.json"
+def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, path: str, shipped_build: Path, tmp_path: Path) -> None:
+    """Some descriptors are the server's own: the file of the keys is read while clients hold all that they can get, files beside
+    their connections among them.
+    """
+    keys_file, site = tmp_path / "keys.json", tmp_path / "site"
     key = new_key(keys_file)
-    command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {keys_file} --port 0 --workers {workers}"
+    site.mkdir()
+    (site / "index.html").write_text("")
+    with (site / "large.bin").open("wb") as large:
+        large.truncate(64_000_000)  # more than systems take from a server on behalf of a client that reads nothing
+    options = f"--build {shipped_build} --site {site} --keys {keys_file} --port 0 --workers {workers}"
+    command = f"{sys.executable} -m toolcatalog serve {options}"
     limited = ["sh", "-c", f"ulimit -n 160 && exec {command}"]
     with subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server, ExitStack() as held:
         held.callback(server.kill)
@@ -131,6 +140,9 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, shipp
         client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE))
         assert client.get(f"{url}{SESSION}").status_code == 200
         others = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(400)]
+        for other in others if path else ():
+            with suppress(OSError):
+                other.sendall(f"GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         succeed("keys", "revoke", succeed("keys", "list", "--keys", keys_file).splitlines()[1].split()[0], "--keys", keys_file)
 
         def is_refused() -> bool:

@@ -75,7 +75,7 @@ def keys(shipped: Server, sessions: dict[str, Any], seen: tuple[str, ...], clien
     projects = sorted({session.get("project", "default") for session in sessions.values()} - {"default"})
     made: dict[str, str | None] = {project: new_key(shipped.keys_file, "--project", project) for project in [*projects, "nobody"]}
     made["limited"] = new_key(shipped.keys_file, "--toolkits", ",".join(seen))
-    any_client, deadline = next(iter(clients.values())), time.monotonic() + 5
+    any_client, deadline = next(iter(clients.values())), time.monotonic() + 30
     while "error" in any_client.ask("tools", {"limit": 1}, key=made["limited"]):  # a change holds within a second
         assert time.monotonic() < deadline
         time.sleep(0.05)

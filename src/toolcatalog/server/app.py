@@ -23,12 +23,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from toolcatalog import openapi
 from toolcatalog.keys import Key
 from toolcatalog.server.answers import Header, answer, refuse
+from toolcatalog.server.descriptors import CLIENTS
 from toolcatalog.server.edge import Edge, fault, marks, response
 from toolcatalog.server.front import Front
 from toolcatalog.server.live import Live, Serving
 from toolcatalog.server.operations import Operations, Tagged, stranger, tagged
 from toolcatalog.server.questions import LARGEST_BODY
-from toolcatalog.server.refusals import Refusal, Refused, draining, not_ready
+from toolcatalog.server.refusals import Refusal, Refused, crowded, draining, not_ready
 
 _PLAIN = string.punctuation.replace("%", "") + " "  # of a header
 
@@ -177,7 +178,10 @@ class _Site:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith("/api/") or "/." in scope["path"]:  # files of our own, and of others, that are no pages
             raise HTTPException(404)
-        await self.files(scope, receive, partial(_with_policy, send))
+        with CLIENTS.another() as has_room:
+            if not has_room:
+                raise Refused(crowded())
+            await self.files(scope, receive, partial(_with_policy, send))
 
 
 _POLICY = (

@@ -3,26 +3,18 @@
 uvicorn reads a head of any length, waits for the rest of a request for ever, and keeps an answer until somebody takes it; so a few lines of
 somebody's script would hold all memory or all descriptors. Time is bounded by a look at each connection every so often, which costs a
 request next to nothing. A request that is still the same one, and not whole, at the second look ends its connection, and so does a client
-that has taken nothing of its answer for six. Some descriptors no client gets: without them a revoked key would be good, and an old build
-served, for as long as somebody holds all others.
+that has taken nothing of its answer for six. A connection for which there is no descriptor (`descriptors`) is refused.
 
 Serves: "slow clients, half-open connections, oversized headers, ... thousands of idle connections: memory flat".
 """
 
-import logging
-import sys
-import time
 from asyncio import Transport
 from typing import Any
-
-try:
-    import resource
-except ImportError:  # pragma: no cover - nobody limits open files on this system
-    resource = None  # type: ignore[assignment]  # a module elsewhere
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from toolcatalog.server.answers import Header, Marks, lines, refuse
+from toolcatalog.server.descriptors import CLIENTS
 from toolcatalog.server.edge import identify
 from toolcatalog.server.refusals import Refusal, crowded, invalid
 
@@ -30,24 +22,14 @@ LARGEST_HEAD = 64 * 1024  # bytes, beside the packet in which it begins
 LARGEST = 8 * 1024 * 1024  # bytes of a request with its body, of which nobody here needs more than 64 KiB
 LEAST = 64 * 1024  # bytes of an answer whose taking counts: systems tell in lumps that there is room again
 _LOOKS = 6  # for which a client may take nothing
-_OWN = 64  # descriptors for what a server itself reads and writes, or half of what there are
-_QUIET = 60.0  # seconds between two lines of the log that say the same
 _CLOSE: Header = (b"connection", b"close")
-_log = logging.getLogger("toolcatalog.server")
-
-
-def room() -> int:
-    """How many connections a process takes: what its limit of open files leaves."""
-    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
-    return sys.maxsize if allowed < 0 else max(allowed - _OWN, allowed // 2)
 
 
 class Bounded(HttpToolsProtocol):
     """One connection."""
 
     patience = 10.0  # seconds between two looks
-    most = room()  # connections
-    _told = -_QUIET  # when the log last said that there are no more
+    descriptors = CLIENTS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -64,11 +46,12 @@ class Bounded(HttpToolsProtocol):
         """Begin to look, where there is room."""
         super().connection_made(transport)
         self._look_task = self.loop.call_later(self.patience, self._look)
-        if len(self.connections) > self.most:
-            self._crowded()
+        if not self.descriptors.take():
+            self._refuse(crowded())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Look no more; and tell what answers, which uvicorn does only where nothing came after it."""
+        self.descriptors.give_back()
         self._look_task.cancel()
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
@@ -127,15 +110,6 @@ class Bounded(HttpToolsProtocol):
         elif self._still and not left and not self.flow.read_paused and (not self._between or not steps):
             self._end()
         self._look_task = self.loop.call_later(self.patience, self._look)
-
-    def _crowded(self) -> None:
-        """Refuse a connection too many."""
-        self._refuse(crowded())
-        now = time.monotonic()
-        if now - Bounded._told >= _QUIET:
-            Bounded._told = now
-            mend = "raise the limit of open files (ulimit -n), or put a proxy in front"
-            _log.error("%d connections are held, and more are refused: %s", self.most, mend)
 
     def _end(self) -> None:
         """Tell a client that it took too long for a head, and close; others know what they were about."""

@@ -1,0 +1,65 @@
+"""Descriptors that a process holds for its clients: one for each connection, and another while a file of the site is sent through it.
+
+Some no client gets: without them a revoked key would be good, and an old build served, for as long as somebody holds all others.
+
+Serves: "slow clients, half-open connections, oversized headers, ... thousands of idle connections: memory flat".
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+try:
+    import resource
+except ImportError:  # pragma: no cover - nobody limits open files on this system
+    resource = None  # type: ignore[assignment]  # a module elsewhere
+
+_OWN = 64  # descriptors for what a server itself reads and writes, or half of what there are
+_QUIET = 60.0  # seconds between two lines of the log that say the same
+_log = logging.getLogger("toolcatalog.server")
+
+
+def room() -> int:
+    """How many descriptors clients may hold: what the limit of open files leaves."""
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
+    return sys.maxsize if allowed < 0 else max(allowed - _OWN, allowed // 2)
+
+
+class Descriptors:
+    """A count of them, which may be above the `most` for as long as it takes to refuse somebody."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._held = 0
+        self._told = -_QUIET  # when the log last said that there are no more
+
+    def take(self) -> bool:
+        """Count one more, and tell whether there is room for it. It is to be given back in any case."""
+        self._held += 1
+        if self._held > self.most:
+            self._tell()
+        return self._held <= self.most
+
+    def give_back(self) -> None:
+        """Count one less."""
+        self._held -= 1
+
+    @contextmanager
+    def another(self) -> Iterator[bool]:
+        """One more for a while; whether there is room for it."""
+        try:
+            yield self.take()
+        finally:
+            self.give_back()
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if now - self._told >= _QUIET:
+            self._told = now
+            what = "connections, and files of the site on their way, are as many as the limit of open files allows"
+            _log.error("%s (%d): more are refused. Raise the limit (ulimit -n), or put a proxy in front", what, self.most)
+
+
+CLIENTS = Descriptors(room())  # of this process
