@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import sys
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +36,17 @@ FILES = {"tools.json": Stated(7, "0a"), "query.sets": Stated(8, "0b"), "files.js
 
 def document_of(tool: Tool) -> bytes:
     return snapshot.dump(snapshot.document(tool, KIT.name, KIT.logo))
+
+
+def test_what_is_held_takes_no_more_than_it_says() -> None:
+    """JSON in a block of its own length."""
+    values = [[number, "a"] for number in range(1000)]
+    tracemalloc.start()
+    held = [*map(snapshot.dump_to_hold, values)]
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held == [*map(snapshot.dump, values)]
+    assert taken < 2 * sum(map(sys.getsizeof, held))
 
 
 def test_the_document_of_a_tool() -> None:

@@ -20,6 +20,7 @@ import orjson
 
 from toolcatalog import inventory, parts
 from toolcatalog.inventory import Row
+from toolcatalog.snapshot import dump_to_hold
 
 if TYPE_CHECKING:
     from toolcatalog import model
@@ -47,7 +48,7 @@ class Known(NamedTuple):
     def names_only(self) -> "Known":
         """The same with nothing of the files but their names."""
         rows = [(folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files]) for folder, _, files in self.rows]
-        return Known(self.key, orjson.dumps(rows))
+        return Known(self.key, dump_to_hold(rows))
 
 
 NOTHING = Known("", b"[]")

@@ -16,6 +16,7 @@ import orjson
 from toolcatalog import files
 from toolcatalog.model import Listed
 from toolcatalog.parts import Facts
+from toolcatalog.snapshot import dump_to_hold
 
 _KEY = 64  # characters
 _JOINT = ","  # that no scope and no tag holds
@@ -51,7 +52,7 @@ class Joined(dict[str, tuple[str, ...]]):
 def told(facts: Facts) -> bytes:
     """The brief of a batch as JSON. The briefs of a million tools are held so."""
     scopes, tags = (list(map(_JOINT.join, column)) for column in (facts.scopes, facts.tags))
-    return orjson.dumps([*Brief(facts.toolkits, facts.slugs, facts.versions, scopes, tags, facts.replaced, facts.rules)])
+    return dump_to_hold([*Brief(facts.toolkits, facts.slugs, facts.versions, scopes, tags, facts.replaced, facts.rules)])
 
 
 def heard(told: bytes) -> Brief:

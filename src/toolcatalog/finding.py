@@ -14,7 +14,7 @@ import orjson
 
 from toolcatalog.entries import Row, summary
 from toolcatalog.pages import LISTED
-from toolcatalog.snapshot import Toolkit, dump
+from toolcatalog.snapshot import Toolkit, dump, dump_to_hold
 
 _REMEMBERED = 1 << 15  # tuples of labels, for many tools have the same
 SHARD = LISTED // 2  # tools whose summaries lie in one file, at most: those of a page of the list lie in files of their own
@@ -69,7 +69,7 @@ class Search:
 
 def _numbers(places: Mapping[str, int], labels: tuple[str, ...]) -> bytes:
     """The labels of a tool by number, as JSON."""
-    return dump(sorted(map(places.__getitem__, labels)))
+    return dump_to_hold(sorted(map(places.__getitem__, labels)))
 
 
 @lru_cache(maxsize=_REMEMBERED)

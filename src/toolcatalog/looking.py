@@ -56,7 +56,7 @@ class Looked:
 
     others: Mapping[str, str]
     tasks: Sequence[Task]
-    known: Sequence[Known | None]
+    known: list[Known | None]
     site: SiteMemory
     unreadable: Sequence[Problem]
     program: str

@@ -51,6 +51,7 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
     if len(sound.tasks) > merging.MANY:
         sound = _lighter(sound)
+        looked.known.clear()  # it has the same at length, and who has called this holds on to it
         give_back()
     if words:
         words.begin()
