@@ -26,7 +26,7 @@ This page is made from `benchmarks/results/` by `make bench`; nobody writes it b
 what ran beside them hold.
 
     make bench                                       # 20,000 tools, everything: about 20 minutes
-    make bench SIZES="1000 20000 200000 1000000"     # hours, and some 40 GB below .bench/
+    make bench SIZES="1000 20000 200000 1000000"     # hours, and some 70 GB below .bench/
     make bench SIZES=200000 PARTS="http inside"      # of http, inside, building
     python -m benchmarks.report                      # this page again, from the results
 """
@@ -61,8 +61,8 @@ and keeping nothing; above 20,000 files it reads 20,000 and its time is scaled. 
 is that of all processes of the build together (PSS: a page that they share counts once). One file changed: another one each time, until
 the new snapshot is in force and the command has ended. Before each run, what was written before it is brought to the disk. Each build from
 nothing goes into folders of its own, and nothing is removed in between: ext4 without a journal makes files slowly for minutes after many
-were removed, and a build with its site took 23.9 s then that took 15.3 s before. A row without a changed build by indexes only is from
-before that was known.
+were removed, and a build with its site took 23.9 s then that took 15.3 s before. Of more than 50,000 files the build by indexes only goes
+before the one with the site: a disk has no room for both.
 """
 
 
