@@ -222,16 +222,13 @@ def unsealed(path: Path) -> bytes | None:
     return None
 
 
-def unsealed_lines(path: Path) -> list[bytes] | None:
-    """The same as lines, without their ends; read one after another, for they may be many."""
+def unsealed_lines(path: Path) -> Iterator[bytes]:
+    """The same as lines, without their ends and one after another, for they may be many; gone through once before, for the checksum."""
     with contextlib.suppress(OSError), path.open("rb") as file:
-        seal, seen, lines = file.read(32), hashlib.sha256(), []
-        for line in file:
-            seen.update(line)
-            lines.append(line.removesuffix(b"\n"))
-        if seen.digest() == seal:
-            return lines
-    return None
+        seal = file.read(32)
+        if hashlib.file_digest(file, "sha256").digest() == seal:
+            file.seek(32)
+            yield from (line.removesuffix(b"\n") for line in file)
 
 
 def point(link: Path, target: str) -> None:

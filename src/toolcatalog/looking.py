@@ -117,8 +117,8 @@ def _noted(left: Callable[[], Sequence[str]], places: Places, program: str) -> S
 def _left(places: Places, program: str) -> list[str]:
     """The digests of the groups whose files are as they were left."""
     assert places.site
-    noted = memory.load_site(places.cache, places.site, program)
-    return [digest for digest, group in noted.groups.items() if signatures.is_left(places.site, memory.state_of(group))]
+    noted = memory.site_groups(places.cache, places.site, program)
+    return [digest for digest, group in noted if signatures.is_left(places.site, memory.state_of(group))]
 
 
 def _heads(others: Mapping[str, str]) -> dict[str, str]:

@@ -168,13 +168,25 @@ def sources_of(noted: Noted) -> Mapping[str, str]:
 
 def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
     """What the last build of this program has left of this site."""
-    head, *lines = files.unsealed_lines(_place(cache, site)) or [b"{}"]
+    lines = files.unsealed_lines(_place(cache, site))
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
-        said: dict[str, Any] = orjson.loads(head)
+        said: dict[str, Any] = orjson.loads(next(lines, b"{}"))
         if said.pop("program") == program:
-            groups = (line.split(b"\t") for line in lines)
-            return SiteMemory(**said, groups={digest.decode(): Noted(*noted) for digest, *noted in groups})
+            return SiteMemory(**said, groups=dict(map(_group, lines)))
     return SiteMemory()
+
+
+def site_groups(cache: Path, site: Path, program: str) -> Iterator[tuple[str, Noted]]:
+    """The groups of it one after another, for whoever need not hold them."""
+    lines = files.unsealed_lines(_place(cache, site))
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
+        if orjson.loads(next(lines, b"{}"))["program"] == program:
+            yield from map(_group, lines)
+
+
+def _group(line: bytes) -> tuple[str, Noted]:
+    digest, *noted = line.split(b"\t")
+    return digest.decode(), Noted(*noted)
 
 
 def save_site(cache: Path, site: Path, program: str, made_from: str, groups: Iterable[tuple[str, Noted]]) -> int:

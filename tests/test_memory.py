@@ -1,0 +1,61 @@
+"""What one build tells the next of a site: taken as it was kept or not at all, and gone through without being held."""
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from toolcatalog import memory
+from toolcatalog.memory import Noted, SiteMemory
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    """A folder for what is kept."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    return folder
+
+
+def noted(files: int, group: int = 0) -> Noted:
+    """What is noted of a group of so many pages."""
+    paths = [f"tools/A_{group}_{number}/index.html" for number in range(files)]
+    return memory.noted(dict.fromkeys(paths, 1 << 62), dict.fromkeys(paths, "0" * 64))
+
+
+def kept(cache: Path, site: Path, groups: dict[str, Noted]) -> Path:
+    """The file in which they are kept."""
+    memory.save_site(cache, site, "this program", "all that", groups.items())
+    (file,) = cache.iterdir()
+    return file
+
+
+def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
+    """All at once, and one after another; of another program nothing is taken."""
+    groups = {"one": noted(2), "other": noted(0)}
+    kept(cache, tmp_path, groups)
+    assert memory.load_site(cache, tmp_path, "this program") == SiteMemory(made_from="all that", groups=groups)
+    assert dict(memory.site_groups(cache, tmp_path, "this program")) == groups
+    assert memory.load_site(cache, tmp_path, "another") == SiteMemory()
+    assert [*memory.site_groups(cache, tmp_path, "another")] == []
+
+
+def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> None:
+    """Not even the groups before the damage are taken."""
+    file = kept(cache, tmp_path, {"one": noted(1), "other": noted(1, 1)})
+    data = file.read_bytes()
+    for place in range(len(data)):
+        file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert memory.load_site(cache, tmp_path, "this program") == SiteMemory()
+        assert [*memory.site_groups(cache, tmp_path, "this program")] == []
+
+
+def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> None:
+    """Of a million tools they are two hundred megabytes, and the process that looks at the site is there until the build ends."""
+    file = kept(cache, tmp_path, {str(group): noted(50, group) for group in range(1_000)})
+    tracemalloc.start()
+    pages = sum(group.pages for _, group in memory.site_groups(cache, tmp_path, "this program"))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert pages == 50_000
+    assert most < file.stat().st_size / 10
