@@ -5,8 +5,9 @@ One file with problems never hides those of another: it is replaced by a stub of
 Serves: "Every problem of every file is reported in one run, sorted" of issue 2.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -18,6 +19,7 @@ from toolcatalog.model import ROUTER, UNKNOWN, About, AuthConfig, Catalog, Liste
 from toolcatalog.progress import Track, quietly
 from toolcatalog.source import Document
 
+_AT_ONCE = 64  # files that go through a step together
 _NAMED = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
 _key = attrgetter("path", "line", "column", "rule", "message", "expected", "help", "severity")
 
@@ -51,8 +53,8 @@ def check(root: Path, track: Track = quietly, severities: Collection[str] = advi
     paths, problems = tree.scan(root)
     examined = []
     with track("Reading", len(paths)) as advance:
-        for path in paths:
-            examined.append(examine(root, path))
+        for one in examine_all(root, paths):
+            examined.append(one)
             advance(1)
     checked = conclude(root, examined, [], problems, severities)
     told = [problem for path, some in hearing.by_path(checked.advice).items() for problem in hearing.heard(root, path, some)]
@@ -61,12 +63,32 @@ def check(root: Path, track: Track = quietly, severities: Collection[str] = advi
 
 def examine(root: Path, path: str) -> Examined:
     """Read one file and hold it against its schema."""
-    document, faults = source.load(root, path)
+    (examined,) = examine_all(root, [path])
+    return examined
+
+
+def examine_all(root: Path, paths: Sequence[str]) -> Iterator[Examined]:
+    """The same for each of several files. Some go through each step together: a processor's caches do not hold the code of all steps."""
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        loaded = [source.load(root, path) for path in some]
+        shaped = [schema.record(document) if document and document.readable else (None, []) for document, _ in loaded]
+        said = [advice.of_record(path, record) for path, (record, _) in zip(some, shaped, strict=True)]
+        yield from map(partial(_examined, root), some, loaded, shaped, said)
+
+
+def _examined(
+    root: Path,
+    path: str,
+    loaded: tuple[Document | None, list[Problem]],
+    shaped: tuple[schema.Record | None, list[Finding]],
+    said: list[Finding],
+) -> Examined:
+    (document, faults), (record, findings) = loaded, shaped
     if document is None:
         return Examined(path=path, record=None, problems=faults, digest="")
-    record, findings = schema.record(document) if document.readable else (None, [])
     problems = [*faults, *source.locate(root, findings), *hearing.misheard(root, document)]
-    said = [*advice.of_record(path, record), *hearing.of_comments(root, document)]
+    said = [*said, *hearing.of_comments(root, document)]
     return Examined(path=path, record=record or _stub(document), problems=problems, digest=document.digest, advice=said)
 
 

@@ -31,7 +31,7 @@ class Compiled:
 def compiled(task: Task) -> Compiled:
     """The batch compiled from its files. Raises OSError where its part cannot be kept."""
     seen = inventory.listed(task.root, task.folders)
-    examined = [checking.examine(task.root, path) for path, _ in seen.files]
+    examined = [*checking.examine_all(task.root, [path for path, _ in seen.files])]
     digests = {one.path: one.digest for one in examined}
     rows = [(folder, mark, [(path, mark, digests[path]) for path, mark, _ in files]) for folder, mark, files in seen.rows]
     sound = not seen.problems and not any(one.problems for one in examined) and batches.toolkits_of([*digests]) <= {*task.toolkits}
