@@ -49,6 +49,8 @@ def _kept(tools: int, part: str) -> int:
         say(f"{part} of {tools:,} tools failed: {error}")
         return 1
     results.save(tools, part, figures, machine.described(servers.PEERS_PYTHON))
+    if tools > building.LARGE:
+        shutil.rmtree(_BUILT / str(tools), ignore_errors=True)  # there is no room for two of these
     return sum(one["faults"] for one in figures.get("operations", {}).values())
 
 

@@ -24,7 +24,7 @@ import yaml
 from benchmarks import machine, servers
 
 _MOST_READ = 20_000  # files that the yardstick reads; with more files in the catalog its time is scaled
-_LARGE = 50_000  # files from which everything is done once
+LARGE = 50_000  # files from which everything is done once
 _ROUNDS = 3
 _NAP = 0.05  # seconds between two looks at the memory
 _SELDOM = 50  # times that a look takes: of much memory it is told slowly, and the build is to have the processor
@@ -46,25 +46,22 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
     when all has been measured.
     """
     files = sum(1 for _ in tool_files(catalog))
-    rounds = 1 if files > _LARGE else _ROUNDS
-    yardstick, cold, whole = [], [], []
+    rounds = 1 if files > LARGE else _ROUNDS
+    yardstick, cold, alone, whole = [], [], [], []
     for number in range(rounds):
         say(f"building {files:,} files, round {number + 1} of {rounds} ...")
         place = folder / str(number)
-        out, site = place / "out", place / "site"
-        index, both = ["--out", str(out), "--no-site"], ["--out", str(out), "--site", str(site)]
+        index, both = ["--out", str(place / "index"), "--no-site"], ["--out", str(place / "out"), "--site", str(place / "site")]
         yardstick.append(_read(catalog) * files)
-        cold.append(_build(catalog, ["--out", str(place / "index"), "--no-site"]))
-        if files > _LARGE:
+        cold.append(_build(catalog, index))
+        if number == rounds - 1:
+            alone = _changed(catalog, index, place, rounds)
+        if files > LARGE:
             shutil.rmtree(place / "index")  # a disk of 70 GB has no room for it beside a million pages
         whole.append(_build(catalog, both))
     # What follows goes on from the last one.
     unchanged = [_build(catalog, both) for _ in range(rounds)]
-    changed = _changed(catalog, both, site, rounds)
-    alone = _changed(catalog, index, site, rounds)
-    pages = sum(1 for _ in site.rglob("*.html"))
-    if files > _LARGE:
-        shutil.rmtree(folder)
+    changed = _changed(catalog, both, place, rounds)
     return {
         "files": files,
         "yaml.load": _middle(yardstick),
@@ -73,7 +70,7 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
         "unchanged": _summary(unchanged),
         "one changed": {**_summary([built for built, _ in changed]), "pages": max(count for _, count in changed)},
         "one changed, indexes only": _summary([built for built, _ in alone]),
-        "pages": pages,
+        "pages": _pages(place),
     }
 
 
@@ -124,29 +121,32 @@ def _watch(pid: int, over: threading.Event, held: list[int]) -> None:
         nap = max(_NAP, _SELDOM * (machine.now() - looked))
 
 
-def _changed(catalog: Path, where: Sequence[str], site: Path, rounds: int) -> list[tuple[Built, int]]:
+def _changed(catalog: Path, where: Sequence[str], place: Path, rounds: int) -> list[tuple[Built, int]]:
     """Change one file after another, and build after each; how many pages were written. They get their old texts back in the end."""
     _build(catalog, where)  # what was given back before has changed too
     draw = random.Random(" ".join(where))  # others each time: of what was built before there is a snapshot, which would be verified
     some = draw.sample(sorted(islice(tool_files(catalog), 1000)), rounds)
     before = {file: file.read_text() for file in some}
     try:
-        return [_change_one(file, text, lambda: _build(catalog, where), site) for file, text in before.items()]
+        return [_change_one(file, text, lambda: _build(catalog, where), place) for file, text in before.items()]
     finally:  # not sooner: to give one back is a change too
         for file, text in before.items():
             file.write_text(text)
 
 
-def _change_one(file: Path, text: str, build: Callable[[], Built], site: Path) -> tuple[Built, int]:
+def _change_one(file: Path, text: str, build: Callable[[], Built], place: Path) -> tuple[Built, int]:
     """Add a sentence to a tool's description and build."""
-    mark = site / ".benchmark"
+    mark = place / ".benchmark"
     mark.write_text("")
     time.sleep(2 * _NAP)
     file.write_text(text.replace("\nscopes:", " Changed, and nothing else.\nscopes:", 1))
     built = build()
-    since = mark.stat().st_mtime_ns
-    mark.unlink()
-    return built, sum(page.stat().st_mtime_ns > since for page in site.rglob("*.html"))
+    return built, _pages(place, since=mark.stat().st_mtime_ns)
+
+
+def _pages(place: Path, since: int = 0) -> int:
+    """How many pages of a site below were written later than that (nanoseconds)."""
+    return sum(page.stat().st_mtime_ns > since for page in place.rglob("*.html"))
 
 
 def main() -> None:

@@ -42,8 +42,7 @@ _COLUMNS = itemgetter(*Row._fields)
 def row(said: Mapping[str, Any]) -> Row:
     """A tool as the index says it; what is equal in many of them is one object."""
     slug, version, name, description, tags, scopes, no_auth, deprecation, digest = _COLUMNS(said)
-    labels = _same(tuple(tags)), _same(tuple(scopes))
-    return Row(slug, sys.intern(version), name, description, *labels, no_auth, deprecation, digest)
+    return Row(slug, sys.intern(version), name, description, _same(tuple(tags)), _same(tuple(scopes)), no_auth, deprecation, digest)
 
 
 @lru_cache(maxsize=1 << 16)

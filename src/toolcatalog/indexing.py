@@ -101,10 +101,11 @@ class _Seen:
         terms, spellings, places = list[str](), list[str](), list[int]()
         for number in held:
             term, _, spelling = words[number].partition("\t")
-            if not terms or term != terms[-1]:
+            if terms and term == terms[-1]:
+                spellings[-1] = min(spellings[-1], spelling, key=lambda one: (len(one), one))
+            else:
                 terms.append(term)
                 spellings.append(spelling)
-            spellings[-1] = min(spellings[-1], spelling, key=lambda one: (len(one), one))
             places.append(len(terms) - 1)
         order = np.zeros(len(words), np.int64)
         order[held] = places
@@ -184,12 +185,10 @@ def _values(counted: Counted, usual: scoring.Floats) -> NDArray[np.int64]:
 def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
     """The table of terms."""
     kin = _kin(vocabulary.terms)
-    entries = []
+    related = [array("I", kin[id]).tobytes() if id in kin else b"" for id in range(len(vocabulary.terms))]
     columns = (postings.bounds[:-1], vocabulary.holders, np.array(postings.checks), vocabulary.rarities, postings.is_row)
-    known = zip(*(column.tolist() for column in columns), vocabulary.spellings, strict=True)
-    for id, (*told, spelt) in enumerate(known):
-        related = kin.get(id, ())
-        entries.append(snapshot.WORD.pack(*told, len(related)) + array("I", related).tobytes() + spelt.encode())
+    heads = map(snapshot.WORD.pack, *(column.tolist() for column in columns), [len(some) // 4 for some in related])
+    entries = [head + some + spelt.encode() for head, some, spelt in zip(heads, related, vocabulary.spellings, strict=True)]
     yield from table.pack(vocabulary.terms, [*map(len, entries)], entries)
 
 
