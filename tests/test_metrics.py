@@ -2,8 +2,11 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -282,6 +285,37 @@ def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
     """A scrape fails then: numbers that begin again would be taken for a new start."""
     with pytest.raises(FileNotFoundError):
         ledger.read(tmp_path / "gone")
+
+
+def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
+    """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours stays."""
+    (dead, its), (alive, theirs), (young, new) = supervisor(), supervisor(), supervisor()
+    link = its.with_name(f"{its.name}-link")
+    link.symlink_to(tmp_path)
+    (tmp_path / "lock").touch()
+    try:
+        for process in (dead, young):
+            process.kill()
+            process.wait()
+        for folder in (its, theirs, tmp_path):
+            os.utime(folder, (1, 1))
+        with ledger.folder():
+            assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [False, True, True, True, True]
+    finally:
+        alive.kill()
+        alive.wait()
+        link.unlink()
+        for folder in (theirs, new):
+            shutil.rmtree(folder)
+
+
+def supervisor() -> tuple[subprocess.Popen[str], Path]:
+    """A process that has a folder, and the folder."""
+    program = "import time\nfrom toolcatalog.server import ledger\nwith ledger.folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    with process.stdout as told:
+        return process, Path(told.readline().strip())
 
 
 def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,7 +4,8 @@ A page is replaced in one step, so it is always whole. The supervisor adds the p
 which names them: a reader that meets both in the middle of that counts them once. So no number ever goes back when a process ends, is
 killed or is replaced; a killed one takes what it counted since its last page with it, half a second at most.
 
-The folder is in memory where there is such a file system (`/dev/shm`): nothing is flushed to a disk, and none is needed.
+The folder is in memory where there is such a file system (`/dev/shm`): nothing is flushed to a disk, and none is needed. Its supervisor
+holds a lock in it, so that the next one knows what a killed one has left.
 
 Serves: "right under several workers".
 """
@@ -13,6 +14,7 @@ import contextlib
 import logging
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
@@ -21,12 +23,13 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import threads
+from toolcatalog import files, threads
 from toolcatalog.errors import UsageError
 from toolcatalog.server.tallies import Counts, restored, total
 
 WRITE_EVERY = 0.5  # seconds
-_PAST = "past.json"
+_PREFIX, _LOCK, _PAST = "toolcatalog-", "lock", "past.json"
+_YOUNG = 60.0  # seconds
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made in it has a name of its own and mode 0700
 _REMEMBERED = 1000  # pages added to the past last, by name: no reader is that slow
 _log = logging.getLogger("toolcatalog.server")
@@ -36,14 +39,33 @@ _log = logging.getLogger("toolcatalog.server")
 def folder() -> Iterator[Path]:
     """A folder for the pages, gone in the end. Raises UsageError where none can be made."""
     try:
-        place = tempfile.mkdtemp(prefix="toolcatalog-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None)
+        within = _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+        place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=within))
     except OSError as error:
         reason = f"No folder for what the workers count can be made ({error.strerror})"
         raise UsageError(f"{reason}: name one that may be written to in TMPDIR, or run one worker.") from None
     try:
-        yield Path(place)
+        with files.alone(place / _LOCK):
+            _sweep(within)
+            yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _sweep(within: Path) -> None:
+    """Remove what supervisors of this account that were killed have left: nobody holds its lock. One that is new may not be held yet."""
+    for place in within.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if _is_ours(place.lstat()) and (place / _LOCK).exists():
+                with files.alone(place / _LOCK) as is_left:
+                    if is_left:
+                        shutil.rmtree(place, ignore_errors=True)
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Tell whether this account has made a folder, and not just now: anybody may put one, or a link, where it stands."""
+    ours = stat.S_ISDIR(found.st_mode) and hasattr(os, "geteuid") and found.st_uid == os.geteuid()
+    return ours and found.st_mtime < time.time() - _YOUNG
 
 
 def read(pages: Path) -> list[Counts]:
