@@ -154,6 +154,14 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, path:
         until(is_refused)
 
 
+def test_a_server_that_may_open_few_files_does_not_begin(shipped_build: Path, tmp_path: Path) -> None:
+    """It says how to mend that, rather than to fail at one file or another later."""
+    command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0"
+    done = subprocess.run(["sh", "-c", f"ulimit -n 40 && exec {command}"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    wrong = "This process may have 40 files open, and a server needs 64 for itself"
+    assert (done.returncode, done.stderr) == (2, f"error: {wrong}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n")
+
+
 def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
     """A connection without a request is closed without a word."""
     assert ended(shipped_build, shipped, b"") == b""

@@ -101,7 +101,7 @@ def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
         ),
         (
             ["serve", "--build", "{build}", "--keys", "{tmp}/damaged.json/keys.json"],
-            "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory): mend its permissions, or name another with --keys.",
+            "error: The key file {tmp}/damaged.json/keys.json cannot be read (Not a directory): move what is in its way, or name another with --keys.",
         ),
         (
             ["serve", "--build", "{build}", "--host", "nowhere.invalid"],

@@ -224,7 +224,7 @@ def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
     before = state_of(to / "given")
     ended = given.run(name, to, first=at, last=at if error == errno.EIO else ALWAYS, error=error)
     if ended.status:
-        assert os.strerror(error) in told(ended, to / "given")
+        assert f"({os.strerror(error)}): {WHAT_TO_DO[error]}" in told(ended, to / "given")
     now = state_of(to / "given")
     assert in_force(to / "given/build") in ((given.old, given.new) if name in ("build", "snapshots use") else (given.old,))
     if ended.status and name in ALL_OR_NOTHING and error != errno.EROFS:
@@ -238,6 +238,11 @@ def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
     return False
 
 
+WHAT_TO_DO = {
+    errno.ENOSPC: "make room",
+    errno.EROFS: "have its disk mounted for writing",
+    errno.EIO: "look whether its disk is sound",
+}
 ALL_OR_NOTHING = {"keys create", "keys rotate", "keys revoke", "lock", "import", "bump", "deprecate", "snapshots use"}
 _AFTER: dict[str, dict[str, object]] = {}
 
@@ -357,5 +362,5 @@ def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> No
     command = [sys.executable, "-m", "toolcatalog", *arguments, *(["--build", str(small_build)] if "search" in arguments else [])]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    sentence = "error: Cannot write standard output (No space left on device): make room there, and run this again.\n"
+    sentence = "error: Cannot write standard output (No space left on device): make room, and run this again.\n"
     assert (done.returncode, done.stderr) == (2, sentence)

@@ -212,7 +212,8 @@ def test_a_file_that_cannot_be_read_or_written(tmp_path: Path, capsys: pytest.Ca
     for command in (["create", "--project", "p"], ["list"], ["rotate", "key_1"], ["revoke", "key_1"]):
         line = refused(capsys, "keys", *command, "--keys", tmp_path / "file" / "keys.json")
         assert re.search(
-            r"cannot be (read|written) \((Not a directory|File exists)\): mend its permissions, or name another with --keys\.", line
+            r"cannot be (read|written) \((Not a directory|File exists)\): move what is in its way, or name another with --keys\.",
+            line,
         )
     assert main(["keys", "list", "--keys", str(tmp_path)]) == 2
     assert "is a directory" in capsys.readouterr().err
@@ -428,7 +429,7 @@ def test_a_folder_in_the_place_of_the_file(tmp_path: Path, caplog: pytest.LogCap
     assert ring.find(first.encode())
     assert ring.find(first.encode())
     assert caplog.messages == [
-        f"keys stay as they were: The key file {file} cannot be read (Is a directory): mend its permissions, or name another with --keys."
+        f"keys stay as they were: The key file {file} cannot be read (Is a directory): move what is in its way, or name another with --keys."
     ]
     file.rmdir()
     (tmp_path / "away").rename(file)

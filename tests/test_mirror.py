@@ -555,7 +555,7 @@ def test_a_folder_that_cannot_be_written(three_builds: list[Path], tmp_path: Pat
     (tmp_path / "file").write_text("")
     done = toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
     assert done.returncode == 2
-    assert re.search(r"error: Cannot write .*/file.* \(Not a directory\): make room", done.stderr)
+    assert re.search(r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name", done.stderr)
 
 
 def test_two_at_once(three_builds: list[Path], tmp_path: Path) -> None:

@@ -14,10 +14,21 @@ command; each carries one sentence that says what to do.
 Serves: "`Problem` value and the small exception tree" of the design.
 """
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
+
+_REMEDIES = dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "move what is in its way") | {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room in its owner's quota",
+    errno.EFBIG: "allow larger files (`ulimit -f`)",
+    errno.EROFS: "have its disk mounted for writing",
+    errno.EIO: "look whether its disk is sound",
+    errno.EMFILE: "allow more open files (`ulimit -n`)",
+    errno.ENFILE: "close some of the many files that are open on this machine",
+}
 
 Pointer = tuple[str | int, ...]
 MEND = "run `toolcatalog build`, or name another build with --build."  # what to do about a snapshot that cannot be used
@@ -74,6 +85,11 @@ class Problem:
 
 
 _ROW = attrgetter(*Problem.__dataclass_fields__)
+
+
+def remedy(error: OSError) -> str:
+    """What to do about a file that cannot be read or written, as the beginning of a clause that may name a way around it."""
+    return _REMEDIES.get(error.errno or 0, "mend its permissions")
 
 
 class ToolcatalogError(Exception):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from toolcatalog import depot, fetching, files, holding, publishing, threads, verifying
 from toolcatalog.depot import Refused
-from toolcatalog.errors import SnapshotError, ToolcatalogError
+from toolcatalog.errors import SnapshotError, ToolcatalogError, remedy
 from toolcatalog.objects import Missing, Objects, StoreError, Tag
 
 INTERVAL = 1.5  # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
@@ -182,5 +182,5 @@ class Follower:
 
 def _sentence(error: Exception, cache: Path) -> str:
     if isinstance(error, OSError):
-        return f"Cannot write to {cache} ({error.strerror or error}): make room there, or mend its permissions."
+        return f"Cannot write to {cache} ({error.strerror or error}): {remedy(error)}."
     return str(error)

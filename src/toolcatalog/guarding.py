@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from toolcatalog import files
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, remedy
 
 _LOCK = ".lock"
 
@@ -30,7 +30,7 @@ def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
         raise UsageError(f"{wrong}: {still} again, with --jobs 1 if it happens again.") from None
     except OSError as error:
         where = error.filename or out
-        raise UsageError(f"Cannot write {where} ({error.strerror}): make room or mend its permissions, or name another folder.") from None
+        raise UsageError(f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder.") from None
 
 
 @contextmanager

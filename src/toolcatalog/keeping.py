@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from toolcatalog import files
-from toolcatalog.errors import KeyFileError
+from toolcatalog.errors import KeyFileError, remedy
 
 _PATIENCE = 5.0  # seconds that a command waits for another one to be done with the file
-_MEND = "mend its permissions, or name another with --keys."
+_OTHERWISE = "or name another with --keys."
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class KeyFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise KeyFileError(f"The {self} cannot be read ({error.strerror}): {_MEND}") from None
+            raise KeyFileError(f"The {self} cannot be read ({error.strerror}): {remedy(error)}, {_OTHERWISE}") from None
 
     def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
         """As `Place` says."""
@@ -90,4 +90,4 @@ class KeyFile:
                     raise KeyFileError(f"Another command is changing the {self}: try again when it is done.")
                 yield
         except OSError as error:
-            raise KeyFileError(f"The {self} cannot be written ({error.strerror}): {_MEND}") from None
+            raise KeyFileError(f"The {self} cannot be written ({error.strerror}): {remedy(error)}, {_OTHERWISE}") from None

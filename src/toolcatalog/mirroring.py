@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolcatalog import files, mirrored, snapshot
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, remedy
 from toolcatalog.mirrored import Choice, File
 from toolcatalog.progress import Track
 from toolcatalog.store import Store
@@ -65,7 +65,7 @@ def _guarded(to: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or to
         wrong = f"Cannot write {where} ({error.strerror})"
-        raise UsageError(f"{wrong}: make room or mend its permissions, or name another folder. What was served is untouched.") from None
+        raise UsageError(f"{wrong}: {remedy(error)}, or name another folder. What was served is untouched.") from None
 
 
 def _tidy(to: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolcatalog import meaning, snapshot, verifying
-from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.errors import MEND, SnapshotError, remedy
 from toolcatalog.nearness import Encode
 from toolcatalog.store import TABLES, Store
 from toolcatalog.table import Data, Table
@@ -38,7 +38,7 @@ def open_snapshot(folder: Path, named: Path | None = None) -> Store:
     except _Damaged as error:
         raise SnapshotError(f"The build in {build} is damaged ({error}): {MEND}") from None
     except OSError as error:
-        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): mend its permissions, or {MEND}") from None
+        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {MEND}") from None
     except KeyError as error:
         raise SnapshotError(f"The manifest of the build in {build} is damaged (it does not name {error}): {MEND}") from None
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import snapshot
-from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.errors import MEND, SnapshotError, remedy
 from toolcatalog.snapshot import Stated
 
 _CHUNK = 1 << 20  # bytes
@@ -52,7 +52,7 @@ def read(folder: Path, named: Path | None = None, mend: str = MEND) -> Manifest:
     except FileNotFoundError:
         raise SnapshotError(f"There is no finished build in {build}: {mend}") from None
     except OSError as error:
-        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): mend its permissions, or {mend}") from None
+        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {mend}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise SnapshotError(f"The manifest of the build in {build} is damaged: {mend}") from None
 

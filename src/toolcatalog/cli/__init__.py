@@ -14,7 +14,7 @@ import click
 
 from toolcatalog import __version__, names, threads
 from toolcatalog.cli import terminal
-from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError
+from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, remedy
 from toolcatalog.interrupts import loading
 
 _COMMANDS = {  # name: (module, what it does, the heading it stands under)
@@ -116,7 +116,7 @@ def _refused(error: OSError) -> int:
         return 0
     if error.errno not in _DISK:
         return _bug(error)
-    terminal.error(f"Cannot write {error.filename or 'standard output'} ({error.strerror}): make room there, and run this again.")
+    terminal.error(f"Cannot write {error.filename or 'standard output'} ({error.strerror}): {remedy(error)}, and run this again.")
     return 2
 
 

@@ -16,7 +16,7 @@ import click
 
 from toolcatalog import files, schema, source, tree
 from toolcatalog.cli import clock, options, terminal
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, remedy
 from toolcatalog.importers import additions, documents
 from toolcatalog.importers.standing import UNDATED
 
@@ -99,7 +99,7 @@ def _write(into: Path, new: Mapping[str, bytes]) -> None:
     except OSError as error:
         _take_back(into, new, written)
         where = error.filename or into
-        raise UsageError(f"Cannot write {where} ({error.strerror}): mend its permissions, or name another folder.") from None
+        raise UsageError(f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder.") from None
 
 
 def _take_back(into: Path, new: Iterable[str], written: Container[str]) -> None:

@@ -11,7 +11,7 @@ import click
 
 from toolcatalog import files, locating, tree, versions
 from toolcatalog.cli import clock, options, terminal
-from toolcatalog.errors import Finding, UsageError
+from toolcatalog.errors import Finding, UsageError, remedy
 from toolcatalog.locating import Home
 
 _EPILOG = """\b
@@ -39,7 +39,7 @@ def command(slug: str, catalog: Path, version: str) -> None:
     try:
         files.write_changed(file, data)
     except OSError as error:
-        raise UsageError(f"Cannot write {file} ({error.strerror}): mend its permissions.") from None
+        raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}.") from None
     terminal.say(f"Begun {slug} {after} from {before}:")
     click.echo(file)
     if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):

@@ -18,7 +18,7 @@ import orjson
 from toolcatalog import build, files
 from toolcatalog.cli import options, terminal
 from toolcatalog.crew import calm, cores
-from toolcatalog.errors import Problem, UsageError
+from toolcatalog.errors import Problem, UsageError, remedy
 from toolcatalog.memory import Verdict
 
 _EPILOG = """\b
@@ -184,7 +184,7 @@ def _write(file: Path, data: bytes) -> None:
     try:
         files.write_changed(file, data)
     except OSError as error:
-        raise UsageError(f"Cannot write {file} ({error.strerror}): make room or mend its permissions, and check again.") from None
+        raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}, and check again.") from None
 
 
 def _show(seen: Seen, asked: Asked) -> None:

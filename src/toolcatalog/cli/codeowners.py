@@ -11,7 +11,7 @@ import click
 from toolcatalog import ownership, tree
 from toolcatalog.checking import examine
 from toolcatalog.cli import options, terminal
-from toolcatalog.errors import InvalidCatalog, UsageError
+from toolcatalog.errors import InvalidCatalog, UsageError, remedy
 from toolcatalog.model import Toolkit
 
 _EPILOG = """\b
@@ -73,4 +73,4 @@ def _text(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise UsageError(f"Cannot read {file} ({error.strerror}): mend its permissions, or name another file.") from None
+        raise UsageError(f"Cannot read {file} ({error.strerror}): {remedy(error)}, or name another file.") from None

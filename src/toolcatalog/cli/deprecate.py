@@ -11,7 +11,7 @@ import click
 
 from toolcatalog import files, locating, rewriting, tree, yaml12
 from toolcatalog.cli import clock, options, terminal
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, remedy
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.locating import Home
 
@@ -100,5 +100,5 @@ def _write(catalog: Path, changed: Mapping[str, bytes]) -> None:
             files.write_changed(catalog / path, data)
             click.echo(catalog / path)
     except OSError as error:
-        raise UsageError(f"Cannot write {error.filename or catalog} ({error.strerror}): mend its permissions.") from None
+        raise UsageError(f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}.") from None
     terminal.say("Next: `toolcatalog check`, `git add`, `git commit`." if changed else "Nothing to change: it is so already.")

@@ -12,7 +12,7 @@ import orjson
 from toolcatalog import files, locking
 from toolcatalog.cli import options, sources, terminal
 from toolcatalog.cli.choosing import chosen
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, remedy
 from toolcatalog.locking import Gone, Lock, Locked
 from toolcatalog.opening import open_build
 from toolcatalog.store import Store
@@ -93,5 +93,5 @@ def _write(file: Path, lock: Lock) -> None:
     try:
         files.replace(file, locking.dump(lock))
     except OSError as error:
-        raise UsageError(f"Cannot write {file} ({error.strerror}): mend its permissions, or name another with --lock.") from None
+        raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock.") from None
     terminal.say(f"{len(lock):,} tools in {file}.")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from toolcatalog.cli import clock, options, terminal
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, remedy
 
 _NOTE = """
 At a terminal it asks for what is missing. The path of the new file is printed on standard output; a file that is there is never changed.
@@ -180,9 +180,7 @@ def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
         for name, data in {**started, **schemas, path: drafting.file(path, fields)}.items():
             files.write_changed(catalog / name, data)
     except OSError as error:
-        raise UsageError(
-            f"Cannot write {error.filename or catalog} ({error.strerror}): mend its permissions, or name another folder."
-        ) from None
+        raise UsageError(f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}, or name another folder.") from None
     if started:
         terminal.say(f"Started a new catalog in {catalog}: say in {about} what it is.")
     terminal.say("Wrote:")

@@ -12,7 +12,7 @@ from toolcatalog import keys
 from toolcatalog.cli import copying, listening, options, sharing, terminal
 from toolcatalog.cli.mcp import need as need_mcp
 from toolcatalog.keeping import KeyFile
-from toolcatalog.server import accesslog, process, running
+from toolcatalog.server import accesslog, descriptors, process, running
 from toolcatalog.server.limiting import Rate
 from toolcatalog.server.process import Settings
 from toolcatalog.store import Store
@@ -74,6 +74,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     redis: str | None,
 ) -> None:
     """Answer the read API, and the site, from a build."""
+    descriptors.check()
     if mcp:
         need_mcp()
     sharing.check(rate, workers, redis)

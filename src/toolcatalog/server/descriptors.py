@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from toolcatalog.errors import UsageError
+
 try:
     import resource
 except ImportError:  # pragma: no cover - nobody limits open files on this system
@@ -23,8 +25,19 @@ _log = logging.getLogger("toolcatalog.server")
 
 def room() -> int:
     """How many descriptors clients may hold: what the limit of open files leaves."""
-    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
-    return sys.maxsize if allowed < 0 else max(allowed - _OWN, allowed // 2)
+    return max(_allowed() - _OWN, _allowed() // 2)
+
+
+def check() -> None:
+    """Raises UsageError where the limit leaves too few for the server alone: it would fail at one file or another, now or later."""
+    if _allowed() < _OWN:
+        few = f"This process may have {_allowed()} files open, and a server needs {_OWN} for itself"
+        raise UsageError(f"{few}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).")
+
+
+def _allowed() -> int:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
+    return sys.maxsize if limit < 0 else limit
 
 
 class Descriptors:
