@@ -62,7 +62,7 @@ is that of all processes of the build together (PSS: a page that they share coun
 the new snapshot is in force and the command has ended. Before each run, what was written before it is brought to the disk. Each build from
 nothing goes into folders of its own, and nothing is removed in between: ext4 without a journal makes files slowly for minutes after many
 were removed, and a build with its site took 23.9 s then that took 15.3 s before. Of more than 50,000 files the build by indexes only goes
-before the one with the site: a disk has no room for both.
+before the one with the site is made, and that before the next size: a disk has no room for both.
 """
 
 
