@@ -1,6 +1,8 @@
-"""`python -m benchmarks`: measures what is asked for, keeps the results, and makes the page and the plots.
+"""`python -m benchmarks`: measures what is asked for, keeps the results, and makes the page and the
+plots.
 
-What it needs for that is made below `.bench/` and used again the next time: catalogs, builds, the peers' databases.
+What it needs for that is made below `.bench/` and used again the next time: catalogs, builds, the
+peers' databases.
 """
 
 import argparse
@@ -21,7 +23,9 @@ _MAKERS = ("words.py", "shapes.py", "synthetic.py")
 
 def main() -> int:
     """Measure; 2 where the machine cannot, 1 where something failed or answers were wrong."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, and make docs/performance.md.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure, and make docs/performance.md."
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000], metavar="TOOLS")
     parser.add_argument("--parts", nargs="+", default=[*results.PARTS], choices=results.PARTS)
     arguments = parser.parse_args()
@@ -34,12 +38,17 @@ def main() -> int:
     shutil.rmtree(_BUILT, ignore_errors=True)
     report.main()
     if faults:
-        say(f"{faults} faults: parts that failed have no new figures, and operations marked INVALID do not count")
+        say(
+            f"{faults} faults: parts that failed have no new figures, and operations marked "
+            "INVALID do not count"
+        )
     return 1 if faults else 0
 
 
 def _kept(tools: int, part: str) -> int:
-    """Measure one part and keep its figures; how many faults there were. A part that fails does not keep the others from being measured."""
+    """Measure one part and keep its figures; how many faults there were. A part that fails does not
+    keep the others from being measured.
+    """
     busy = machine.busy()
     if busy > results.BUSY:
         say(f"the machine is busy: others use {busy:.0%} of it, and the figures will show that")
@@ -79,7 +88,9 @@ def _measure(tools: int, part: str) -> dict[str, Any]:
 
 def _catalog(tools: int, files_only: bool) -> Path:
     """The synthetic catalog of this size; made anew where what makes it has changed."""
-    made_by = hashlib.sha256(b"".join((servers.ROOT / "benchmarks" / name).read_bytes() for name in _MAKERS)).hexdigest()[:8]
+    made_by = hashlib.sha256(
+        b"".join((servers.ROOT / "benchmarks" / name).read_bytes() for name in _MAKERS)
+    ).hexdigest()[:8]
     kind = f"files-{tools}" if files_only else f"tools-{tools}"
     catalog = CACHE / "catalogs" / f"{kind}-{made_by}"
     if not catalog.exists():
@@ -90,11 +101,25 @@ def _catalog(tools: int, files_only: bool) -> Path:
 
 
 def built(tools: int) -> tuple[Path, Path]:
-    """The build of this size, and a folder for what is made from it, which another build's takes the place of."""
+    """The build of this size, and a folder for what is made from it, which another build's takes
+    the place of.
+    """
     build, catalog = CACHE / "builds" / str(tools), _catalog(tools, files_only=False)
     say(f"building {tools:,} tools ...")
-    command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", str(catalog), "--out", str(build), "--no-site"]
-    digest = subprocess.run(command, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        str(catalog),
+        "--out",
+        str(build),
+        "--no-site",
+    ]
+    digest = subprocess.run(
+        command, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
     folder = CACHE / "http" / f"{tools}-{digest[:12]}"
     if not folder.exists():
         _remove_others(folder, f"{tools}-*")

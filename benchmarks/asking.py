@@ -1,4 +1,6 @@
-"""A plain client, for everything that is asked before and after the load: is the answer right, how large is it, what is its ETag."""
+"""A plain client, for everything that is asked before and after the load: is the answer right, how
+large is it, what is its ETag.
+"""
 
 import http.client
 import json
@@ -35,7 +37,9 @@ class Client:
         self.connection.request("GET", path, headers={**self.headers, **headers})
         answer = self.connection.getresponse()
         body = answer.read()
-        return Answer(answer.status, body, answer.headers.get("etag", ""), time.perf_counter() - begin)
+        return Answer(
+            answer.status, body, answer.headers.get("etag", ""), time.perf_counter() - begin
+        )
 
 
 def slugs(body: bytes) -> list[str]:
@@ -46,11 +50,15 @@ def slugs(body: bytes) -> list[str]:
 
 
 def export(client: Client, rows: Path) -> None:
-    """Write the newest version of every tool, as our server answers it, into a file: a tool's JSON on each line, in order of slug."""
+    """Write the newest version of every tool, as our server answers it, into a file: a tool's JSON
+    on each line, in order of slug.
+    """
     part = rows.with_suffix(".part")
     with part.open("wb") as sink:
         for page in _pages(client):
-            sink.writelines(json.dumps(tool, separators=(",", ":")).encode() + b"\n" for tool in page)
+            sink.writelines(
+                json.dumps(tool, separators=(",", ":")).encode() + b"\n" for tool in page
+            )
     part.rename(rows)
 
 
@@ -59,4 +67,8 @@ def _pages(client: Client) -> Iterator[list[object]]:
     while path:
         page = json.loads(client.get(path).body)
         yield page["items"]
-        path = f"/api/v3/tools?limit={_MOST}&cursor={page['next_cursor']}" if page["next_cursor"] else None
+        path = (
+            f"/api/v3/tools?limit={_MOST}&cursor={page['next_cursor']}"
+            if page["next_cursor"]
+            else None
+        )

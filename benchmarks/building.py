@@ -1,7 +1,9 @@
-"""Building: from nothing, with nothing changed and with one file changed, beside the time that a YAML library needs to read the files.
+"""Building: from nothing, with nothing changed and with one file changed, beside the time that a
+YAML library needs to read the files.
 
-Only the command line is used, as people use it. `python -m benchmarks.building FOLDER` is the yardstick: it reads all tool files of a
-catalog with `yaml.load` and its C loader, in one process, and prints how many and how many seconds.
+Only the command line is used, as people use it. `python -m benchmarks.building FOLDER` is the
+yardstick: it reads all tool files of a catalog with `yaml.load` and its C loader, in one process,
+and prints how many and how many seconds.
 """
 
 import json
@@ -23,27 +25,33 @@ import yaml
 
 from benchmarks import machine, servers
 
-_MOST_READ = 20_000  # files that the yardstick reads; with more files in the catalog its time is scaled
+# files that the yardstick reads; with more files in the catalog its time is scaled
+_MOST_READ = 20_000
 LARGE = 50_000  # files from which everything is done once
 _ROUNDS = 3
 _NAP = 0.05  # seconds between two looks at the memory
-_SELDOM = 50  # times that a look takes: of much memory it is told slowly, and the build is to have the processor
+# times that a look takes: of much memory it is told slowly, and the build is to have the processor
+_SELDOM = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """One run of `toolcatalog build`: seconds, and the most bytes that it and its children held at once."""
+    """One run of `toolcatalog build`: seconds, and the most bytes that it and its children held at
+    once.
+    """
 
     seconds: float
     peak: int
 
 
 def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """All figures for one catalog: seconds; ratios are taken from them later. Nothing is built where something was.
+    """All figures for one catalog: seconds; ratios are taken from them later. Nothing is built
+    where something was.
 
-    Nor is anything removed before the last build, unless there is very much of it: ext4 without a journal does not use the inode of a
-    removed file again for minutes, and looks past each of those whenever a file is made. What is left in `folder` is the caller's to remove
-    when all has been measured.
+    Nor is anything removed before the last build, unless there is very much of it: ext4 without a
+    journal does not use the inode of a removed file again for minutes, and looks past each of those
+    whenever a file is made. What is left in `folder` is the caller's to remove when all has been
+    measured.
     """
     files = sum(1 for _ in tool_files(catalog))
     rounds = 1 if files > LARGE else _ROUNDS
@@ -51,13 +59,17 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
     for number in range(rounds):
         say(f"building {files:,} files, round {number + 1} of {rounds} ...")
         place = folder / str(number)
-        index, both = ["--out", str(place / "index"), "--no-site"], ["--out", str(place / "out"), "--site", str(place / "site")]
+        index, both = (
+            ["--out", str(place / "index"), "--no-site"],
+            ["--out", str(place / "out"), "--site", str(place / "site")],
+        )
         yardstick.append(_read(catalog) * files)
         cold.append(_build(catalog, index))
         if number == rounds - 1:
             alone = _changed(catalog, index, place, rounds)
         if files > LARGE:
-            shutil.rmtree(place / "index")  # a disk of 70 GB has no room for it beside a million pages
+            # a disk of 70 GB has no room for it beside a million pages
+            shutil.rmtree(place / "index")
         whole.append(_build(catalog, both))
     # What follows goes on from the last one.
     unchanged = [_build(catalog, both) for _ in range(rounds)]
@@ -68,7 +80,10 @@ def measure(catalog: Path, folder: Path, say: Callable[[str], None]) -> dict[str
         "index": _summary(cold),
         "site": _summary(whole),
         "unchanged": _summary(unchanged),
-        "one changed": {**_summary([built for built, _ in changed]), "pages": max(count for _, count in changed)},
+        "one changed": {
+            **_summary([built for built, _ in changed]),
+            "pages": max(count for _, count in changed),
+        },
         "one changed, indexes only": _summary([built for built, _ in alone]),
         "pages": _pages(place),
     }
@@ -84,23 +99,35 @@ def _middle(values: Sequence[float]) -> float:
 
 
 def _summary(runs: Sequence[Built]) -> dict[str, float]:
-    return {"seconds": _middle([run.seconds for run in runs]), "peak": round(max(run.peak for run in runs) / 1e6)}
+    return {
+        "seconds": _middle([run.seconds for run in runs]),
+        "peak": round(max(run.peak for run in runs) / 1e6),
+    }
 
 
 def _read(catalog: Path) -> float:
     """Seconds that the yardstick takes for one file."""
     command = [sys.executable, "-m", "benchmarks.building", str(catalog)]
     os.sync()  # as before a build
-    done = subprocess.run(command, env=servers.environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=servers.environment(), capture_output=True, text=True, check=True
+    )
     told = json.loads(done.stdout)
     return float(told["seconds"] / told["files"])
 
 
 def _build(catalog: Path, where: Sequence[str]) -> Built:
     command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", str(catalog), *where]
-    os.sync()  # what was written before is on the disk: builds follow one another closely nowhere but here
+    # what was written before is on the disk: builds follow one another closely nowhere but here
+    os.sync()
     begin, over, held = machine.now(), threading.Event(), [0]
-    with subprocess.Popen(command, env=servers.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        env=servers.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         watch = threading.Thread(target=_watch, args=(process.pid, over, held))
         watch.start()
         complaint = process.communicate()[1]  # beside the watch, so that its naps are not counted
@@ -108,7 +135,9 @@ def _build(catalog: Path, where: Sequence[str]) -> Built:
         over.set()
         watch.join()
     if process.returncode:
-        raise RuntimeError(f"toolcatalog build ended with {process.returncode}: {complaint[-2000:]}")
+        raise RuntimeError(
+            f"toolcatalog build ended with {process.returncode}: {complaint[-2000:]}"
+        )
     return Built(seconds, max(held))
 
 
@@ -121,20 +150,30 @@ def _watch(pid: int, over: threading.Event, held: list[int]) -> None:
         nap = max(_NAP, _SELDOM * (machine.now() - looked))
 
 
-def _changed(catalog: Path, where: Sequence[str], place: Path, rounds: int) -> list[tuple[Built, int]]:
-    """Change one file after another, and build after each; how many pages were written. They get their old texts back in the end."""
+def _changed(
+    catalog: Path, where: Sequence[str], place: Path, rounds: int
+) -> list[tuple[Built, int]]:
+    """Change one file after another, and build after each; how many pages were written. They get
+    their old texts back in the end.
+    """
     _build(catalog, where)  # what was given back before has changed too
-    draw = random.Random(" ".join(where))  # others each time: of what was built before there is a snapshot, which would be verified
+    # others each time: of what was built before there is a snapshot, which would be verified
+    draw = random.Random(" ".join(where))
     some = draw.sample(sorted(islice(tool_files(catalog), 1000)), rounds)
     before = {file: file.read_text() for file in some}
     try:
-        return [_change_one(file, text, lambda: _build(catalog, where), place) for file, text in before.items()]
+        return [
+            _change_one(file, text, lambda: _build(catalog, where), place)
+            for file, text in before.items()
+        ]
     finally:  # not sooner: to give one back is a change too
         for file, text in before.items():
             file.write_text(text)
 
 
-def _change_one(file: Path, text: str, build: Callable[[], Built], place: Path) -> tuple[Built, int]:
+def _change_one(
+    file: Path, text: str, build: Callable[[], Built], place: Path
+) -> tuple[Built, int]:
     """Add a sentence to a tool's description and build."""
     mark = place / ".benchmark"
     mark.write_text("")

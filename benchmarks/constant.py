@@ -1,7 +1,9 @@
-"""The ceiling: the smallest ASGI application there is, which answers everything with the same bytes.
+"""The ceiling: the smallest ASGI application there is, which answers everything with the same
+bytes.
 
-Run by the server of `toolcatalog serve` with the same settings, it is what that server can do at most with a body of this size.
-`python -m benchmarks.constant --size N [--status 304]`; says on standard error where it listens.
+Run by the server of `toolcatalog serve` with the same settings, it is what that server can do at
+most with a body of this size. `python -m benchmarks.constant --size N [--status 304]`; says on
+standard error where it listens.
 """
 
 import argparse
@@ -19,7 +21,11 @@ class Constant:
 
     def __init__(self, size: int, status: int) -> None:
         kept = [(b"content-type", b"application/json"), (b"content-length", str(size).encode())]
-        self.start = {"type": "http.response.start", "status": status, "headers": [(b"etag", b'W/"constant"')] if status == 304 else kept}
+        self.start = {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(b"etag", b'W/"constant"')] if status == 304 else kept,
+        }
         self.body = {"type": "http.response.body", "body": b"" if status == 304 else b"x" * size}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:  # noqa: ARG002 - what ASGI hands over
@@ -38,11 +44,21 @@ def main() -> None:
 
 
 def serve(app: Any, **settings: Any) -> None:
-    """Serve an application on a free loopback port as `toolcatalog serve` does it; peers are served by this too."""
+    """Serve an application on a free loopback port as `toolcatalog serve` does it; peers are served
+    by this too.
+    """
     listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
-    same = {"http": "httptools", "loop": "auto", "lifespan": "off", "log_level": "warning", "access_log": False}
-    config = uvicorn.Config(app, **{**same, "server_header": False, "proxy_headers": False, **settings})
+    same = {
+        "http": "httptools",
+        "loop": "auto",
+        "lifespan": "off",
+        "log_level": "warning",
+        "access_log": False,
+    }
+    config = uvicorn.Config(
+        app, **{**same, "server_header": False, "proxy_headers": False, **settings}
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 

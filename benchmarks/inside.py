@@ -1,7 +1,9 @@
-"""Inside the process: how long opening takes, what a server holds in memory, and what an operation costs without HTTP.
+"""Inside the process: how long opening takes, what a server holds in memory, and what an operation
+costs without HTTP.
 
-Each size is measured in a fresh process (`python -m benchmarks.inside BUILD FOLDER`, one line of JSON), so that nothing is left over
-from another. `FOLDER` has the rows and the keys of the HTTP benchmark.
+Each size is measured in a fresh process (`python -m benchmarks.inside BUILD FOLDER`, one line of
+JSON), so that nothing is left over from another. `FOLDER` has the rows and the keys of the HTTP
+benchmark.
 """
 
 import asyncio
@@ -31,9 +33,13 @@ _PAGE = 20
 
 
 def measure(build: Path, folder: Path) -> dict[str, Any]:
-    """All figures of one build: times of single operations in microseconds, of opening and starting in milliseconds, memory in MB."""
+    """All figures of one build: times of single operations in microseconds, of opening and starting
+    in milliseconds, memory in MB.
+    """
     os.sync()  # a page of a file that has not reached the disk counts as one of the process's own
-    command = machine.pinned(machine.SERVER_CORE, [sys.executable, "-m", "benchmarks.inside", str(build), str(folder)])
+    command = machine.pinned(
+        machine.SERVER_CORE, [sys.executable, "-m", "benchmarks.inside", str(build), str(folder)]
+    )
     with machine.awake():
         opened = [json.loads(_run([*command, "open"])) for _ in range(_OPENINGS)]
         started = [_first_answer(build, folder) for _ in range(_OPENINGS)]
@@ -48,7 +54,9 @@ def measure(build: Path, folder: Path) -> dict[str, Any]:
 
 
 def _run(command: Sequence[str]) -> str:
-    return subprocess.run(command, env=servers.environment(), capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, env=servers.environment(), capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _first_answer(build: Path, folder: Path) -> dict[str, float]:
@@ -62,7 +70,9 @@ def _first_answer(build: Path, folder: Path) -> dict[str, float]:
 
 
 def operations(store: Store) -> Mapping[str, Callable[[Question], object]]:
-    """What the store does for each operation, without a question's text or an answer's headers. Follows the store's own doors."""
+    """What the store does for each operation, without a question's text or an answer's headers.
+    Follows the store's own doors.
+    """
 
     def get(asked: Question) -> object:
         entry = store.tool(asked.slug)
@@ -70,32 +80,56 @@ def operations(store: Store) -> Mapping[str, Callable[[Question], object]]:
         return store.document(entry.number(entry.versions[-1]))
 
     def page(asked: Question) -> object:
-        filters = Filters(toolkits=[asked.toolkit] if asked.toolkit else None, tags=asked.tags, deprecated=not asked.toolkit)
+        filters = Filters(
+            toolkits=[asked.toolkit] if asked.toolkit else None,
+            tags=asked.tags,
+            deprecated=not asked.toolkit,
+        )
         found = store.matching(filters, Pins())
-        return len(found.numbers), store.documents(store.page(found, "slug", False, (asked.page - 1) * asked.size, asked.size))
+        return len(found.numbers), store.documents(
+            store.page(found, "slug", False, (asked.page - 1) * asked.size, asked.size)
+        )
 
     def query(asked: Question) -> object:
         found = store.matching(Filters(query=asked.query), Pins())
         return len(found.numbers), store.documents(store.page(found, "relevance", True, 0, _PAGE))
 
-    return {"get": get, "filter": page, "first page": page, "deep page": page, "query": query, "sentence": query}
+    return {
+        "get": get,
+        "filter": page,
+        "first page": page,
+        "deep page": page,
+        "query": query,
+        "sentence": query,
+    }
 
 
 def costs(build: Path, folder: Path) -> dict[str, Any]:
-    """Median microseconds of each operation in the store, and of the same question through the whole application without a socket."""
+    """Median microseconds of each operation in the store, and of the same question through the
+    whole application without a socket.
+    """
     sample, store = paths.sample(folder / "rows.jsonl"), open_build(build)
     asked = _questions(sample)
     app = create_app(Live(KeyRing(folder / "keys.json"), store), None)
     key = (folder / "key").read_text()
-    through = {name: asyncio.run(_through(app, key, questions)) for name, questions in asked.items()}
-    return {"store": {name: _median(act, asked[name]) for name, act in operations(store).items()}, "application": through}
+    through = {
+        name: asyncio.run(_through(app, key, questions)) for name, questions in asked.items()
+    }
+    return {
+        "store": {name: _median(act, asked[name]) for name, act in operations(store).items()},
+        "application": through,
+    }
 
 
 def _questions(of: Sample) -> dict[str, list[Question]]:
-    named = {operation.name: paths.questions(operation, of)[:_TIMES] for operation in paths.OPERATIONS}
+    named = {
+        operation.name: paths.questions(operation, of)[:_TIMES] for operation in paths.OPERATIONS
+    }
     pages = {"first page": 1, "deep page": max(1, len(of.slugs) // _PAGE)}
     chosen = {name: named[name] for name in ("get", "filter", "query", "sentence")}
-    return chosen | {name: [paths.page(of, _PAGE, number)] * _TIMES for name, number in pages.items()}
+    return chosen | {
+        name: [paths.page(of, _PAGE, number)] * _TIMES for name, number in pages.items()
+    }
 
 
 def _median(act: Callable[[Question], object], questions: Iterable[Question]) -> float:
@@ -128,8 +162,21 @@ async def _call(app: Any, key: str, path: str) -> int:
     """One request as the server would hand it over; the status of the answer."""
     plain, _, query = path.partition("?")
     headers = [(b"host", b"127.0.0.1"), (b"x-api-key", key.encode())]
-    scope = {"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": plain, "raw_path": plain.encode()}
-    scope |= {"query_string": query.encode(), "root_path": "", "headers": headers, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2)}
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": plain,
+        "raw_path": plain.encode(),
+    }
+    scope |= {
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+    }
     status = 0
 
     async def receive() -> dict[str, Any]:

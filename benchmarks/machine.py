@@ -1,4 +1,6 @@
-"""The machine: what it is, which core does what, and what a process has used. Linux only: it reads /proc."""
+"""The machine: what it is, which core does what, and what a process has used. Linux only: it reads
+/proc.
+"""
 
 import contextlib
 import os
@@ -14,7 +16,17 @@ from pathlib import Path
 SERVER_CORE, CLIENT_CORE = 0, 1
 _TICK = os.sysconf("SC_CLK_TCK")
 _STILL = 0.3  # seconds without any work after which a server counts as idle
-_LIBRARIES = ("toolcatalog", "uvicorn", "uvloop", "httptools", "starlette", "orjson", "numpy", "pyroaring", "pyyaml")
+_LIBRARIES = (
+    "toolcatalog",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "starlette",
+    "orjson",
+    "numpy",
+    "pyroaring",
+    "pyyaml",
+)
 _PEERS = ("datasette", "fastapi", "sqlalchemy", "pydantic", "uvicorn")
 _VERSIONS = """
 import sys, sqlite3
@@ -33,11 +45,20 @@ while os.getppid() == parent:
 
 
 def described(peers: Path) -> dict[str, str]:
-    """Cores, processor, kernel, Python, libraries and the day, for people; `peers` is the peers' Python."""
+    """Cores, processor, kernel, Python, libraries and the day, for people; `peers` is the peers'
+    Python.
+    """
     processor = next(
-        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.machine()
+        (
+            line.partition(":")[2].strip()
+            for line in _lines("/proc/cpuinfo")
+            if line.startswith("model name")
+        ),
+        platform.machine(),
     )
-    memory = int(next(line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")))
+    memory = int(
+        next(line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
+    )
     return {
         "cores": str(os.cpu_count()),
         "processor": processor,
@@ -51,19 +72,24 @@ def described(peers: Path) -> dict[str, str]:
 
 
 def _versions(python: str, names: Sequence[str]) -> str:
-    return subprocess.run([python, "-c", _VERSIONS, *names], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [python, "-c", _VERSIONS, *names], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 @contextlib.contextmanager
 def awake(cores: Sequence[int] = (SERVER_CORE, CLIENT_CORE)) -> Iterator[None]:
     """Keep these cores from going idle, by a loop of idle priority on each.
 
-    A virtual core that has gone idle wakes up late: throughput then has two values, far apart, and the slow requests only show the
-    machine. The loop gives way to everything else; it costs all servers alike a little.
+    A virtual core that has gone idle wakes up late: throughput then has two values, far apart, and
+    the slow requests only show the machine. The loop gives way to everything else; it costs all
+    servers alike a little.
     """
     with contextlib.ExitStack() as stack:
         for core in cores:
-            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", _SPINNER, str(core)]))
+            process = stack.enter_context(
+                subprocess.Popen([sys.executable, "-c", _SPINNER, str(core)])
+            )
             stack.callback(process.kill)
         yield
 
@@ -78,7 +104,11 @@ def family(pid: int) -> list[int]:
     found = [pid]
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            found += [one for child in (thread / "children").read_text().split() for one in family(int(child))]
+            found += [
+                one
+                for child in (thread / "children").read_text().split()
+                for one in family(int(child))
+            ]
     return found
 
 
@@ -93,7 +123,9 @@ def cpu_seconds(pid: int) -> float:
 
 
 def wait_until_idle(pid: int, patience: float = 120) -> None:
-    """Return when the process has nothing left to work off: a slow server still answers requests that nobody waits for any more."""
+    """Return when the process has nothing left to work off: a slow server still answers requests
+    that nobody waits for any more.
+    """
     before, since, end = -1.0, time.monotonic(), time.monotonic() + patience
     while time.monotonic() - since < _STILL:
         if time.monotonic() > end:
@@ -105,9 +137,14 @@ def wait_until_idle(pid: int, patience: float = 120) -> None:
 
 
 def memory(pid: int) -> dict[str, float]:
-    """What a process and its descendants hold, in MB: `private` (their own, not pages of a file) and `pss` (shared pages by share)."""
+    """What a process and its descendants hold, in MB: `private` (their own, not pages of a file)
+    and `pss` (shared pages by share).
+    """
     found = _held(pid)
-    return {name: round(found[row] / 1024, 1) for name, row in (("private", "Private_Dirty"), ("pss", "Pss"))}
+    return {
+        name: round(found[row] / 1024, 1)
+        for name, row in (("private", "Private_Dirty"), ("pss", "Pss"))
+    }
 
 
 def held(pid: int) -> int:
@@ -116,7 +153,9 @@ def held(pid: int) -> int:
 
 
 def _held(pid: int) -> Counter[str]:
-    """What the kernel tells of a process and its descendants, added up, in KB; one that is just ending holds nothing."""
+    """What the kernel tells of a process and its descendants, added up, in KB; one that is just
+    ending holds nothing.
+    """
     found = Counter[str]()
     for one in family(pid):
         with contextlib.suppress(OSError):
@@ -126,7 +165,9 @@ def _held(pid: int) -> Counter[str]:
 
 
 def busy(seconds: float = 2) -> float:
-    """The share of all cores that others use, from 0 to 1, seen while we do nothing for so many seconds."""
+    """The share of all cores that others use, from 0 to 1, seen while we do nothing for so many
+    seconds.
+    """
     before = _spent()
     time.sleep(seconds)
     idle, total = (after - then for after, then in zip(_spent(), before, strict=True))

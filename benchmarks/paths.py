@@ -1,6 +1,8 @@
-"""What is asked: the operations, questions drawn from the catalog itself, and their spelling for each server.
+"""What is asked: the operations, questions drawn from the catalog itself, and their spelling for
+each server.
 
-The same questions go to every server: the same slugs, pages, filters and words. Where a server has no such operation it has no path.
+The same questions go to every server: the same slugs, pages, filters and words. Where a server has
+no such operation it has no path.
 """
 
 import base64
@@ -21,8 +23,9 @@ _API = "/api/v3/tools"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """An operation: how many connections ask at once, the status of its answers, whether they are ranked (each server its own way),
-    which share of the ceiling it shall reach (None: not said), and from how many questions those asked are drawn.
+    """An operation: how many connections ask at once, the status of its answers, whether they are
+    ranked (each server its own way), which share of the ceiling it shall reach (None: not said),
+    and from how many questions those asked are drawn.
     """
 
     name: str
@@ -43,13 +46,17 @@ OPERATIONS = (
     Operation(name="query", title="query of 1 to 3 words", ranked=True, target=0.50),
     Operation(name="sentence", title="query of a sentence", ranked=True),
     Operation(name="new_filter", title="filter, mostly not asked before", questions=_MANY),
-    Operation(name="new_query", title="query, mostly not asked before", ranked=True, questions=_MANY),
+    Operation(
+        name="new_query", title="query, mostly not asked before", ranked=True, questions=_MANY
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One thing asked: a tool by its slug, or a page of a list. `after` is the slug before the page, for those who page by it."""
+    """One thing asked: a tool by its slug, or a page of a list. `after` is the slug before the
+    page, for those who page by it.
+    """
 
     slug: str = ""
     page: int = 1
@@ -71,10 +78,13 @@ class Sample:
 def sample(rows: Path) -> Sample:
     """Read the rows: a tool's JSON on each line, in order of slug."""
     with rows.open("rb") as lines:
-        slugs = [line[: line.index(b'",')].rpartition(b'"')[2].decode() for line in lines]  # the slug is a document's first field
+        # the slug is a document's first field
+        slugs = [line[: line.index(b'",')].rpartition(b'"')[2].decode() for line in lines]
     step = max(1, len(slugs) // _SAMPLE)
     with rows.open("rb") as lines:
-        return Sample(slugs, [json.loads(line) for number, line in enumerate(lines) if number % step == 0])
+        return Sample(
+            slugs, [json.loads(line) for number, line in enumerate(lines) if number % step == 0]
+        )
 
 
 def questions(operation: Operation, of: Sample, seed: int = 1) -> list[Question]:
@@ -90,7 +100,9 @@ def _get(rng: random.Random, of: Sample) -> Question:
 
 def page(of: Sample, size: int, number: int) -> Question:
     """A page of the whole list."""
-    return Question(page=number, size=size, after=of.slugs[(number - 1) * size - 1] if number > 1 else "")
+    return Question(
+        page=number, size=size, after=of.slugs[(number - 1) * size - 1] if number > 1 else ""
+    )
 
 
 def _page_of(size: int) -> Callable[[random.Random, Sample], Question]:
@@ -99,11 +111,16 @@ def _page_of(size: int) -> Callable[[random.Random, Sample], Question]:
 
 def _filter(rng: random.Random, of: Sample) -> Question:
     tool = rng.choice(of.tools)
-    return Question(toolkit=tool["toolkit"]["slug"], tags=tuple(rng.sample([*{*rng.sample(TAGS, 2), tool["tags"][-1]}], 2)))
+    return Question(
+        toolkit=tool["toolkit"]["slug"],
+        tags=tuple(rng.sample([*{*rng.sample(TAGS, 2), tool["tags"][-1]}], 2)),
+    )
 
 
 def _query(rng: random.Random, of: Sample) -> Question:
-    """One to three words of a tool's name and of the first words about it, as somebody types who half remembers it."""
+    """One to three words of a tool's name and of the first words about it, as somebody types who
+    half remembers it.
+    """
     tool = rng.choice(of.tools)
     said = f"{tool['name']} {tool['description']}".replace(".", "").lower().split()[:20]
     words = [*dict.fromkeys(word for word in said if word not in SMALL)]
@@ -115,7 +132,9 @@ def _sentence(rng: random.Random, of: Sample) -> Question:
     rare = tool["description"].replace(".", "").lower().split()[-3:]
     verbs, nouns = rng.sample(VERBS, 2), rng.sample(NOUNS, 3)
     middle = f"{tool['name'].lower()} for each {nouns[0]} of the {nouns[1]} in {' '.join(rare)}"
-    return Question(query=f"I want to {middle} and then {verbs[0]} the {nouns[2]} that is not {verbs[1]}d")
+    return Question(
+        query=f"I want to {middle} and then {verbs[0]} the {nouns[2]} that is not {verbs[1]}d"
+    )
 
 
 _MAKERS: dict[str, Callable[[random.Random, Sample], Question]] = {
@@ -139,20 +158,32 @@ def for_api(asked: Question) -> str:
     if asked.page > 1:
         fields["cursor"] = base64.b64encode(f"{asked.page}:{asked.size}".encode()).decode()
     if asked.toolkit:
-        fields |= {"toolkit_slug": asked.toolkit, "tags": ",".join(asked.tags), "include_deprecated": "false"}
+        fields |= {
+            "toolkit_slug": asked.toolkit,
+            "tags": ",".join(asked.tags),
+            "include_deprecated": "false",
+        }
     if asked.query:
         fields["query"] = asked.query
     return f"{_API}?{urlencode(fields)}"
 
 
 def for_tables(asked: Question) -> str:
-    """The path at Datasette: no facets, suggestions or counts; pages by the key before them; the filter's tags by a `_where`."""
+    """The path at Datasette: no facets, suggestions or counts; pages by the key before them; the
+    filter's tags by a `_where`.
+    """
     if asked.slug:
         return f"/tables/tools/{asked.slug}.json?_shape=objects"
     if asked.query:
         words = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked.query.split()))
         return f"/tables/search.json?_shape=array&q={quote(words)}"
-    fields: dict[str, Any] = {"_shape": "array", "_size": asked.size, "_nofacet": 1, "_nosuggest": 1, "_nocount": 1}
+    fields: dict[str, Any] = {
+        "_shape": "array",
+        "_size": asked.size,
+        "_nofacet": 1,
+        "_nosuggest": 1,
+        "_nocount": 1,
+    }
     if asked.after:
         fields["_next"] = asked.after
     if asked.toolkit:
@@ -162,4 +193,8 @@ def for_tables(asked: Question) -> str:
     return f"/tables/tools.json?{urlencode(fields)}"
 
 
-SPELLINGS: dict[str, Callable[[Question], str]] = {"ours": for_api, "fastapi": for_api, "datasette": for_tables}
+SPELLINGS: dict[str, Callable[[Question], str]] = {
+    "ours": for_api,
+    "fastapi": for_api,
+    "datasette": for_tables,
+}

@@ -1,6 +1,7 @@
 """Results to plots: small SVGs, drawn by hand, that are readable on light and on dark ground. Pure.
 
-Both axes are logarithmic. A line has a colour, a shape of its points and its name, so that none of them is needed alone.
+Both axes are logarithmic. A line has a colour, a shape of its points and its name, so that none of
+them is needed alone.
 """
 
 import math
@@ -28,7 +29,12 @@ _SHAPES = (
     '<path class="dot" d="M{x} {y}m0 -4.5l4.5 8h-9z"/>',
     '<path class="dot" d="M{x} {y}m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z"/>',
 )
-_NAMES = {"ours": "toolcatalog", "datasette": "Datasette", "fastapi": "FastAPI + SQLAlchemy", "ceiling": "constant body"}
+_NAMES = {
+    "ours": "toolcatalog",
+    "datasette": "Datasette",
+    "fastapi": "FastAPI + SQLAlchemy",
+    "ceiling": "constant body",
+}
 
 Points = Sequence[tuple[float, float]]
 
@@ -44,15 +50,33 @@ class Panel:
 
 def plots(results: Results) -> dict[str, str]:
     """All plots: name of the file to its text. A plot for which there are no figures is left out."""
-    made = {"latency.svg": _latency(results), "memory.svg": _memory(results), "build.svg": _building(results)}
-    panels = {name: [panel for panel in some if any(panel.lines.values())] for name, some in made.items()}
+    made = {
+        "latency.svg": _latency(results),
+        "memory.svg": _memory(results),
+        "build.svg": _building(results),
+    }
+    panels = {
+        name: [panel for panel in some if any(panel.lines.values())] for name, some in made.items()
+    }
     return {name: draw(some) for name, some in panels.items() if some}
 
 
 def _latency(results: Results) -> list[Panel]:
-    shown = {"get": "Get a tool", "filter": "Filter", "query": "Query of 1 to 3 words", "sentence": "Query of a sentence"}
+    shown = {
+        "get": "Get a tool",
+        "filter": "Filter",
+        "query": "Query of 1 to 3 words",
+        "sentence": "Query of a sentence",
+    }
     return [
-        Panel(title, "ms, one at a time", {_NAMES[name]: _points(results, ("http", "operations", key, name, "alone")) for name in _NAMES})
+        Panel(
+            title,
+            "ms, one at a time",
+            {
+                _NAMES[name]: _points(results, ("http", "operations", key, name, "alone"))
+                for name in _NAMES
+            },
+        )
         for key, title in shown.items()
     ]
 
@@ -60,16 +84,32 @@ def _latency(results: Results) -> list[Panel]:
 def _memory(results: Results) -> list[Panel]:
     places = {name: ("http", "servers", name) for name in ("ours", "datasette", "fastapi")}
     return [
-        Panel(title, "MB", {_NAMES[name]: _points(results, (*place, key)) for name, place in places.items()})
-        for key, title in (("private", "Memory of its own"), ("pss", "Memory with its share of files (PSS)"))
+        Panel(
+            title,
+            "MB",
+            {_NAMES[name]: _points(results, (*place, key)) for name, place in places.items()},
+        )
+        for key, title in (
+            ("private", "Memory of its own"),
+            ("pss", "Memory with its share of files (PSS)"),
+        )
     ]
 
 
 def _building(results: Results) -> list[Panel]:
-    ours = {"indexes only": ("building", "index", "seconds"), "with site": ("building", "site", "seconds")}
-    again = {"nothing changed": ("building", "unchanged", "seconds"), "one file changed": ("building", "one changed", "seconds")}
+    ours = {
+        "indexes only": ("building", "index", "seconds"),
+        "with site": ("building", "site", "seconds"),
+    }
+    again = {
+        "nothing changed": ("building", "unchanged", "seconds"),
+        "one file changed": ("building", "one changed", "seconds"),
+    }
     others = {"yaml.load alone": ("building", "yaml.load")}
-    peers = {f"{_NAMES[name]}, rows": ("http", "servers", name, "load") for name in ("datasette", "fastapi")}
+    peers = {
+        f"{_NAMES[name]}, rows": ("http", "servers", name, "load")
+        for name in ("datasette", "fastapi")
+    }
     return [
         Panel(title, "s", {name: _points(results, place) for name, place in lines.items()})
         for title, lines in (("From nothing", ours | others | peers), ("Again", again))
@@ -89,31 +129,53 @@ def _points(results: Results, place: Iterable[str]) -> Points:
 
 def draw(panels: Sequence[Panel]) -> str:
     """The panels side by side, two in a row, with the names of the lines below."""
-    names = [*dict.fromkeys(name for panel in panels for name, points in panel.lines.items() if points)]
+    names = [
+        *dict.fromkeys(name for panel in panels for name, points in panel.lines.items() if points)
+    ]
     width, foot = _WIDTH * min(2, len(panels)), _HEIGHT * -(-len(panels) // 2)
     shifts = [f"{_WIDTH * (number % 2)} {_HEIGHT * (number // 2)}" for number in range(len(panels))]
-    parts = [f'<g transform="translate({shift})">{_panel(panel, names)}</g>' for shift, panel in zip(shifts, panels, strict=True)]
+    parts = [
+        f'<g transform="translate({shift})">{_panel(panel, names)}</g>'
+        for shift, panel in zip(shifts, panels, strict=True)
+    ]
     columns = width // _NAME
     for number, name in enumerate(names):
         x, y = 16 + _NAME * (number % columns), foot + 14 + _LINE * (number // columns)
-        parts.append(f'<g class="c{number}">{_dot(number, x, y - 4)}</g><text x="{x + 10}" y="{y}">{escape(name)}</text>')
+        parts.append(
+            f'<g class="c{number}">{_dot(number, x, y - 4)}</g><text x="{x + 10}" '
+            f'y="{y}">{escape(name)}</text>'
+        )
     height, body = foot + _LINE * -(-len(names) // columns) + 4, "\n".join(parts)
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><style>{_STYLE}</style>\n{body}\n</svg>\n'
 
 
 def _panel(panel: Panel, names: Sequence[str]) -> str:
     every = [point for points in panel.lines.values() for point in points]
-    across, up = _scale([x for x, _ in every], _LEFT, _WIDTH - _RIGHT), _scale([y for _, y in every], _HEIGHT - _BOTTOM, _TOP)
-    parts = [f'<text class="title" x="{_LEFT}" y="16">{escape(panel.title)}</text><text x="{_LEFT}" y="29">{escape(panel.unit)}</text>']
+    across, up = (
+        _scale([x for x, _ in every], _LEFT, _WIDTH - _RIGHT),
+        _scale([y for _, y in every], _HEIGHT - _BOTTOM, _TOP),
+    )
+    parts = [
+        (
+            f'<text class="title" x="{_LEFT}" y="16">{escape(panel.title)}</text><text '
+            f'x="{_LEFT}" y="29">{escape(panel.unit)}</text>'
+        )
+    ]
     for value, x in across.ticks():
         parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">{_short(value)}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">{_short(value)}</text>'
+        )
     for value, y in up.ticks():
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>')
+        parts.append(
+            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>'
+        )
     for name, points in panel.lines.items():
         if points:
-            parts.append(_line(names.index(name), [(across.place(x), up.place(y)) for x, y in points]))
+            parts.append(
+                _line(names.index(name), [(across.place(x), up.place(y)) for x, y in points])
+            )
     return "".join(parts)
 
 
@@ -134,11 +196,16 @@ class _Scale:
     stop: float
 
     def place(self, value: float) -> float:
-        return self.start + (math.log10(value) - self.low) / (self.high - self.low) * (self.stop - self.start)
+        return self.start + (math.log10(value) - self.low) / (self.high - self.low) * (
+            self.stop - self.start
+        )
 
     def ticks(self) -> list[tuple[float, float]]:
         step = max(1, math.ceil((self.high - self.low) / 6))
-        return [(10.0**power, self.place(10.0**power)) for power in range(int(self.low), int(self.high) + 1, step)]
+        return [
+            (10.0**power, self.place(10.0**power))
+            for power in range(int(self.low), int(self.high) + 1, step)
+        ]
 
 
 def _scale(values: Sequence[float], start: float, stop: float) -> _Scale:

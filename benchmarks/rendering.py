@@ -1,7 +1,9 @@
-"""`python -m benchmarks.rendering CATALOG`: how long the pages of a site take to make, and how long to be written, by two processes.
+"""`python -m benchmarks.rendering CATALOG`: how long the pages of a site take to make, and how long
+to be written, by two processes.
 
-The same files are made twice: once and thrown away, once and written into a new folder, by the very groups that a build makes. What writing
-costs is the file system's; what making costs is ours. Prints one line of JSON.
+The same files are made twice: once and thrown away, once and written into a new folder, by the very
+groups that a build makes. What writing costs is the file system's; what making costs is ours.
+Prints one line of JSON.
 """
 
 import json

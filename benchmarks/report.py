@@ -1,4 +1,5 @@
-"""The figures for people: docs/performance.md and docs/plots/, made from the results that are kept and from nothing else.
+"""The figures for people: docs/performance.md and docs/plots/, made from the results that are kept
+and from nothing else.
 
 `python -m benchmarks.report` makes them again without measuring anything.
 """
@@ -78,10 +79,15 @@ def _body(found: Results) -> Iterator[str]:
     if not found:
         yield "No results are kept yet.\n"
         return
-    about = {"Over HTTP": _HTTP.format(connections=16, long_connections=4), "By number of tools": _INSIDE, "Building": _BUILDING}
+    about = {
+        "Over HTTP": _HTTP.format(connections=16, long_connections=4),
+        "By number of tools": _INSIDE,
+        "Building": _BUILDING,
+    }
     for table in tables(found):
         yield f"## {table.title}\n"
-        yield from filter(None, [about.pop(table.title.partition(",")[0], "")])  # before the first table of its kind
+        # before the first table of its kind
+        yield from filter(None, [about.pop(table.title.partition(",")[0], "")])
         yield f"{table.markdown()}\n"
     yield from _p99(found)
     yield from _busy(found)

@@ -1,4 +1,5 @@
-"""The figures as they are kept: `benchmarks/results/<tools>.json`, one file for each size, from which tables and plots are made.
+"""The figures as they are kept: `benchmarks/results/<tools>.json`, one file for each size, from
+which tables and plots are made.
 
     machine    what it ran on, for each part
     http       operations (each server's medians; `faults`: the operation does not count) and servers (start, memory, load)
@@ -26,7 +27,13 @@ def load(folder: Path = FOLDER) -> Results:
     return dict(sorted(found.items()))
 
 
-def save(tools: int, part: str, figures: Mapping[str, Any], machine: Mapping[str, str], folder: Path = FOLDER) -> None:
+def save(
+    tools: int,
+    part: str,
+    figures: Mapping[str, Any],
+    machine: Mapping[str, str],
+    folder: Path = FOLDER,
+) -> None:
     """Keep one part of one size; the other parts stay as they were."""
     path = folder / f"{tools}.json"
     kept = json.loads(path.read_text()) if path.exists() else {"machine": {}}

@@ -1,7 +1,9 @@
-"""`python -m benchmarks.searching`: how good search is, and how fast; makes the tables of docs/search.md.
+"""`python -m benchmarks.searching`: how good search is, and how fast; makes the tables of
+docs/search.md.
 
-The sets of queries lie beside this repository, and not in it: each is made a catalog by their own converter, built, served, and scored by
-their own evaluator through the HTTP endpoint. Speed is measured inside the process, with the synthetic catalogs of `make bench`.
+The sets of queries lie beside this repository, and not in it: each is made a catalog by their own
+converter, built, served, and scored by their own evaluator through the HTTP endpoint. Speed is
+measured inside the process, with the synthetic catalogs of `make bench`.
 """
 
 import argparse
@@ -37,19 +39,36 @@ _LONGEST_QUERY = 1000  # characters, as the interface says
 
 def main() -> int:
     """Measure; 2 where the sets are not there."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.searching", description="Measure search, and fill in docs/search.md.")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[20_000], metavar="TOOLS", help="Catalogs to measure the speed with.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.searching",
+        description="Measure search, and fill in docs/search.md.",
+    )
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="*",
+        default=[20_000],
+        metavar="TOOLS",
+        help="Catalogs to measure the speed with.",
+    )
     sizes = parser.parse_args().sizes
     if not (SETS / "evaluate.py").exists():
-        say(f"make search-bench needs the sets of queries in {SETS.relative_to(servers.ROOT.parent)}, beside this repository")
+        say(
+            "make search-bench needs the sets of queries in "
+            f"{SETS.relative_to(servers.ROOT.parent)}, beside this repository"
+        )
         return 2
     with tempfile.TemporaryDirectory() as folder:
         own = [_scored(Path(folder), name, "own", [name]) for name in _OWN]
         merged = _scored(Path(folder), "merged", "merged", _OWN)
         fill(PAGE, "figures", _figures(own, merged))
-        fill(PAGE, "meaning", _added(Path(folder) / "merged-words", Path(folder) / "merged-meaning"))
+        fill(
+            PAGE, "meaning", _added(Path(folder) / "merged-words", Path(folder) / "merged-meaning")
+        )
     if sizes:
-        fill(PAGE, "speed", _speeds({tools: speeds(open_build(built(tools)[0])) for tools in sizes}))
+        fill(
+            PAGE, "speed", _speeds({tools: speeds(open_build(built(tools)[0])) for tools in sizes})
+        )
     print(PAGE.read_text().partition("<!-- figures -->")[2].partition("<!-- /figures -->")[0])
     return 0
 
@@ -58,20 +77,43 @@ Rows = dict[str, list[str]]
 
 
 def _scored(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
-    """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them. By words, and by meaning too."""
+    """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them. By
+    words, and by meaning too.
+    """
     catalog = folder / name
     _run(SETS / "to_catalog.py", name, catalog)
-    words, meaning = (_rows(catalog, folder / f"{name}-{how}", how, setting, sets) for how in ("words", "meaning"))
+    words, meaning = (
+        _rows(catalog, folder / f"{name}-{how}", how, setting, sets) for how in ("words", "meaning")
+    )
     return words, meaning
 
 
 def _rows(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str]) -> Rows:
     say(f"{catalog.name}, by {how}: building, serving, asking ...")
-    _run("-m", "toolcatalog", "build", "--catalog", catalog, "--out", build, "--no-site", *(["--semantic"] if how == "meaning" else []))
+    _run(
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        catalog,
+        "--out",
+        build,
+        "--no-site",
+        *(["--semantic"] if how == "meaning" else []),
+    )
     keys = build.with_name(f"{build.name}-keys.json")
     key = servers.new_key(keys)
     with servers.running(servers.ours(build, keys), build.with_name(f"{build.name}-log")) as server:
-        asked = ("--endpoint", server.url, "--api-key", key, "--setting", setting, "--sets", ",".join(sets))
+        asked = (
+            "--endpoint",
+            server.url,
+            "--api-key",
+            key,
+            "--setting",
+            setting,
+            "--sets",
+            ",".join(sets),
+        )
         table = _run(SETS / "evaluate.py", *asked)
     rows = (re.sub(r"[\[\],]", " ", line).split() for line in table.splitlines())
     return {row[0]: row[1:] for row in rows if len(row) > 8}
@@ -79,18 +121,36 @@ def _rows(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str
 
 def _run(*command: str | Path) -> str:
     arguments = [sys.executable, *map(str, command)]
-    return subprocess.run(arguments, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
+    return subprocess.run(
+        arguments, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
 
 
 def _figures(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) -> str:
-    """The table of quality. Columns of the evaluator: queries; nDCG@10, its interval; recall and MRR likewise."""
+    """The table of quality. Columns of the evaluator: queries; nDCG@10, its interval; recall and
+    MRR likewise.
+    """
     rows = []
     for name, one in zip(_OWN, own, strict=True):
         cells = [*(_ndcg(some[name]) for some in one), *(_ndcg(some[name]) for some in merged)]
         rows.append(f"| {name} | {one[0][name][0]} | {' | '.join(cells)} |")
-    wholes = [next(row for name, row in some.items() if name.startswith("MACRO")) for some in merged]
-    cells = [*(_average([one[how][name] for name, one in zip(_OWN[:-1], own, strict=False)]) for how in (0, 1)), *map(_ndcg, wholes)]
-    rows.insert(5, f"| **average of the five** | {wholes[0][0]} | {' | '.join(f'**{cell}**' for cell in cells)} |")
+    wholes = [
+        next(row for name, row in some.items() if name.startswith("MACRO")) for some in merged
+    ]
+    cells = [
+        *(
+            _average([one[how][name] for name, one in zip(_OWN[:-1], own, strict=False)])
+            for how in (0, 1)
+        ),
+        *map(_ndcg, wholes),
+    ]
+    rows.insert(
+        5,
+        (
+            f"| **average of the five** | {wholes[0][0]} | "
+            f"{' | '.join(f'**{cell}**' for cell in cells)} |"
+        ),
+    )
     head = "| set | queries | own tools | with meaning | merged, 6,904 tools | with meaning |\n|---|---|---|---|---|---|"
     return "\n".join([f"`make search-bench`, {_today()}:", "", head, *rows])
 
@@ -105,10 +165,20 @@ def _added(words: Path, meaning: Path) -> str:
     lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
     queries = [text for line in lines if len(text := line.split("\t")[1]) <= _LONGEST_QUERY]
     with machine.awake():
-        without, both = ([_time(store, Filters(query=query)) for query in queries] for store in map(open_build, (words, meaning)))
-    rows = [("words", without), ("words and meaning", both), ("what meaning adds", np.subtract(both, without))]
+        without, both = (
+            [_time(store, Filters(query=query)) for query in queries]
+            for store in map(open_build, (words, meaning))
+        )
+    rows = [
+        ("words", without),
+        ("words and meaning", both),
+        ("what meaning adds", np.subtract(both, without)),
+    ]
     head = "| each query for the first time | median | 95th percentile |\n|---|---|---|"
-    cells = "\n".join(f"| {name} | {np.percentile(times, 50):.1f} | {np.percentile(times, 95):.1f} |" for name, times in rows)
+    cells = "\n".join(
+        f"| {name} | {np.percentile(times, 50):.1f} | {np.percentile(times, 95):.1f} |"
+        for name, times in rows
+    )
     return f"`make search-bench`, {_today()}: milliseconds in the server, {len(queries):,} queries, 6,904 tools.\n\n{head}\n{cells}"
 
 
@@ -121,9 +191,11 @@ def _half(row: Sequence[str]) -> float:
 
 
 def speeds(store: Store) -> dict[str, tuple[float, float]]:
-    """Milliseconds at the median and at the 95th percentile of each kind of query: found, ranked, and a page of 20 picked.
+    """Milliseconds at the median and at the 95th percentile of each kind of query: found, ranked,
+    and a page of 20 picked.
 
-    All queries of a kind are asked in turn, several times over, and the fastest time of each counts: the others tell of the machine.
+    All queries of a kind are asked in turn, several times over, and the fastest time of each
+    counts: the others tell of the machine.
     """
     draw = random.Random(1)
     numbers = [int(number) for number in store.matching(Filters(), Pins()).numbers]
@@ -134,7 +206,9 @@ def speeds(store: Store) -> dict[str, tuple[float, float]]:
     toolkit = Filters(toolkits=(tools[0]["toolkit"]["slug"],))
     asked = {
         "15 words, as they stand in a tool's text": [_some_words(draw, text, 15) for text in texts],
-        "15 of the commonest words that say something": [" ".join(draw.sample(common, 15)) for _ in range(_ASKED)],
+        "15 of the commonest words that say something": [
+            " ".join(draw.sample(common, 15)) for _ in range(_ASKED)
+        ],
         "2 words that say something": [" ".join(draw.sample(words, 2)) for _ in range(_ASKED)],
     }
     kinds = [(kind, Filters(), queries) for kind, queries in asked.items()]
@@ -142,7 +216,13 @@ def speeds(store: Store) -> dict[str, tuple[float, float]]:
     found = {}
     with machine.awake():
         for kind, filters, queries in kinds:
-            times = np.min([[_time(store, filters._replace(query=query)) for query in queries] for _ in range(_ROUNDS)], 0)
+            times = np.min(
+                [
+                    [_time(store, filters._replace(query=query)) for query in queries]
+                    for _ in range(_ROUNDS)
+                ],
+                0,
+            )
             found[kind] = (float(np.percentile(times, 50)), float(np.percentile(times, 95)))
     return found
 
@@ -164,7 +244,8 @@ def _speeds(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
     """The table of speed, for some sizes of catalogs."""
     head = "".join(f" {tools:,} tools |" for tools in sizes)
     rows = [
-        f"| {kind} |" + "".join(f" {some[kind][0]:.2f} / {some[kind][1]:.2f} |" for some in sizes.values())
+        f"| {kind} |"
+        + "".join(f" {some[kind][0]:.2f} / {some[kind][1]:.2f} |" for some in sizes.values())
         for kind in next(iter(sizes.values()))
     ]
     command = f'`make search-bench SIZES="{" ".join(map(str, sizes))}"`'

@@ -1,4 +1,6 @@
-"""The servers under test: ours, the ceiling and the peers, each started on the server's core and ended again."""
+"""The servers under test: ours, the ceiling and the peers, each started on the server's core and
+ended again.
+"""
 
 import contextlib
 import os
@@ -15,12 +17,15 @@ from benchmarks import asking, machine
 ROOT = Path(__file__).resolve().parent.parent
 PEERS_PYTHON = ROOT / ".venv" / "bench" / "bin" / "python"
 PEERS = {"datasette": "benchmarks.peers.tables", "fastapi": "benchmarks.peers.service"}
-_PATIENCE = 900  # seconds that a server may take to say where it listens: a million tools may have to be read
+# seconds that a server may take to say where it listens: a million tools may have to be read
+_PATIENCE = 900
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server: where it answers, its process, and how long it took until it did, in seconds."""
+    """A running server: where it answers, its process, and how long it took until it did, in
+    seconds.
+    """
 
     url: str
     pid: int
@@ -29,12 +34,31 @@ class Server:
 
 def ours(build: Path, keys_file: Path) -> list[str]:
     """The command of our server."""
-    return [sys.executable, "-m", "toolcatalog", "serve", "--build", str(build), "--port", "0", "--keys", str(keys_file)]
+    return [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "serve",
+        "--build",
+        str(build),
+        "--port",
+        "0",
+        "--keys",
+        str(keys_file),
+    ]
 
 
 def constant(size: int, status: int = 200) -> list[str]:
     """The command of the ceiling."""
-    return [sys.executable, "-m", "benchmarks.constant", "--size", str(size), "--status", str(status)]
+    return [
+        sys.executable,
+        "-m",
+        "benchmarks.constant",
+        "--size",
+        str(size),
+        "--status",
+        str(status),
+    ]
 
 
 def peer(name: str, *arguments: str | Path) -> list[str]:
@@ -44,18 +68,38 @@ def peer(name: str, *arguments: str | Path) -> list[str]:
 
 def new_key(keys_file: Path) -> str:
     """A key for our server, which is also that of the plain service."""
-    command = [sys.executable, "-m", "toolcatalog", "keys", "create", "--project", "default", "--keys", str(keys_file)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "keys",
+        "create",
+        "--project",
+        "default",
+        "--keys",
+        str(keys_file),
+    ]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 @contextlib.contextmanager
 def running(command: Sequence[str], log: Path) -> Iterator[Server]:
-    """A server that says on standard error where it listens, pinned to the server's core; what it says goes to `log`."""
+    """A server that says on standard error where it listens, pinned to the server's core; what it
+    says goes to `log`.
+    """
     begin = time.monotonic()
-    with log.open("w") as sink, subprocess.Popen(machine.pinned(machine.SERVER_CORE, command), stderr=sink, env=environment()) as process:
+    with (
+        log.open("w") as sink,
+        subprocess.Popen(
+            machine.pinned(machine.SERVER_CORE, command), stderr=sink, env=environment()
+        ) as process,
+    ):
         try:
             url = _url(log, process, begin + _PATIENCE)
-            asking.Client(url, {}).get("/")  # some servers say that they listen before they do; any answer will do
+            # some servers say that they listen before they do; any answer will do
+            asking.Client(url, {}).get("/")
             yield Server(url, process.pid, time.monotonic() - begin)
         finally:
             process.terminate()

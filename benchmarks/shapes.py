@@ -1,6 +1,8 @@
-"""Parameter descriptions as YAML text, of the shapes that real tools have: a pool of some thousands, from which every tool takes its own.
+"""Parameter descriptions as YAML text, of the shapes that real tools have: a pool of some
+thousands, from which every tool takes its own.
 
-Making the text of each parameter anew for a million tools would take an hour; taking blocks from a pool takes a minute.
+Making the text of each parameter anew for a million tools would take an hour; taking blocks from a
+pool takes a minute.
 """
 
 import random
@@ -62,12 +64,21 @@ class _Maker:
         return " ".join(self.words.draw(self.rng, self.rng.randint(least, most))).capitalize() + "."
 
     def _some(self, count: int) -> list[str]:
-        return [*dict.fromkeys(f"{self.rng.choice(ADJECTIVES)}-{self.rng.choice(NOUNS)}" for _ in range(count))]
+        return [
+            *dict.fromkeys(
+                f"{self.rng.choice(ADJECTIVES)}-{self.rng.choice(NOUNS)}" for _ in range(count)
+            )
+        ]
 
     def _text(self, stem: str) -> tuple[str, list[str]]:
         limits = ["minLength: 1", "maxLength: 200"] if self.rng.random() < 0.2 else []
         sample = " ".join(self._some(2))
-        return stem, ["type: string", f"description: {self.sentence()}", *limits, f"examples: [{sample}]"]
+        return stem, [
+            "type: string",
+            f"description: {self.sentence()}",
+            *limits,
+            f"examples: [{sample}]",
+        ]
 
     def _formatted(self, stem: str) -> tuple[str, list[str]]:
         number = self.rng.randint(1000, 9999)
@@ -80,42 +91,90 @@ class _Maker:
                 ("uuid", "uuid", f"6f9619ff-8b86-d011-b42d-00c04fc9{number}"),
             ]
         )
-        return f"{stem}_{name}", ["type: string", f"description: {self.sentence()}", f"format: {format}", f"examples: [{sample}]"]
+        return f"{stem}_{name}", [
+            "type: string",
+            f"description: {self.sentence()}",
+            f"format: {format}",
+            f"examples: [{sample}]",
+        ]
 
     def _choice(self, stem: str) -> tuple[str, list[str]]:
         names = self._some(self.rng.randint(3, 7))
-        return f"{stem}_kind", ["type: string", f"description: {self.sentence()}", f"enum: [{', '.join(names)}]", f"default: {names[0]}"]
+        return f"{stem}_kind", [
+            "type: string",
+            f"description: {self.sentence()}",
+            f"enum: [{', '.join(names)}]",
+            f"default: {names[0]}",
+        ]
 
     def _whole(self, stem: str) -> tuple[str, list[str]]:
         most = self.rng.choice((50, 100, 1000))
         limits = ["minimum: 1", f"maximum: {most}", f"default: {most // 5}"]
-        return f"{stem}_count", ["type: integer", f"description: {self.sentence()}", *limits, f"examples: [{most // 2}]"]
+        return f"{stem}_count", [
+            "type: integer",
+            f"description: {self.sentence()}",
+            *limits,
+            f"examples: [{most // 2}]",
+        ]
 
     def _number(self, stem: str) -> tuple[str, list[str]]:
-        return f"{stem}_rate", ["type: number", f"description: {self.sentence()}", "minimum: 0", f"examples: [{self.rng.randint(1, 99)}.5]"]
+        return f"{stem}_rate", [
+            "type: number",
+            f"description: {self.sentence()}",
+            "minimum: 0",
+            f"examples: [{self.rng.randint(1, 99)}.5]",
+        ]
 
     def _flag(self, stem: str) -> tuple[str, list[str]]:
-        return f"{self.rng.choice(VERBS)}_{stem}", ["type: boolean", f"description: {self.sentence()}", "default: false"]
+        return f"{self.rng.choice(VERBS)}_{stem}", [
+            "type: boolean",
+            f"description: {self.sentence()}",
+            "default: false",
+        ]
 
     def _texts(self, stem: str) -> tuple[str, list[str]]:
         items = ["items:", "  type: string", f"  description: {self.sentence(4, 8)}"]
-        return f"{stem}_names", ["type: array", f"description: {self.sentence()}", *items, f"examples: [[{', '.join(self._some(2))}]]"]
+        return f"{stem}_names", [
+            "type: array",
+            f"description: {self.sentence()}",
+            *items,
+            f"examples: [[{', '.join(self._some(2))}]]",
+        ]
 
     def _objects(self, stem: str) -> tuple[str, list[str]]:
-        items = ["items:", "  type: object", f"  description: {self.sentence(4, 8)}", *(f"  {line}" for line in self._properties())]
-        return f"{stem}_list", ["type: array", f"description: {self.sentence()}", "maxItems: 100", *items]
+        items = [
+            "items:",
+            "  type: object",
+            f"  description: {self.sentence(4, 8)}",
+            *(f"  {line}" for line in self._properties()),
+        ]
+        return f"{stem}_list", [
+            "type: array",
+            f"description: {self.sentence()}",
+            "maxItems: 100",
+            *items,
+        ]
 
     def _object(self, stem: str) -> tuple[str, list[str]]:
-        return f"{stem}_options", ["type: object", f"description: {self.sentence()}", *self._properties()]
+        return f"{stem}_options", [
+            "type: object",
+            f"description: {self.sentence()}",
+            *self._properties(),
+        ]
 
     def _either(self, stem: str) -> tuple[str, list[str]]:
-        branches = [f"  - {{type: {kind}, description: {self.sentence(3, 6)}}}" for kind in ("string", "integer")]
+        branches = [
+            f"  - {{type: {kind}, description: {self.sentence(3, 6)}}}"
+            for kind in ("string", "integer")
+        ]
         return f"{stem}_ref", [f"description: {self.sentence()}", "anyOf:", *branches]
 
     def _properties(self) -> list[str]:
         """Two or three properties of an object, one of them an object again now and then."""
         lines = ["properties:"]
-        for kind in self.rng.sample([self._text, self._whole, self._flag, self._formatted], self.rng.choice((2, 3))):
+        for kind in self.rng.sample(
+            [self._text, self._whole, self._flag, self._formatted], self.rng.choice((2, 3))
+        ):
             name, inner = kind(self.rng.choice(NOUNS))
             lines += [f"  {name}:", *(f"    {line}" for line in inner)]
         return lines

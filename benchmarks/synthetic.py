@@ -1,8 +1,10 @@
-"""A synthetic catalog of any size: `python -m benchmarks.synthetic FOLDER --tools N [--seed S] [--files-only]`.
+"""A synthetic catalog of any size: `python -m benchmarks.synthetic FOLDER --tools N [--seed S]
+[--files-only]`.
 
-Files of about 3 KB with varied words, real parameter shapes, toolkits of 200 tools, versions, tags, scopes and deprecations; some
-sessions, auth configs and meta tools. The same number and seed give the same bytes. The text is written as it stands, without a YAML
-library: a million tools take a few minutes.
+Files of about 3 KB with varied words, real parameter shapes, toolkits of 200 tools, versions, tags,
+scopes and deprecations; some sessions, auth configs and meta tools. The same number and seed give
+the same bytes. The text is written as it stands, without a YAML library: a million tools take a few
+minutes.
 """
 
 import argparse
@@ -45,7 +47,11 @@ class _Author:
         rng = random.Random(f"toolkit {self.seed} {slug}")
         tools: dict[str, str] = {}
         while len(tools) < count:
-            noun = rng.choice(NOUNS) if rng.random() < 0.5 else f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
+            noun = (
+                rng.choice(NOUNS)
+                if rng.random() < 0.5
+                else f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)}"
+            )
             name = f"{VERBS[min(int(rng.expovariate(0.08)), len(VERBS) - 1)]} {noun}"
             tools.setdefault(f"{slug}_{name.replace(' ', '_')}".upper(), name)
         slugs = [*tools]
@@ -63,17 +69,29 @@ class _Author:
         for slug, name in toolkit.tools:
             rng = random.Random(f"tool {self.seed} {slug}")
             versions = _versions(rng, toolkit.versions)
-            inputs, outputs = self.shapes.draw(rng, rng.randint(4, 8)), self.shapes.draw(rng, rng.randint(3, 7))
+            inputs, outputs = (
+                self.shapes.draw(rng, rng.randint(4, 8)),
+                self.shapes.draw(rng, rng.randint(3, 7)),
+            )
             head = self._head(rng, toolkit.slug, name)
             for number, version in enumerate(versions):
                 last = number == len(versions) - 1
                 replaced_by = toolkit.deprecated.get(slug) if last else None
-                yield slug, version, head + _deprecation(replaced_by) + _parameters(rng, inputs, outputs)
-                inputs = inputs | self.shapes.draw(rng, 1)  # the next version takes one thing more, and says so
+                yield (
+                    slug,
+                    version,
+                    head + _deprecation(replaced_by) + _parameters(rng, inputs, outputs),
+                )
+                # the next version takes one thing more, and says so
+                inputs = inputs | self.shapes.draw(rng, 1)
                 head = head.replace("\nscopes:", f" {self._sentence(rng, 5, 9)}\nscopes:", 1)
 
     def _head(self, rng: random.Random, toolkit: str, name: str) -> str:
-        tags = [tag for tag, share in (("important", 0.06), ("readOnlyHint", 0.4), ("destructiveHint", 0.1)) if rng.random() < share]
+        tags = [
+            tag
+            for tag, share in (("important", 0.06), ("readOnlyHint", 0.4), ("destructiveHint", 0.1))
+            if rng.random() < share
+        ]
         tags += rng.sample(TAGS[3:], rng.choice((1, 2, 2, 3)))
         text = f"{name.capitalize()} in {toolkit}. {self._sentence(rng, 10, 25)} {self._sentence(rng, 8, 20)}"
         scopes = rng.sample(SCOPES, rng.choice((0, 1, 1, 2)))
@@ -98,26 +116,33 @@ def _deprecation(replaced_by: str | None) -> str:
 def _parameters(rng: random.Random, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> str:
     required = "    required: true\n"
     taken = [
-        f"  {name}:\n{text}{required if number < 2 or rng.random() < 0.1 else ''}" for number, (name, text) in enumerate(inputs.items())
+        f"  {name}:\n{text}{required if number < 2 or rng.random() < 0.1 else ''}"
+        for number, (name, text) in enumerate(inputs.items())
     ]
     given = [f"  {name}:\n{text}" for name, text in outputs.items()]
     return f"input_parameters:\n{''.join(taken)}output_parameters:\n{''.join(given)}"
 
 
 def write(folder: Path, tools: int, seed: int = 1, files_only: bool = False) -> int:
-    """Write a catalog of so many tools into a folder that is not there yet; how many tool files it has.
+    """Write a catalog of so many tools into a folder that is not there yet; how many tool files it
+    has.
 
-    `files_only`: one version of each tool, and neither sessions nor meta tools, so that there are exactly as many files as tools. The
-    folder gets its name when it is complete.
+    `files_only`: one version of each tool, and neither sessions nor meta tools, so that there are
+    exactly as many files as tools. The folder gets its name when it is complete.
     """
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     author = _Author(seed, files_only)
     slugs = made_words(random.Random(f"toolkits {seed}"), max(1, tools // TOOLS_IN_TOOLKIT), ())
-    toolkits = [author.toolkit(slug, tools // len(slugs) + (number < tools % len(slugs))) for number, slug in enumerate(slugs)]
+    toolkits = [
+        author.toolkit(slug, tools // len(slugs) + (number < tools % len(slugs)))
+        for number, slug in enumerate(slugs)
+    ]
     _save(part, "catalog.yaml", "title: Synthetic catalog\ndescription: Made for measuring.\n")
-    files = sum(_write_toolkit(part / "toolkits" / toolkit.slug, toolkit, author) for toolkit in toolkits)
+    files = sum(
+        _write_toolkit(part / "toolkits" / toolkit.slug, toolkit, author) for toolkit in toolkits
+    )
     if not files_only:
         _write_sessions(part, toolkits[:_SESSIONS])
     part.rename(folder)
@@ -140,18 +165,28 @@ def _write_toolkit(folder: Path, toolkit: _Toolkit, author: _Author) -> int:
 
 
 def _write_sessions(folder: Path, toolkits: Sequence[_Toolkit]) -> None:
-    """A session and two auth configs for each of the first toolkits, and the meta tools that the sessions offer."""
+    """A session and two auth configs for each of the first toolkits, and the meta tools that the
+    sessions offer.
+    """
     for toolkit in toolkits:
         slugs = ", ".join(slug for slug, _ in toolkit.tools[:10])
-        _save(folder / "auth_configs", f"ac_{toolkit.slug}_some.yaml", f"toolkit: {toolkit.slug}\ntools: [{slugs}]\n")
-        _save(folder / "auth_configs", f"ac_{toolkit.slug}_read.yaml", f"toolkit: {toolkit.slug}\nscopes: ['files:read', 'users:read']\n")
-        config = f"auth_configs: {{{toolkit.slug}: ac_{toolkit.slug}_some}}\n"
-        session = (
-            f"project: default\nuser_id: bench\ntoolkits: {{enable: [{toolkit.slug}]}}\n{config}manage_connections: {{enable: true}}\n"
+        _save(
+            folder / "auth_configs",
+            f"ac_{toolkit.slug}_some.yaml",
+            f"toolkit: {toolkit.slug}\ntools: [{slugs}]\n",
         )
+        _save(
+            folder / "auth_configs",
+            f"ac_{toolkit.slug}_read.yaml",
+            f"toolkit: {toolkit.slug}\nscopes: ['files:read', 'users:read']\n",
+        )
+        config = f"auth_configs: {{{toolkit.slug}: ac_{toolkit.slug}_some}}\n"
+        session = f"project: default\nuser_id: bench\ntoolkits: {{enable: [{toolkit.slug}]}}\n{config}manage_connections: {{enable: true}}\n"
         _save(folder / "sessions", f"trs_{toolkit.slug}.yaml", session)
     meta = folder / "meta_tools"
-    _save(meta, "toolkit.yaml", "name: Router\nlogo: https://example.com/router.png\nno_auth: true\n")
+    _save(
+        meta, "toolkit.yaml", "name: Router\nlogo: https://example.com/router.png\nno_auth: true\n"
+    )
     for slug, text in _META_TOOLS.items():
         _save(meta / slug, f"{VERSIONS[0]}.yaml", text)
 
@@ -193,15 +228,24 @@ input_parameters:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.synthetic", description="Write a synthetic catalog.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.synthetic", description="Write a synthetic catalog."
+    )
     parser.add_argument("folder", type=Path, help="a folder that is not there yet")
     parser.add_argument("--tools", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files-only", action="store_true", help="one version of each tool, for the build benchmark")
+    parser.add_argument(
+        "--files-only",
+        action="store_true",
+        help="one version of each tool, for the build benchmark",
+    )
     arguments = parser.parse_args()
     if arguments.folder.exists():
         parser.error(f"{arguments.folder} is there already: name another folder, or remove it")
-    print(f"{write(arguments.folder, arguments.tools, arguments.seed, arguments.files_only):,} files of tools")
+    print(
+        f"{write(arguments.folder, arguments.tools, arguments.seed, arguments.files_only):,} "
+        "files of tools"
+    )
 
 
 if __name__ == "__main__":

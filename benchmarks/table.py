@@ -9,7 +9,8 @@ from benchmarks.results import Results
 
 TARGET_SIZE = 20_000  # tools, or files: targets are for this size
 P99_TARGET = 3.0  # times the ceiling's p99, for get
-INDEX_TARGET, SITE_TARGET, UNCHANGED_TARGET, CHANGED_TARGET = 0.5, 1.2, 0.4, 1.0  # times yaml.load twice, seconds twice
+# times yaml.load twice, seconds twice
+INDEX_TARGET, SITE_TARGET, UNCHANGED_TARGET, CHANGED_TARGET = 0.5, 1.2, 0.4, 1.0
 MOST_FILES, PEAK_TARGET = 1_000_000, 2_000  # MB, for so many files
 PEER_TARGETS = {"datasette": 15, "fastapi": 30}  # times our processor time
 PEERS = {"datasette": "Datasette", "fastapi": "FastAPI + SQLAlchemy"}
@@ -20,7 +21,9 @@ Figures = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A heading, the names of the columns, and rows of text. The first column is for words, the others for figures."""
+    """A heading, the names of the columns, and rows of text. The first column is for words, the
+    others for figures.
+    """
 
     title: str
     header: Sequence[str]
@@ -33,9 +36,21 @@ class Table:
 
     def terminal(self) -> str:
         """The table for a terminal, with its heading."""
-        widths = [max(len(row[column]) for row in (self.header, *self.rows)) for column in range(len(self.header))]
-        lines = ["  ".join(f"{cell:{'<' if not column else '>'}{widths[column]}}" for column, cell in enumerate(row)) for row in self.rows]
-        head = "  ".join(f"{cell:{'<' if not column else '>'}{widths[column]}}" for column, cell in enumerate(self.header))
+        widths = [
+            max(len(row[column]) for row in (self.header, *self.rows))
+            for column in range(len(self.header))
+        ]
+        lines = [
+            "  ".join(
+                f"{cell:{'<' if not column else '>'}{widths[column]}}"
+                for column, cell in enumerate(row)
+            )
+            for row in self.rows
+        ]
+        head = "  ".join(
+            f"{cell:{'<' if not column else '>'}{widths[column]}}"
+            for column, cell in enumerate(self.header)
+        )
         return "\n".join(line.rstrip() for line in (self.title, head, *lines))
 
 
@@ -48,16 +63,35 @@ def tables(results: Results) -> list[Table]:
 
 def _http(tools: int, found: Figures) -> Table:
     peers = [f"{title}: rps · ours faster · by CPU" for title in PEERS.values()]
-    header = ["operation", "ours, rps", "ceiling, rps", "ratio", "target", "by CPU", "p50, ms", "p99, ms", "ceiling's p99, ms", *peers]
+    header = [
+        "operation",
+        "ours, rps",
+        "ceiling, rps",
+        "ratio",
+        "target",
+        "by CPU",
+        "p50, ms",
+        "p99, ms",
+        "ceiling's p99, ms",
+        *peers,
+    ]
     figures = found["operations"]
-    rows = [_operation(operation, figures[operation.name], tools) for operation in OPERATIONS if operation.name in figures]
+    rows = [
+        _operation(operation, figures[operation.name], tools)
+        for operation in OPERATIONS
+        if operation.name in figures
+    ]
     return Table(f"Over HTTP, {tools:,} tools", header, rows)
 
 
 def _operation(operation: Operation, found: Figures, tools: int) -> list[str]:
     ours, ceiling = found["ours"], found["ceiling"]
     ratio = ours["rps"] / ceiling["rps"]
-    target = _NONE if operation.target is None else met(ratio >= operation.target, f"≥ {operation.target:.2f}", tools)
+    target = (
+        _NONE
+        if operation.target is None
+        else met(ratio >= operation.target, f"≥ {operation.target:.2f}", tools)
+    )
     if found["faults"]:
         target = f"INVALID: {found['faults']} wrong answers"
     shares = [f"{ratio:.2f}", target, f"{ceiling['cpu'] / ours['cpu']:.2f}"]
@@ -77,7 +111,9 @@ def _beside(ours: Figures, peer: Figures | None, target: float, tools: int) -> s
         return _NONE
     times = peer["cpu"] / ours["cpu"]
     missed = " MISSED" if times < target and tools == TARGET_SIZE else ""
-    return f"{number(peer['rps'])} · {number(ours['rps'] / peer['rps'])}× · {number(times)}×{missed}"
+    return (
+        f"{number(peer['rps'])} · {number(ours['rps'] / peer['rps'])}× · {number(times)}×{missed}"
+    )
 
 
 def met(is_met: bool, target: str, size: int, of: int = TARGET_SIZE) -> str:
@@ -88,8 +124,14 @@ def met(is_met: bool, target: str, size: int, of: int = TARGET_SIZE) -> str:
 def _sizes(results: Results) -> Table:
     """What the number of tools does to a server, the sizes side by side."""
     sizes = [tools for tools, found in results.items() if "inside" in found or "http" in found]
-    rows = [[title, *(_cell(results[tools], place) for tools in sizes)] for title, place in _places()]
-    return Table("By number of tools", ["", *(f"{tools:,}" for tools in sizes)], [row for row in rows if {*row[1:]} - {_NONE}])
+    rows = [
+        [title, *(_cell(results[tools], place) for tools in sizes)] for title, place in _places()
+    ]
+    return Table(
+        "By number of tools",
+        ["", *(f"{tools:,}" for tools in sizes)],
+        [row for row in rows if {*row[1:]} - {_NONE}],
+    )
 
 
 def _places() -> Iterator[tuple[str, Sequence[str]]]:
@@ -102,7 +144,10 @@ def _places() -> Iterator[tuple[str, Sequence[str]]]:
         for name in ("get", "filter", "first page", "deep page", "query", "sentence"):
             yield f"{name} {title}, µs", ("inside", where, name)
     for operation in OPERATIONS:
-        yield f"{operation.title}, requests per second", ("http", "operations", operation.name, "ours", "rps")
+        yield (
+            f"{operation.title}, requests per second",
+            ("http", "operations", operation.name, "ours", "rps"),
+        )
 
 
 def _cell(found: Figures, place: Sequence[str]) -> str:
@@ -113,36 +158,79 @@ def _cell(found: Figures, place: Sequence[str]) -> str:
 
 
 def _building(results: Results) -> Table:
-    header = ["files", "indexes only, s", "× yaml.load", "target", "with site, s", "× yaml.load", "target", "nothing changed, s", "target"]
-    header += ["one file changed, indexes only, s", "target", "with site, s", "target", "pages written"]
+    header = [
+        "files",
+        "indexes only, s",
+        "× yaml.load",
+        "target",
+        "with site, s",
+        "× yaml.load",
+        "target",
+        "nothing changed, s",
+        "target",
+    ]
+    header += [
+        "one file changed, indexes only, s",
+        "target",
+        "with site, s",
+        "target",
+        "pages written",
+    ]
     header += ["peak of indexes, MB", "peak with site, MB", "peak of a change, MB", "target"]
     rows = [_build_row(found["building"]) for found in results.values() if "building" in found]
     return Table("Building", header, rows)
 
 
 def _build_row(found: Figures) -> list[str]:
-    index, site, unchanged, one = (found[name] for name in ("index", "site", "unchanged", "one changed"))
+    index, site, unchanged, one = (
+        found[name] for name in ("index", "site", "unchanged", "one changed")
+    )
     cells = [f"{found['files']:,}"]
     for figure, target in ((index, INDEX_TARGET), (site, SITE_TARGET)):
         ratio = figure["seconds"] / found["yaml.load"]
-        cells += [number(figure["seconds"]), f"{ratio:.2f}", met(ratio <= target, f"≤ {target}", found["files"])]
+        cells += [
+            number(figure["seconds"]),
+            f"{ratio:.2f}",
+            met(ratio <= target, f"≤ {target}", found["files"]),
+        ]
     alone = found.get("one changed, indexes only")  # not measured in the first runs
-    for again, target in ((unchanged, UNCHANGED_TARGET), (alone, CHANGED_TARGET), (one, CHANGED_TARGET)):
-        cells += [number(again["seconds"]), met(again["seconds"] <= target, f"≤ {target:g}", found["files"])] if again else [_NONE, _NONE]
+    for again, target in (
+        (unchanged, UNCHANGED_TARGET),
+        (alone, CHANGED_TARGET),
+        (one, CHANGED_TARGET),
+    ):
+        cells += (
+            [
+                number(again["seconds"]),
+                met(again["seconds"] <= target, f"≤ {target:g}", found["files"]),
+            ]
+            if again
+            else [_NONE, _NONE]
+        )
     peaks = [index["peak"], site["peak"], max(figure["peak"] for figure in (one, alone) if figure)]
     is_held = met(max(peaks) <= PEAK_TARGET, f"≤ {PEAK_TARGET:,}", found["files"], of=MOST_FILES)
     return [*cells, f"{one['pages']:,} of {found['pages']:,}", *map(number, peaks), is_held]
 
 
 def _peers(results: Results) -> Table:
-    header = ["server", "tools", "start, s", "memory of its own, MB", "PSS, MB", "filling its database, s"]
+    header = [
+        "server",
+        "tools",
+        "start, s",
+        "memory of its own, MB",
+        "PSS, MB",
+        "filling its database, s",
+    ]
     return Table("The servers after the load", header, [*_servers(results)])
 
 
 def _servers(results: Results) -> Iterator[list[str]]:
     for tools, found in results.items():
         for name, figures in found.get("http", {}).get("servers", {}).items():
-            cells = [number(figures[what]) if what in figures else _NONE for what in ("start", "private", "pss", "load")]
+            cells = [
+                number(figures[what]) if what in figures else _NONE
+                for what in ("start", "private", "pss", "load")
+            ]
             yield [PEERS.get(name, "toolcatalog"), f"{tools:,}", *cells]
 
 

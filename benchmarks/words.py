@@ -1,10 +1,13 @@
-"""Words for synthetic tools: a few hundred real ones, and many made of syllables, drawn as in real text: few often, most hardly ever."""
+"""Words for synthetic tools: a few hundred real ones, and many made of syllables, drawn as in real
+text: few often, most hardly ever.
+"""
 
 import random
 from collections.abc import Iterable
 from itertools import accumulate
 
-# The words that hold a sentence together come first: in real descriptions every third word is one of them.
+# The words that hold a sentence together come first: in real descriptions every third word is one
+# of them.
 SMALL = "the a of to and in for with by from on is an or that as it at this which are be all not one its".split()
 VERBS = """
 get list create update delete search find send add remove set fetch upload download move copy share start stop cancel close open
@@ -37,7 +40,11 @@ databases forms email notifications comments reviews marketing sales support hir
 """.split()
 SCOPES = [f"{area}:{right}" for area in TAGS[5:35] for right in ("read", "write")]
 
-_SYLLABLES = [head + tail for head in "b d f g k l m n p r s t v z br st tr pl".split() for tail in "a e i o u an el or ix".split()]
+_SYLLABLES = [
+    head + tail
+    for head in "b d f g k l m n p r s t v z br st tr pl".split()
+    for tail in "a e i o u an el or ix".split()
+]
 _MADE = 60_000
 _FLAT, _STEEP = 2.7, 1.15  # how often a word of some rank comes, by Zipf and Mandelbrot
 
@@ -58,7 +65,9 @@ class Words:
 
 
 def made_words(rng: random.Random, count: int, taken: Iterable[str]) -> list[str]:
-    """So many different words of two to four syllables, none of them taken, in the order in which they came."""
+    """So many different words of two to four syllables, none of them taken, in the order in which
+    they came.
+    """
     known = dict.fromkeys(taken)
     before = len(known)
     while len(known) < before + count:

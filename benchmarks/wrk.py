@@ -15,7 +15,9 @@ _PATIENCE = 60  # seconds that one answer may take
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run: requests per second, latency in milliseconds, bytes of an answer, server CPU in microseconds per request; faults."""
+    """One run: requests per second, latency in milliseconds, bytes of an answer, server CPU in
+    microseconds per request; faults.
+    """
 
     rps: float
     p50: float
@@ -31,13 +33,20 @@ class Run:
 
 
 def drive(url: str, pid: int, requests: Path, connections: int, seconds: float) -> Run:
-    """Drive the server of process `pid` from the client's core, and wait until it has worked everything off.
+    """Drive the server of process `pid` from the client's core, and wait until it has worked
+    everything off.
 
-    `requests` has a request on each line: the path, and then headers, each after a tab. Every answer that is not 2xx or 304, and
-    every fault of a connection, counts as an error.
+    `requests` has a request on each line: the path, and then headers, each after a tab. Every
+    answer that is not 2xx or 304, and every fault of a connection, counts as an error.
     """
     before = machine.cpu_seconds(pid)
-    options = ["-t1", f"-c{connections}", f"-d{math.ceil(seconds)}", f"--timeout={_PATIENCE}", f"--script={_SCRIPT}"]
+    options = [
+        "-t1",
+        f"-c{connections}",
+        f"-d{math.ceil(seconds)}",
+        f"--timeout={_PATIENCE}",
+        f"--script={_SCRIPT}",
+    ]
     command = machine.pinned(machine.CLIENT_CORE, ["wrk", *options, url, "--", str(requests)])
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     machine.wait_until_idle(pid)
@@ -49,7 +58,8 @@ def drive(url: str, pid: int, requests: Path, connections: int, seconds: float) 
         p50=found["p50"] / 1000,
         p99=found["p99"] / 1000,
         bytes=found["bytes"] / max(count, 1),
-        cpu=used * 1e6 / max(count + connections, 1),  # those under way when wrk ends are worked off too
+        # those under way when wrk ends are worked off too
+        cpu=used * 1e6 / max(count + connections, 1),
         requests=count,
         errors=sum(found[kind] for kind in ("connect", "read", "write", "status", "timeout")),
     )

@@ -13,12 +13,18 @@ def named_in(document: str) -> list[tuple[str, str]]:
 
 def missing(document: str) -> list[str]:
     """Those of them that are not there."""
-    return [f"{file}::{test}" for file, test in named_in(document) if test not in _functions_of(file)]
+    return [
+        f"{file}::{test}" for file, test in named_in(document) if test not in _functions_of(file)
+    ]
 
 
 def rows(document: str) -> list[list[str]]:
     """The cells of each row of each table, heads and rules left out."""
-    lines = [line for block in re.findall(r"(?m)(?:^\|.*\n?)+", document) for line in block.splitlines()[2:]]
+    lines = [
+        line
+        for block in re.findall(r"(?m)(?:^\|.*\n?)+", document)
+        for line in block.splitlines()[2:]
+    ]
     return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
 
 

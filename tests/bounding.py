@@ -1,7 +1,9 @@
-"""Inputs of at most 1 MiB that are as bad as we know how, and what each costs the room that takes it: seconds of a processor, and memory.
+"""Inputs of at most 1 MiB that are as bad as we know how, and what each costs the room that takes
+it: seconds of a processor, and memory.
 
-`python tests/bounding.py [NAME...]` prints a line of JSON for each. Everything is loaded and used once before; then each case gets a
-process forked off for itself, so that its memory is its own. Memory is the kernel's high-water mark, so this needs Linux.
+`python tests/bounding.py [NAME...]` prints a line of JSON for each. Everything is loaded and used
+once before; then each case gets a process forked off for itself, so that its memory is its own.
+Memory is the kernel's high-water mark, so this needs Linux.
 """
 
 import contextlib
@@ -31,7 +33,9 @@ from toolcatalog.yaml12 import MOST_VALUES
 
 SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through
-IDLE = 0.018  # seconds of a processor that `yardstick` takes on the machine that the bounds are promised for, when nobody else works there
+# seconds of a processor that `yardstick` takes on the machine that the bounds are promised for,
+# when nobody else works there
+IDLE = 0.018
 LONGEST = 30  # seconds of a processor, after which a case is ended
 BASE = Path(__file__).parent / "rejects" / "_base" / "catalog"
 PLACES = {
@@ -44,7 +48,9 @@ PLACES = {
 
 
 class Cost(NamedTuple):
-    """What a case took, in seconds of a processor and MiB above what was taken before; `said`: how it ended, `!` in front of what no case may do."""
+    """What a case took, in seconds of a processor and MiB above what was taken before; `said`: how
+    it ended, `!` in front of what no case may do.
+    """
 
     seconds: float
     mebibytes: float
@@ -55,7 +61,9 @@ class Cost(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """Text of at most so many bytes: as many pieces as fit between head and tail, and no more than so many; `@` is a number of its own."""
+    """Text of at most so many bytes: as many pieces as fit between head and tail, and no more than
+    so many; `@` is a number of its own.
+    """
 
     head: str
     piece: str
@@ -68,7 +76,12 @@ class Filled(NamedTuple):
         room = self.most - len(f"{self.head}{self.tail}".encode())
         if "@" in self.piece:
             longest = len(self.piece.replace("@", "fffff"))
-            pieces = "".join([self.piece.replace("@", f"{number:x}") for number in range(min(self.pieces, room // longest))])
+            pieces = "".join(
+                [
+                    self.piece.replace("@", f"{number:x}")
+                    for number in range(min(self.pieces, room // longest))
+                ]
+            )
         else:
             pieces = self.piece * min(self.pieces, room // max(1, len(self.piece.encode())))
         return f"{self.head}{pieces}{self.tail}".encode()
@@ -100,16 +113,35 @@ def tools() -> Iterator[tuple[str, Data]]:
     for name, head, piece, tail in FILES:
         yield name, filled(head, piece, tail)
         if (left := MOST_VALUES - values(f"{head}{tail}")) > 0 and values(piece):
-            yield f"{name}, as many as are read", filled(head, piece, tail, pieces=left // values(piece))
+            yield (
+                f"{name}, as many as are read",
+                filled(head, piece, tail, pieces=left // values(piece)),
+            )
     half = "a" * (SIZE // 2 - 200)
     yield "half is pattern", f"{ONE}    pattern: ({half})\n    examples: [{half}]\n".encode()
-    for pattern in ("^(a+)+$", "^(a|a)*$", "^(a*)*b", r"^(.*?,){40}P", r"(\\w+\\s?)*!$", "(?=a*b)a*c", r"^(a+)\\1+$"):
-        yield f"pattern {pattern}", filled(f'{ONE}    pattern: "{pattern}"\n    examples: ["', "a", '!"]\n')
-        yield f"patterns {pattern}", filled(f'{ONE}    pattern: "{pattern}"\n    examples: [', f'"{"a" * 30}!", ', "a]\n")
+    for pattern in (
+        "^(a+)+$",
+        "^(a|a)*$",
+        "^(a*)*b",
+        r"^(.*?,){40}P",
+        r"(\\w+\\s?)*!$",
+        "(?=a*b)a*c",
+        r"^(a+)\\1+$",
+    ):
+        yield (
+            f"pattern {pattern}",
+            filled(f'{ONE}    pattern: "{pattern}"\n    examples: ["', "a", '!"]\n'),
+        )
+        yield (
+            f"patterns {pattern}",
+            filled(f'{ONE}    pattern: "{pattern}"\n    examples: [', f'"{"a" * 30}!", ', "a]\n"),
+        )
     for form in FORMATS:
         yield f"format {form}", filled(f'{ONE}    format: {form}\n    examples: ["', "a.", '"]\n')
         yield f"format {form} @", filled(f'{ONE}    format: {form}\n    examples: ["', "a@", '"]\n')
-    nested = "".join("  " * (depth + 1) + f"{key}:\n" for depth, key in enumerate(["a", "properties"] * 13))
+    nested = "".join(
+        "  " * (depth + 1) + f"{key}:\n" for depth, key in enumerate(["a", "properties"] * 13)
+    )
     yield "deep", filled(f"{TOOL}input_parameters:\n{nested}", "  " * 27 + "p@: {type: string}\n")
 
 
@@ -139,7 +171,9 @@ BRANCHES = "    - {type: integer}\n" * 4_000
 CHOICES = ", ".join(f"e{number}" for number in range(9_000))
 LONG_CHOICES = ", ".join(f"{number:0>200}" for number in range(2_500))
 LETTERS = "abcdefghijklmnopqrstu"
-LAUGHS = "".join(f"{next_}: &{next_} [{', '.join([f'*{one}'] * 9)}]\n" for one, next_ in pairwise(LETTERS))
+LAUGHS = "".join(
+    f"{next_}: &{next_} [{', '.join([f'*{one}'] * 9)}]\n" for one, next_ in pairwise(LETTERS)
+)
 
 FILES = (
     ("parameters", f"{TOOL}input_parameters:\n", "  p@: {type: string}\n", ""),
@@ -221,14 +255,27 @@ FILES = (
 
 def others() -> Iterator[tuple[str, str, Data]]:
     """Room, name and bytes of the other kinds of files of a catalog."""
-    yield "toolkit", "categories", filled("name: Mail\nlogo: https://a.example/a\ncategories: [", "c@, ", "c]\n")
-    yield "toolkit", "owners", filled("name: Mail\nlogo: https://a.example/a\nowners: [", "'@o@', ", "o]\n")
+    yield (
+        "toolkit",
+        "categories",
+        filled("name: Mail\nlogo: https://a.example/a\ncategories: [", "c@, ", "c]\n"),
+    )
+    yield (
+        "toolkit",
+        "owners",
+        filled("name: Mail\nlogo: https://a.example/a\nowners: [", "'@o@', ", "o]\n"),
+    )
     yield "toolkit", "logo", filled("name: Mail\nlogo: https://a.example/", "a", "\n")
     yield "toolkit", "blanks in logo", filled("name: Mail\nlogo: 'https://", "a ", "'\n")
     yield "about", "rules", filled("title: a\nrules:\n", "  r@: off\n")
     yield "about", "title", filled("title: ", "a b ", "\n")
     yield "about", "description", filled("title: a\ndescription: ", "[a](b) ", "\n")
-    for field in ("tools: {enable: [A@", "tags: {enable: [t@", "toolkits: {enable: [k@", "meta_tools: [M@"):
+    for field in (
+        "tools: {enable: [A@",
+        "tags: {enable: [t@",
+        "toolkits: {enable: [k@",
+        "meta_tools: [M@",
+    ):
         head, piece = field.rsplit("[", 1)
         yield "session", head, filled(f"{head}[", f"{piece}, ", "A]" + "}" * head.count("{") + "\n")
     yield "session", "toolkit_versions", filled("toolkit_versions:\n", "  k@: 20250101_00\n")
@@ -243,17 +290,52 @@ def imports() -> Iterator[tuple[str, str, Data]]:
     for name, schema in SCHEMAS().items():
         tool = {"name": "send", "description": "Send.", "inputSchema": schema}
         yield "mcp", name, json.dumps({"tools": [tool]}).encode()
-        yield "wire", name, json.dumps([{"slug": "MAIL_SEND", "name": "Send", "description": "Send.", "input_parameters": schema}]).encode()
-        body = {"content": {"application/json": {"schema": {key: value for key, value in schema.items() if key != "$defs"}}}}
-        paths = {"/a": {"post": {"operationId": "a", "requestBody": body, "responses": {"200": {"description": "a"}}}}}
-        where = {"components": {"schemas": {key: moved(value) for key, value in schema.get("$defs", {}).items()}}}
+        yield (
+            "wire",
+            name,
+            json.dumps(
+                [
+                    {
+                        "slug": "MAIL_SEND",
+                        "name": "Send",
+                        "description": "Send.",
+                        "input_parameters": schema,
+                    }
+                ]
+            ).encode(),
+        )
+        body = {
+            "content": {
+                "application/json": {
+                    "schema": {key: value for key, value in schema.items() if key != "$defs"}
+                }
+            }
+        }
+        paths = {
+            "/a": {
+                "post": {
+                    "operationId": "a",
+                    "requestBody": body,
+                    "responses": {"200": {"description": "a"}},
+                }
+            }
+        }
+        where = {
+            "components": {
+                "schemas": {key: moved(value) for key, value in schema.get("$defs", {}).items()}
+            }
+        }
         yield "openapi", name, json.dumps({**OPEN, "paths": moved(paths), **where}).encode()
     head = json.dumps({**OPEN, "paths": {}})[:-2]
     yield "openapi", "paths", filled(head, '"/a@":{"get":{}},', '"/a":{"get":{}}}}')
     yield (
         "openapi",
         "parameters",
-        filled(head + '"/a":{"get":{"parameters":[', '{"name":"p@","in":"query"},', '{"name":"p","in":"query"}]}}}}'),
+        filled(
+            head + '"/a":{"get":{"parameters":[',
+            '{"name":"p@","in":"query"},',
+            '{"name":"p","in":"query"}]}}}}',
+        ),
     )
     yield "openapi", "segments", filled(head + '"', "/{a}", '":{"get":{}}}}')
     yield "openapi", "tags", filled(head + '"/a":{"get":{"tags":[', '"t@",', '"t"]}}}}')
@@ -268,26 +350,56 @@ def imports() -> Iterator[tuple[str, str, Data]]:
     yield (
         "mcp",
         "tools",
-        filled('{"tools":[', '{"name":"t@","inputSchema":{"type":"object"}},', '{"name":"t","inputSchema":{"type":"object"}}]}'),
+        filled(
+            '{"tools":[',
+            '{"name":"t@","inputSchema":{"type":"object"}},',
+            '{"name":"t","inputSchema":{"type":"object"}}]}',
+        ),
     )
-    yield "mcp", "tools, as many as are read", filled('{"tools":[', '{"name":"t@"},', '{"name":"t"}]}', pieces=2_047)
+    yield (
+        "mcp",
+        "tools, as many as are read",
+        filled('{"tools":[', '{"name":"t@"},', '{"name":"t"}]}', pieces=2_047),
+    )
     yield (
         "wire",
         "tools, as many as are read",
-        filled("[", '{"slug":"A_T@","name":"t","description":""},', '{"slug":"A_T","name":"t","description":""}]', pieces=2_047),
+        filled(
+            "[",
+            '{"slug":"A_T@","name":"t","description":""},',
+            '{"slug":"A_T","name":"t","description":""}]',
+            pieces=2_047,
+        ),
     )
     yield (
         "openapi",
         "tools, as many as are read",
-        filled(head, '"/a@":{"get":{"responses":{}}},', '"/a":{"get":{"responses":{}}}}}', pieces=2_047),
+        filled(
+            head, '"/a@":{"get":{"responses":{}}},', '"/a":{"get":{"responses":{}}}}}', pieces=2_047
+        ),
     )
-    yield "wire", "tools", filled("[", '{"slug":"A_T@","name":"t","description":""},', '{"slug":"A_T","name":"t","description":""}]')
-    yield "wire", "unknown fields", filled('[{"slug":"A_T","name":"t","description":"",', '"k@":1,', '"k":1}]')
+    yield (
+        "wire",
+        "tools",
+        filled(
+            "[",
+            '{"slug":"A_T@","name":"t","description":""},',
+            '{"slug":"A_T","name":"t","description":""}]',
+        ),
+    )
+    yield (
+        "wire",
+        "unknown fields",
+        filled('[{"slug":"A_T","name":"t","description":"",', '"k@":1,', '"k":1}]'),
+    )
     for piece in ("- ", "a: &a@ *a@\n", "[", "{a: ", "? ", "a@: [*b]\n"):
         yield "openapi", f"yaml {piece!r}", filled("openapi: 3.0.0\n", piece)
 
 
-OPEN = {"openapi": "3.1.0", "info": {"title": "Mail", "version": "1", "x-logo": {"url": "https://a.example/a.png"}}}
+OPEN = {
+    "openapi": "3.1.0",
+    "info": {"title": "Mail", "version": "1", "x-logo": {"url": "https://a.example/a.png"}},
+}
 
 
 def moved(value: object) -> object:
@@ -302,9 +414,15 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
     def objects(**properties: object) -> dict[str, Any]:
         return {"type": "object", "properties": properties}
 
-    def laughs(depth: int, wide: int, within: Callable[[dict[str, str]], dict[str, object]]) -> dict[str, object]:
+    def laughs(
+        depth: int, wide: int, within: Callable[[dict[str, str]], dict[str, object]]
+    ) -> dict[str, object]:
         levels = {f"d{n}": within({"$ref": f"#/$defs/d{n + 1}"}) for n in range(depth)}
-        return {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {**levels, f"d{depth}": text}} if wide else {}
+        return (
+            {**objects(a={"$ref": "#/$defs/d0"}), "$defs": {**levels, f"d{depth}": text}}
+            if wide
+            else {}
+        )
 
     def wide(number: int) -> Callable[[dict[str, str]], dict[str, object]]:
         return lambda ref: objects(**{f"p{n}": ref for n in range(number)})
@@ -393,9 +511,21 @@ def asked() -> Iterator[tuple[str, str, Data]]:
         "expires": None,
         "revoked": None,
     }
-    yield "keys", "keys", filled('{"format":1,"keys":[', json.dumps(key) + ",", json.dumps(key) + "]}")
-    yield "keys", "toolkits", filled('{"format":1,"keys":[' + json.dumps(key).replace("null", '["k"', 1)[:-1], "", "}]}")
-    yield "keys", "lifetime", filled('{"format":1,"keys":[' + json.dumps(key)[:-1] + ',"lifetime":', "9", "}]}")
+    yield (
+        "keys",
+        "keys",
+        filled('{"format":1,"keys":[', json.dumps(key) + ",", json.dumps(key) + "]}"),
+    )
+    yield (
+        "keys",
+        "toolkits",
+        filled('{"format":1,"keys":[' + json.dumps(key).replace("null", '["k"', 1)[:-1], "", "}]}"),
+    )
+    yield (
+        "keys",
+        "lifetime",
+        filled('{"format":1,"keys":[' + json.dumps(key)[:-1] + ',"lifetime":', "9", "}]}"),
+    )
 
 
 def cases() -> Iterator[tuple[str, str, Data]]:
@@ -407,7 +537,8 @@ def cases() -> Iterator[tuple[str, str, Data]]:
     yield from asked()
 
 
-# The cases that every run of the tests feeds: of each kind what takes most, or did before it was mended.
+# The cases that every run of the tests feeds: of each kind what takes most, or did before it was
+# mended.
 QUICK = (
     "query", "get", "slug", "body", "keys", "manifest", "listing", "pointer", "chunks", "lock",
     "build tool/description '\ufdfa'", "build tool/enum of long values", "build tool/large patterns", "build tool/laughs", "build tool/lists in lists", "check tool/digits", "check tool/escapes",
@@ -463,7 +594,9 @@ def of_import(kind: str) -> Callable[[bytes, Path], str]:
 
 
 class Rooms:
-    """Every room by its name: a function of the bytes and an empty folder that gives what came of it."""
+    """Every room by its name: a function of the bytes and an empty folder that gives what came of
+    it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -477,7 +610,9 @@ class Rooms:
             "query": lambda data, _: self.serving.operations.tools(self.key, data),
             "get": lambda data, _: self.serving.operations.tool(self.key, "MAIL_SEND", data),
             "slug": lambda data, _: self.serving.operations.tool(self.key, data.decode(), b""),
-            "body": lambda data, _: self.serving.operations.session(self.key, "trs_support", b"", data),
+            "body": lambda data, _: self.serving.operations.session(
+                self.key, "trs_support", b"", data
+            ),
             "keys": lambda data, folder: keys.read(data, KeyFile(folder / "keys.json")),
             "pointer": lambda data, _: depot.named(data),
             "chunks": lambda data, _: depot.unpack(data),
@@ -487,7 +622,9 @@ class Rooms:
         }
 
     def take(self, room: str, data: bytes, folder: Path) -> str:
-        """What came of it: a refusal is an end as any other; `!` and its name where it is an error of ours."""
+        """What came of it: a refusal is an end as any other; `!` and its name where it is an error
+        of ours.
+        """
         try:
             return str(self.named[room](data, folder))[:60]
         except (ToolcatalogError, Refused) as refused:
@@ -520,7 +657,9 @@ def high_water() -> tuple[float, float]:
 
 
 def yardstick() -> float:
-    """How many times slower than promised for this machine is now: it may be another one, and others may work on it."""
+    """How many times slower than promised for this machine is now: it may be another one, and
+    others may work on it.
+    """
     began = time.process_time()
     for _ in range(2_000):
         sum(range(1_000))
@@ -563,7 +702,16 @@ def main(wanted: list[str]) -> None:
                 fed = data if isinstance(data, bytes) else data.data()
                 assert 0 < len(fed) <= SIZE, name
                 cost, after = forked(rooms, room, fed), yardstick()
-                print(json.dumps({"case": f"{room}/{name}", **cost._asdict(), "slowness": (before + after) / 2}), flush=True)
+                print(
+                    json.dumps(
+                        {
+                            "case": f"{room}/{name}",
+                            **cost._asdict(),
+                            "slowness": (before + after) / 2,
+                        }
+                    ),
+                    flush=True,
+                )
                 before = after
 
 

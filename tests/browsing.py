@@ -1,4 +1,6 @@
-"""What the tests of the site in a browser share: which browser, pages of each kind, and what a page may not do."""
+"""What the tests of the site in a browser share: which browser, pages of each kind, and what a page
+may not do.
+"""
 
 import json
 import os
@@ -14,9 +16,12 @@ from playwright.sync_api import ConsoleMessage, Dialog, Page, Request, Response,
 
 from running import ROOT
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 MODULES = ROOT / "tests" / "browser" / "node_modules"
-# Nothing of Chromium's own talks to anybody, and CI's machine has neither a sandbox for it nor a graphics card.
+# Nothing of Chromium's own talks to anybody, and CI's machine has neither a sandbox for it nor a
+# graphics card.
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
@@ -43,7 +48,8 @@ KINDS = {
     "not-found": "404.html",
 }
 
-# Lists of the imported catalog, some of them long or empty, and a tool whose texts have coordinates and ids of 60 letters without a blank.
+# Lists of the imported catalog, some of them long or empty, and a tool whose texts have coordinates
+# and ids of 60 letters without a blank.
 IMPORTED = {
     "home": "index.html",
     "all-tools": "tools/index.html",
@@ -69,19 +75,24 @@ def most_values(of: Any) -> int:
     return max([len(own) if isinstance(own, list) else 0, *map(most_values, within)])
 
 
-# What makes the page of a tool hard, measured on its definition. Of the imported tools the page of the hardest is tried.
+# What makes the page of a tool hard, measured on its definition. Of the imported tools the page of
+# the hardest is tried.
 HARD: dict[str, Callable[[Any], int]] = {
     "most-parameters": lambda tool: len(tool["input_parameters"]["properties"]),
     "deepest": depth,
     "longest-name": lambda tool: len(tool["slug"]),
     "longest-description": lambda tool: len(tool["description"]),
     "most-values": most_values,
-    "least-ascii": lambda tool: len(re.findall(r"[^\x00-\x7f]", json.dumps(tool, ensure_ascii=False))),
+    "least-ascii": lambda tool: len(
+        re.findall(r"[^\x00-\x7f]", json.dumps(tool, ensure_ascii=False))
+    ),
 }
 
 
 def imported_kinds(definitions: dict[str, Any]) -> dict[str, str]:
-    """The page of each kind in the imported catalog: those above, and the tools that are the hardest in one way or another."""
+    """The page of each kind in the imported catalog: those above, and the tools that are the
+    hardest in one way or another.
+    """
     hardest = {way: max(definitions.values(), key=measure)["slug"] for way, measure in HARD.items()}
     return {**IMPORTED, **{way: f"tools/{slug}/index.html" for way, slug in hardest.items()}}
 
@@ -91,7 +102,9 @@ expect.set_options(timeout=TIMEOUT)
 
 
 def need(there: bool, sentence: str) -> None:
-    """Skip the test where a program that it needs is not there; under CI that is a failure, or nobody would see that nothing was tested."""
+    """Skip the test where a program that it needs is not there; under CI that is a failure, or
+    nobody would see that nothing was tested.
+    """
     if not there:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
 
@@ -104,7 +117,9 @@ def axe_source() -> str:
 
 
 class Watch:
-    """Notes what no page of ours may do: errors, dialogs, answers that are refusals, requests that leave the site (logos may, and fail)."""
+    """Notes what no page of ours may do: errors, dialogs, answers that are refusals, requests that
+    leave the site (logos may, and fail).
+    """
 
     def __init__(self, base: str) -> None:
         self.base = base

@@ -1,7 +1,9 @@
-"""Chromium for tests: the browser, and pages that are watched while a test uses them. A test module takes it as its plugin.
+"""Chromium for tests: the browser, and pages that are watched while a test uses them. A test module
+takes it as its plugin.
 
-Playwright's synchronous calls leave an event loop in their thread for as long as they are at work. So the browser lives as long as a
-module and not as the session, and the tests of a module keep together (xdist_group): others call `asyncio.run`.
+Playwright's synchronous calls leave an event loop in their thread for as long as they are at work.
+So the browser lives as long as a module and not as the session, and the tests of a module keep
+together (xdist_group): others call `asyncio.run`.
 """
 
 from collections.abc import Iterator
@@ -27,14 +29,18 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """A function that opens `path` of the site at `base` in a new profile; options are those of a Playwright context.
+    """A function that opens `path` of the site at `base` in a new profile; options are those of a
+    Playwright context.
 
-    `before` is a script that runs in each page ahead of the page's own. At the end of the test no page may have made trouble.
+    `before` is a script that runs in each page ahead of the page's own. At the end of the test no
+    page may have made trouble.
     """
     watches: list[Watch] = []
 
     def open_page(base: str, path: str = "index.html", before: str = "", **options: Any) -> Page:
-        context = browser.new_context(**{"reduced_motion": "reduce", "service_workers": "block", **options})
+        context = browser.new_context(
+            **{"reduced_motion": "reduce", "service_workers": "block", **options}
+        )
         context.set_default_timeout(TIMEOUT)
         page = context.new_page()
         watches.append(Watch(base))

@@ -1,4 +1,6 @@
-"""What many tests share: the shipped catalog and 930 imported tools, each built once, and one real server of each."""
+"""What many tests share: the shipped catalog and 930 imported tools, each built once, and one real
+server of each.
+"""
 
 import json
 import os
@@ -17,19 +19,29 @@ from storing import Proxy, s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
 
-# A shell that runs the tests in the background has them ignore an interrupt, and all that they start would ignore it too.
+# A shell that runs the tests in the background has them ignore an interrupt, and all that they
+# start would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says nothing on a machine that does other things too; how many there are, some properties leave to the profile.
-settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says nothing on a machine that does other things too; how many there
+# are, some properties leave to the profile.
+settings.register_profile(
+    "quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("deep", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile("deep" if DEEP else "quick")
 
 
 @pytest.hookimpl(optionalhook=True)  # there is no xdist where mutants are tried
 def pytest_xdist_auto_num_workers() -> int:
-    """Half again as many as there are processors: for a third of their time the tests wait, for a server or for a browser."""
-    return len(os.sched_getaffinity(0)) * 3 // 2 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Half again as many as there are processors: for a third of their time the tests wait, for a
+    server or for a browser.
+    """
+    return (
+        len(os.sched_getaffinity(0)) * 3 // 2
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,9 +56,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _shares(item: pytest.Item) -> str:
-    """What a test has in common with others, so that one worker makes it once: the real definitions, or what its module makes for all."""
-    scopes = {name: found[-1].scope for name, found in getattr(item, "_fixtureinfo").name2fixturedefs.items()}  # noqa: B009 - it has no public name
-    return "imported" if "definitions" in scopes else item.nodeid.split("::")[0] if "module" in scopes.values() else ""
+    """What a test has in common with others, so that one worker makes it once: the real
+    definitions, or what its module makes for all.
+    """
+    scopes = {
+        name: found[-1].scope
+        for name, found in getattr(item, "_fixtureinfo").name2fixturedefs.items()  # noqa: B009
+    }
+    return (
+        "imported"
+        if "definitions" in scopes
+        else item.nodeid.split("::")[0]
+        if "module" in scopes.values()
+        else ""
+    )
 
 
 @pytest.fixture(scope="session")
@@ -59,8 +82,15 @@ def shipped_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def shipped(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of the shipped catalog and its site; its key is of project `default` and sees all toolkits."""
-    with serving(shipped_build, tmp_path_factory.mktemp("server"), "--site", str(shipped_build.parent / "site")) as server:
+    """A server of the shipped catalog and its site; its key is of project `default` and sees all
+    toolkits.
+    """
+    with serving(
+        shipped_build,
+        tmp_path_factory.mktemp("server"),
+        "--site",
+        str(shipped_build.parent / "site"),
+    ) as server:
         yield server
 
 
@@ -68,7 +98,9 @@ def shipped(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 def definitions() -> dict[str, Any]:
     """930 real definitions as they came, by slug."""
     if not WIRE.exists():
-        pytest.skip(f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the project")
+        pytest.skip(
+            f"there are no real definitions at {WIRE.relative_to(SHARED.parent)}, beside the project"
+        )
     return {definition["slug"]: definition for definition in json.loads(WIRE.read_bytes())}
 
 
@@ -78,14 +110,27 @@ def imported_build(definitions: dict[str, Any], tmp_path_factory: pytest.TempPat
     assert len(definitions) == 930
     folder = tmp_path_factory.mktemp("imported")
     succeed("import", "wire", WIRE, "--into", folder / "catalog")
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--site", folder / "site")
+    succeed(
+        "build",
+        "--catalog",
+        folder / "catalog",
+        "--out",
+        folder / "build",
+        "--site",
+        folder / "site",
+    )
     return folder / "build"
 
 
 @pytest.fixture(scope="session")
 def imported(imported_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of that catalog and its site."""
-    with serving(imported_build, tmp_path_factory.mktemp("server"), "--site", str(imported_build.parent / "site")) as server:
+    with serving(
+        imported_build,
+        tmp_path_factory.mktemp("server"),
+        "--site",
+        str(imported_build.parent / "site"),
+    ) as server:
         yield server
 
 

@@ -1,7 +1,9 @@
-"""What schemathesis is told beside its own checks: which refusals of well-formed requests are right. It loads this file by itself.
+"""What schemathesis is told beside its own checks: which refusals of well-formed requests are
+right. It loads this file by itself.
 
-A schema tells the form of a request, and the interface wants 400 for some that are well formed: a version or toolkit to pin that is not
-there, and a cursor that this API did not make. So 400 is let through by the settings of test_contract.py, and looked at here.
+A schema tells the form of a request, and the interface wants 400 for some that are well formed: a
+version or toolkit to pin that is not there, and a cursor that this API did not make. So 400 is let
+through by the settings of test_contract.py, and looked at here.
 """
 
 import re
@@ -13,14 +15,21 @@ from schemathesis import Case, CheckContext, Response
 _not_there = re.compile(
     r"cursor: .* is not a cursor of this API\.|session_id: there is no session [^ ]+\.|(toolkit_versions|toolkit_slug|auth_config_ids): "
     r"(no toolkit has a version|toolkit [^ ]+ has no version|there is no (toolkit|auth config)) .*\.|"
-    r"toolkit_slug: this key's project may not use toolkit [^ ]+\.",  # 403 by itself, 400 beside one of the others
+    # 403 by itself, 400 beside one of the others
+    r"toolkit_slug: this key's project may not use toolkit [^ ]+\.",
     re.DOTALL,
 ).fullmatch
 
 
 @schemathesis.check
-def only_what_is_not_there_is_refused(ctx: CheckContext, response: Response, case: Case[Any]) -> None:  # noqa: ARG001 - what a check is given
-    """Data that fits the document is refused with 400 only where it names something that is not there."""
+def only_what_is_not_there_is_refused(
+    ctx: CheckContext,  # noqa: ARG001
+    response: Response,
+    case: Case[Any],
+) -> None:
+    """Data that fits the document is refused with 400 only where it names something that is not
+    there.
+    """
     if case.meta and case.meta.generation.mode.is_positive and response.status_code == 400:
         lines = response.json()["error"]["errors"]
         assert all(map(_not_there, lines)), lines

@@ -1,4 +1,6 @@
-"""A catalog that is edited at random and stays sound, but for what is broken on purpose, as people and their tools edit it."""
+"""A catalog that is edited at random and stays sound, but for what is broken on purpose, as people
+and their tools edit it.
+"""
 
 import os
 import random
@@ -15,7 +17,9 @@ VERSIONS = ("20240101_00", "20250101_00", "20250601_00", "20250601_01", "2026010
 
 
 def slugs(kit: str) -> list[str]:
-    """Names for the tools of a toolkit; every third begins a batch, so that a small catalog has many."""
+    """Names for the tools of a toolkit; every third begins a batch, so that a small catalog has
+    many.
+    """
     found = [f"{kit.upper()}_{number}" for number in range(800)]
     firsts = [slug for slug in found if zlib.crc32(slug.encode()) % 128 == 0]
     return [*firsts[:5], *[slug for slug in found if slug not in firsts][:10]]
@@ -60,7 +64,11 @@ class Editor:
         return sorted({file.parent for file in self.files()})
 
     def files(self) -> list[Path]:
-        return sorted(file for kit in self.toolkits() for file in (self.root / "toolkits" / kit).glob("*/*.yaml"))
+        return sorted(
+            file
+            for kit in self.toolkits()
+            for file in (self.root / "toolkits" / kit).glob("*/*.yaml")
+        )
 
     def a_file(self) -> Path | None:
         return self.draw.choice(files) if (files := self.files()) else None
@@ -72,16 +80,27 @@ class Editor:
 
     def add_tool(self) -> None:
         for kit in self.draw.sample(self.toolkits(), len(self.toolkits())):
-            free = [slug for slug in slugs(kit) if not (self.root / "toolkits" / kit / slug).exists()]
+            free = [
+                slug for slug in slugs(kit) if not (self.root / "toolkits" / kit / slug).exists()
+            ]
             if free:
-                add_tool(self.root, kit, self.draw.choice(free), self.number(), self.draw.choice(VERSIONS))
+                add_tool(
+                    self.root,
+                    kit,
+                    self.draw.choice(free),
+                    self.number(),
+                    self.draw.choice(VERSIONS),
+                )
                 return
 
     def change(self) -> None:
         if file := self.a_file():
             tags = [f"tag{self.draw.randrange(9)}", "important"]
             self.draw.shuffle(tags)
-            self.write(file, f"name: Changed\ndescription: Change {self.number()}.\ntags: [{', '.join(tags)}]\n")
+            self.write(
+                file,
+                f"name: Changed\ndescription: Change {self.number()}.\ntags: [{', '.join(tags)}]\n",
+            )
 
     def delete(self) -> None:
         if tool := self.a_tool():
@@ -103,7 +122,10 @@ class Editor:
 
     def add_version(self) -> None:
         if tool := self.a_tool():
-            self.write(tool / f"{self.draw.choice(VERSIONS)}.yaml", f"name: Version\ndescription: Version {self.number()}.\n")
+            self.write(
+                tool / f"{self.draw.choice(VERSIONS)}.yaml",
+                f"name: Version\ndescription: Version {self.number()}.\n",
+            )
 
     def delete_version(self) -> None:
         if (tool := self.a_tool()) and len([*tool.glob("*.yaml")]) > 1:
@@ -124,8 +146,13 @@ class Editor:
         self.write(self.root / "catalog.yaml", f"title: Title {self.number()}\n")
 
     def add_session(self) -> None:
-        kits = self.draw.choice(["", "toolkits: {enable: [alpha, beta]}\n", "toolkits: {disable: [alpha]}\n"])
-        self.write(self.root / "sessions" / f"trs_{self.draw.randrange(4)}.yaml", f"project: p{self.number()}\n{kits}")
+        kits = self.draw.choice(
+            ["", "toolkits: {enable: [alpha, beta]}\n", "toolkits: {disable: [alpha]}\n"]
+        )
+        self.write(
+            self.root / "sessions" / f"trs_{self.draw.randrange(4)}.yaml",
+            f"project: p{self.number()}\n{kits}",
+        )
 
     def remove_session(self) -> None:
         for file in sorted((self.root / "sessions").glob("trs_?.yaml"))[:1]:
@@ -134,7 +161,10 @@ class Editor:
     def add_config(self) -> None:
         if kits := self.toolkits():
             kit = self.draw.choice(kits)
-            self.write(self.root / "auth_configs" / f"ac_{kit}.yaml", f'toolkit: {kit}\nscopes: ["{kit}:{self.draw.randrange(7)}"]\n')
+            self.write(
+                self.root / "auth_configs" / f"ac_{kit}.yaml",
+                f'toolkit: {kit}\nscopes: ["{kit}:{self.draw.randrange(7)}"]\n',
+            )
 
     def remove_config(self) -> None:
         for file in sorted((self.root / "auth_configs").glob("ac_*ei*.yaml"))[:1]:
@@ -208,7 +238,9 @@ class Editor:
         ways: list[Callable[[], Callable[[], None]]] = [
             lambda: self.broken(file, "name: [\n"),
             lambda: self.broken(file, "name: A\ndescription: B\ncolour: red\n"),
-            lambda: self.broken(file, "name: A\ndescription: B\ndeprecation: {replaced_by: NOWHERE}\n"),
+            lambda: self.broken(
+                file, "name: A\ndescription: B\ndeprecation: {replaced_by: NOWHERE}\n"
+            ),
             lambda: self.broken(kit, "name: K\n"),
             lambda: self.broken(self.root / "catalog.yaml", "titel: T\n"),
             lambda: self.taken(self.root / "catalog.yaml"),
@@ -217,9 +249,13 @@ class Editor:
             lambda: self.added(tool / "stray.yml"),
             lambda: self.added(tool / "2025.yaml"),
             lambda: self.added(Path(os.fsdecode(os.fsencode(tool) + b"/\xff.yaml"))),
-            lambda: self.added(Path(os.fsdecode(os.fsencode(self.root) + b"/sessions/trs_\xff.yaml"))),
+            lambda: self.added(
+                Path(os.fsdecode(os.fsencode(self.root) + b"/sessions/trs_\xff.yaml"))
+            ),
             lambda: self.added(self.root / "auth_configs/ac_nowhere.yaml", "toolkit: nowhere\n"),
-            lambda: self.added(self.root / "sessions/trs_bad.yaml", "tools: {alpha: {enable: [NOWHERE]}}\n"),
+            lambda: self.added(
+                self.root / "sessions/trs_bad.yaml", "tools: {alpha: {enable: [NOWHERE]}}\n"
+            ),
             lambda: self.twice(tool),
             lambda: self.leaving(file),
         ]

@@ -1,9 +1,11 @@
-"""Years of operating in a minute: steady load from several clients while builds come and go, workers are killed and the store is away.
+"""Years of operating in a minute: steady load from several clients while builds come and go,
+workers are killed and the store is away.
 
     python tests/enduring.py            the figures of docs/operating.md
 
-Two servers are asked. One serves a build: `current` is moved back and forth as builds do, `toolcatalog snapshots use` rolls back, workers
-are killed. One follows an object store (moto's S3 server, through a proxy that can be away): snapshots are published to it.
+Two servers are asked. One serves a build: `current` is moved back and forth as builds do,
+`toolcatalog snapshots use` rolls back, workers are killed. One follows an object store (moto's S3
+server, through a proxy that can be away): snapshots are published to it.
 """
 
 import os
@@ -52,7 +54,9 @@ class Plan:
 
 @dataclass
 class Seen:
-    """What the clients of one server have seen: statuses, connections that ended without an answer, snapshots, seconds for each answer."""
+    """What the clients of one server have seen: statuses, connections that ended without an answer,
+    snapshots, seconds for each answer.
+    """
 
     statuses: Counter[int] = field(default_factory=Counter)
     broken: int = 0
@@ -79,13 +83,22 @@ class Load:
     """Clients that ask one server on kept connections, as fast as it answers, until `end`."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.seen, self._over, self._lock = server, Seen(), threading.Event(), threading.Lock()
-        self._threads = [threading.Thread(target=self._ask, args=(number,)) for number in range(CLIENTS)]
+        self.server, self.seen, self._over, self._lock = (
+            server,
+            Seen(),
+            threading.Event(),
+            threading.Lock(),
+        )
+        self._threads = [
+            threading.Thread(target=self._ask, args=(number,)) for number in range(CLIENTS)
+        ]
         for thread in self._threads:
             thread.start()
 
     def _ask(self, number: int) -> None:
-        with httpx.Client(base_url=self.server.url, headers={"x-api-key": self.server.key}, timeout=PATIENCE) as client:
+        with httpx.Client(
+            base_url=self.server.url, headers={"x-api-key": self.server.key}, timeout=PATIENCE
+        ) as client:
             while not self._over.is_set():
                 number += 1
                 self._ask_once(client, PATHS[number % len(PATHS)])
@@ -102,7 +115,10 @@ class Load:
             self.seen.seconds.append(time.perf_counter() - began)
             self.seen.statuses[answer.status_code] += 1
             self.seen.snapshots.add(answer.headers["x-catalog-snapshot"])
-            self.seen.mixed += path == "/readyz" and answer.json()["snapshot"] != answer.headers["x-catalog-snapshot"]
+            self.seen.mixed += (
+                path == "/readyz"
+                and answer.json()["snapshot"] != answer.headers["x-catalog-snapshot"]
+            )
 
     def end(self) -> Seen:
         """Stop, and tell what was seen."""
@@ -145,7 +161,9 @@ def reload_and_kill(server: Server, folder: Path, digests: list[str], plan: Plan
 
 def snapshot(server: Server) -> str:
     """What a new connection is answered from; empty while that is being fetched."""
-    served: str = httpx.get(f"{server.url}/readyz", timeout=PATIENCE).headers.get("x-catalog-snapshot", "")
+    served: str = httpx.get(f"{server.url}/readyz", timeout=PATIENCE).headers.get(
+        "x-catalog-snapshot", ""
+    )
     return served
 
 
@@ -154,7 +172,9 @@ def is_served(server: Server, digest: str) -> bool:
     return snapshot(server) == digest
 
 
-def publish_and_part(server: Server, folder: Path, url: str, digests: list[str], plan: Plan, proxy: Proxy) -> None:
+def publish_and_part(
+    server: Server, folder: Path, url: str, digests: list[str], plan: Plan, proxy: Proxy
+) -> None:
     """Publish one snapshot and the other in turn; the store is away for some seconds in between."""
     published = folder / "published"
     published.mkdir()
@@ -182,7 +202,9 @@ def both(folder: Path) -> Iterator[tuple[Server, Server, str, list[str], Proxy]]
         succeed("publish", url, "--build", folder / "build", env=proxy.env)
         with (
             serving(folder / "build", folder / "local", "--workers", "2") as local,
-            serving(url, folder / "following", "--cache", folder / "cache", env=proxy.env) as following,
+            serving(
+                url, folder / "following", "--cache", folder / "cache", env=proxy.env
+            ) as following,
         ):
             until(lambda: snapshot(following))
             yield local, following, url, digests, proxy
@@ -193,7 +215,9 @@ def endure(folder: Path, plan: Plan) -> tuple[Seen, Seen]:
     with both(folder) as (local, following, url, digests, proxy):
         loads = [Load(local), Load(following)]
         try:
-            beside = threading.Thread(target=publish_and_part, args=(following, folder, url, digests, plan, proxy))
+            beside = threading.Thread(
+                target=publish_and_part, args=(following, folder, url, digests, plan, proxy)
+            )
             beside.start()
             reload_and_kill(local, folder, digests, plan)
             beside.join()
@@ -205,6 +229,10 @@ def endure(folder: Path, plan: Plan) -> tuple[Seen, Seen]:
 if __name__ == "__main__":
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
-        for name, seen in zip(("a build, 2 workers", "an object store, 1 process"), endure(Path(scratch), Plan()), strict=True):
+        for name, seen in zip(
+            ("a build, 2 workers", "an object store, 1 process"),
+            endure(Path(scratch), Plan()),
+            strict=True,
+        ):
             print(seen.told(name))
     print(f"{Plan()} in {time.monotonic() - began:.0f} s", file=sys.stderr)

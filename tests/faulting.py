@@ -1,8 +1,10 @@
-"""Commands that meet faults: killed at a moment, or refused by the disk from one write on, as one that is full, read-only or broken would.
+"""Commands that meet faults: killed at a moment, or refused by the disk from one write on, as one
+that is full, read-only or broken would.
 
-`python tests/faulting.py` reads a `Trial` a line, as JSON, runs its command in a fork of itself, which has everything imported, and
-answers with an `Outcome`, likewise. Steps are files opened for writing, written to or flushed, and whatever is made, renamed or removed,
-below one folder, by whichever process of the command; they fail where Python hands them to the system.
+`python tests/faulting.py` reads a `Trial` a line, as JSON, runs its command in a fork of itself,
+which has everything imported, and answers with an `Outcome`, likewise. Steps are files opened for
+writing, written to or flushed, and whatever is made, renamed or removed, below one folder, by
+whichever process of the command; they fail where Python hands them to the system.
 """
 
 import builtins
@@ -32,16 +34,26 @@ from generating import add_tool, add_toolkit
 from toolcatalog.crew import calm
 
 _BATCH = 128  # the checksum of a slug that begins a batch is a multiple of this: see `batches`
-_MADE = {"os.mkdir": 2, "os.symlink": 2, "os.link": 2, "os.rename": 2, "os.truncate": -1, "os.chown": -1}  # where a `dir_fd` may stand
+# where a `dir_fd` may stand
+_MADE = {
+    "os.mkdir": 2,
+    "os.symlink": 2,
+    "os.link": 2,
+    "os.rename": 2,
+    "os.truncate": -1,
+    "os.chown": -1,
+}
 _GONE = {"os.remove": 1, "os.rmdir": 1}  # what a full disk lets happen
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A command line, and what it is to meet: steps `first` to `last` below a folder fail with `error`, and it is killed after `seconds`.
+    """A command line, and what it is to meet: steps `first` to `last` below a folder fail with
+    `error`, and it is killed after `seconds`.
 
-    0 for `first` and `seconds`: not at all. `alone`: only the first process is killed, and not those that it has started.
+    0 for `first` and `seconds`: not at all. `alone`: only the first process is killed, and not
+    those that it has started.
     """
 
     arguments: list[str]
@@ -54,7 +66,9 @@ class Trial:
 
 
 class Outcome(NamedTuple):
-    """How a command ended: its exit code, or minus the signal; what it printed; how many steps it took, and how many seconds."""
+    """How a command ended: its exit code, or minus the signal; what it printed; how many steps it
+    took, and how many seconds.
+    """
 
     status: int
     out: str
@@ -82,14 +96,18 @@ class Runner:
 def running() -> Iterator[Runner]:
     """The program, started."""
     command = [sys.executable, __file__]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield Runner(process)
         assert process.stdin
         process.stdin.close()
 
 
 def many_batches(root: Path, batches: int = 12) -> Path:
-    """A catalog of one toolkit and few tools, each a batch of its own, so that several processes have work; `again` changes all of it."""
+    """A catalog of one toolkit and few tools, each a batch of its own, so that several processes
+    have work; `again` changes all of it.
+    """
     root.mkdir(parents=True)
     (root / "catalog.yaml").write_text("title: Faults\n")
     add_toolkit(root, "kit")
@@ -102,7 +120,9 @@ def many_batches(root: Path, batches: int = 12) -> Path:
 
 def again(root: Path, name: str) -> None:
     """Give the toolkit another name: each batch and each page of it is made anew then."""
-    (root / "toolkits/kit/toolkit.yaml").write_text(f"name: {name}\nlogo: https://kit.example/logo.svg\n")
+    (root / "toolkits/kit/toolkit.yaml").write_text(
+        f"name: {name}\nlogo: https://kit.example/logo.svg\n"
+    )
 
 
 # --- the program
@@ -138,7 +158,9 @@ class Faults:
                 return self._open(file, mode, buffering, encoding, errors, newline, closefd, opener)
             raw = Written(file, mode.replace("b", "").replace("t", ""), closefd, opener)
             buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
-            return buffered if "b" in mode else io.TextIOWrapper(buffered, encoding, errors, newline)
+            return (
+                buffered if "b" in mode else io.TextIOWrapper(buffered, encoding, errors, newline)
+            )
 
         def fsync(handle: Any) -> None:
             self.step(_path_of(handle), named=False)
@@ -155,7 +177,12 @@ class Faults:
                 self.step(os.fsdecode(path))
         elif event in _MADE or (event in _GONE and self._trial.error != errno.ENOSPC):
             place = {**_MADE, **_GONE}[event]
-            self.step(_absolute(arguments[0 if event != "os.symlink" else 1], arguments[place] if place > 0 else -1))
+            self.step(
+                _absolute(
+                    arguments[0 if event != "os.symlink" else 1],
+                    arguments[place] if place > 0 else -1,
+                )
+            )
 
     def step(self, path: str, *, named: bool = True) -> None:
         """One more, at a path; the system names it where it was given."""

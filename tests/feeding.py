@@ -1,7 +1,9 @@
-"""The rooms that take bytes from others: a function for each that feeds it, and examples of what it takes well.
+"""The rooms that take bytes from others: a function for each that feeds it, and examples of what it
+takes well.
 
-A room may refuse with an error of ours that says something, and with nothing else; what it takes must hold what its function asserts.
-Hypothesis feeds these in `test_fuzz`, a coverage-guided fuzzer in `fuzzing`, and `tests/corpus/<room>/` has whatever either has found.
+A room may refuse with an error of ours that says something, and with nothing else; what it takes
+must hold what its function asserts. Hypothesis feeds these in `test_fuzz`, a coverage-guided fuzzer
+in `fuzzing`, and `tests/corpus/<room>/` has whatever either has found.
 """
 
 import base64
@@ -51,7 +53,10 @@ def yaml(data: bytes) -> None:
     """Both ways of reading agree, and every fault says what it is and what to do."""
     reading = yaml12.read(data)
     assert reading.faults or reading.mark is not None
-    assert all(fault.message and fault.help and fault.line > 0 and fault.column > 0 for fault in reading.faults)
+    assert all(
+        fault.message and fault.help and fault.line > 0 and fault.column > 0
+        for fault in reading.faults
+    )
     try:
         value = yaml12.value(data)
     except yaml12.Doubtful:
@@ -60,7 +65,9 @@ def yaml(data: bytes) -> None:
 
 
 def tool(data: bytes) -> None:
-    """A file of a tool becomes a record, or problems that each say something; they are found at their places."""
+    """A file of a tool becomes a record, or problems that each say something; they are found at
+    their places.
+    """
     document, problems = source.parsed(HERE, TOOL, data)
     assert document is not None
     record, findings = schema.record(document) if document.readable else (None, [])
@@ -72,7 +79,11 @@ def tool(data: bytes) -> None:
 
 def query(data: bytes) -> None:
     """A query string is a question, or refusals with a line and what to do."""
-    for read in (questions.tools, questions.tool, lambda said: questions.session("trs_a", said, said)):
+    for read in (
+        questions.tools,
+        questions.tool,
+        lambda said: questions.session("trs_a", said, said),
+    ):
         _, refusals = read(data)
         assert all(refusal.status == 400 and refusal.line and refusal.fix for refusal in refusals)
 
@@ -120,7 +131,9 @@ def _whole() -> Path:
 
 
 def manifest(data: bytes) -> None:
-    """A manifest as it is, and with a right seal, as somebody would write it who wants harm: verifying says what is wrong."""
+    """A manifest as it is, and with a right seal, as somebody would write it who wants harm:
+    verifying says what is wrong.
+    """
     for said in (data, _sealed(data)):
         (_whole() / snapshot.MANIFEST).write_bytes(said)
         try:
@@ -147,7 +160,9 @@ def listing(data: bytes) -> None:
     assert all(verifying.verify(_whole()))
 
 
-def _imported(found: Callable[[], "list[additions.Addition] | Iterator[additions.Addition]"]) -> None:
+def _imported(
+    found: Callable[[], "list[additions.Addition] | Iterator[additions.Addition]"],
+) -> None:
     """What is imported is files without a fault."""
     with bringing.bounded(Path("file"), "a document"):
         new = additions.files(found(), (), "mail")
@@ -211,11 +226,31 @@ def found(room: str) -> list[Path]:
 _SCHEMA = {
     "type": "object",
     "required": ["a"],
-    "properties": {"a": {"type": ["string", "null"], "enum": ["x", None], "default": "x"}, "b": {"$ref": "#/$defs/b"}},
-    "$defs": {"b": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "array", "items": {"$ref": "#/$defs/b"}}]}},
+    "properties": {
+        "a": {"type": ["string", "null"], "enum": ["x", None], "default": "x"},
+        "b": {"$ref": "#/$defs/b"},
+    },
+    "$defs": {
+        "b": {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "array", "items": {"$ref": "#/$defs/b"}},
+            ]
+        }
+    },
 }
 _HINTS = {"title": "Send", "readOnlyHint": True, "destructiveHint": False}
-_MCP = {"tools": [{"name": "send", "description": "Send.", "inputSchema": _SCHEMA, "outputSchema": _SCHEMA, "annotations": _HINTS}]}
+_MCP = {
+    "tools": [
+        {
+            "name": "send",
+            "description": "Send.",
+            "inputSchema": _SCHEMA,
+            "outputSchema": _SCHEMA,
+            "annotations": _HINTS,
+        }
+    ]
+}
 _WIRE = [
     {
         "slug": "MAIL_SEND",
@@ -232,14 +267,25 @@ _WIRE = [
 ]
 _DAY = "2026-01-01T00:00:00+00:00"
 _KEY = keys.Key(
-    id="key_a", project="p", toolkits=("mail",), sha256="0" * 64, hint="abcd", created=_DAY, lifetime=0, expires=_DAY, revoked=None
+    id="key_a",
+    project="p",
+    toolkits=("mail",),
+    sha256="0" * 64,
+    hint="abcd",
+    created=_DAY,
+    lifetime=0,
+    expires=_DAY,
+    revoked=None,
 )
 _LOCK = locking.dump({"A": locking.Locked("20250101_00", "sha256:" + "0" * 64)})
 
 
 def _examples(room: str) -> Iterator[bytes]:
     if room in ("yaml", "tool"):
-        yield from (file.read_bytes() for file in sorted((TESTS / "rejects").glob("*/*/catalog/toolkits/*/*/*.yaml")))
+        yield from (
+            file.read_bytes()
+            for file in sorted((TESTS / "rejects").glob("*/*/catalog/toolkits/*/*/*.yaml"))
+        )
     elif room in ("query", "cursor"):
         yield b"MjoyMA=="
         yield b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D&toolkit_versions[mail]=20250101_00&important=true&order=asc"
@@ -251,11 +297,15 @@ def _examples(room: str) -> Iterator[bytes]:
     elif room in ("pointer", "chunks"):
         yield from (depot.pointer("0" * 64), depot.pack({"a/b": [depot.Chunk("0" * 64, 5)]}))
     elif room in ("manifest", "listing"):
-        yield snapshot.seal({"title": "a"}, {"tools": 1}, {"tools.json": snapshot.Stated(2, "0" * 64)})[1]
+        yield snapshot.seal(
+            {"title": "a"}, {"tools": 1}, {"tools.json": snapshot.Stated(2, "0" * 64)}
+        )[1]
         yield snapshot.listing({"sessions/trs_a.json": snapshot.Stated(2, "0" * 64)})
     elif room == "openapi":
         yield from (
-            file.read_bytes() for file in sorted((TESTS / "openapi").glob("*")) if ".expected" not in file.name and file.suffix != ".md"
+            file.read_bytes()
+            for file in sorted((TESTS / "openapi").glob("*"))
+            if ".expected" not in file.name and file.suffix != ".md"
         )
     else:
         yield json.dumps(_MCP if room == "mcp" else _WIRE).encode()

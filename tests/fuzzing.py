@@ -2,10 +2,12 @@
 
     python tests/fuzzing.py [ROOM...] [SECONDS]      all rooms of `feeding`, 60 seconds each, without more
 
-It begins with what a room takes well and with all that was ever found (`tests/corpus/<room>/`), and prints a row for each: inputs that were
-fed, edges and their counts that were reached, the slowest input. What ends in a fault of ours, or takes more than two seconds of a
-processor, is written to `tests/corpus/<room>/`: mend its cause, then commit it; `test_fuzz` feeds it from then on. Needs atheris
-(`scripts/fuzz` installs it), and exits with 2 where that cannot be had, with 1 where something was found.
+It begins with what a room takes well and with all that was ever found (`tests/corpus/<room>/`), and
+prints a row for each: inputs that were fed, edges and their counts that were reached, the slowest
+input. What ends in a fault of ours, or takes more than two seconds of a processor, is written to
+`tests/corpus/<room>/`: mend its cause, then commit it; `test_fuzz` feeds it from then on. Needs
+atheris (`scripts/fuzz` installs it), and exits with 2 where that cannot be had, with 1 where
+something was found.
 """
 
 import importlib
@@ -22,7 +24,9 @@ ROW = "{:<10} {:>11} {:>7} {:>9} {:>10}  {}"
 
 
 def fuzz(room: str, seconds: int, folder: Path) -> None:
-    """Fuzz a room in this process, which ends with it. The slowest input is told in `folder`/slowest."""
+    """Fuzz a room in this process, which ends with it. The slowest input is told in
+    `folder`/slowest.
+    """
     import atheris  # noqa: PLC0415 - no other program needs it
 
     with atheris.instrument_imports(include=["toolcatalog"]):
@@ -40,11 +44,19 @@ def fuzz(room: str, seconds: int, folder: Path) -> None:
     (folder / "seeds").mkdir()
     for number, data in enumerate(feeding.examples(room)):
         (folder / "seeds" / str(number)).write_bytes(data)
-        one(data)  # what is there already is also measured without the fuzzer's ways, and loads what is loaded late
+        # what is there already is also measured without the fuzzer's ways, and loads what is loaded
+        # late
+        one(data)
     slowest = 0.0
     found = feeding.CORPUS / room
     found.mkdir(exist_ok=True)
-    options = [f"-max_total_time={seconds}", f"-max_len={LONGEST}", "-timeout=20", f"-artifact_prefix={found}/", "-print_final_stats=1"]
+    options = [
+        f"-max_total_time={seconds}",
+        f"-max_len={LONGEST}",
+        "-timeout=20",
+        f"-artifact_prefix={found}/",
+        "-print_final_stats=1",
+    ]
     atheris.Setup([sys.argv[0], *options, str(folder / "seeds")], one)
     atheris.Fuzz()
 
@@ -53,13 +65,29 @@ def row(room: str, seconds: int) -> bool:
     """Fuzz a room in a process of its own and print its row; tell whether nothing was found."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--in", folder, room, str(seconds)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         slowest = Path(folder, "slowest")
         took = slowest.read_text() if slowest.exists() else "-"
     fed = re.findall(r"stat::number_of_executed_units:\s*(\d+)|^#(\d+)", done.stdout, re.MULTILINE)
     reached = re.findall(r"cov: (\d+) ft: (\d+)", done.stdout) or [("-", "-")]
     said = "nothing found" if done.returncode == 0 else f"FOUND, see {HERE.name}/corpus/{room}/"
-    print(ROW.format(room, next((one or other for one, other in reversed(fed)), "-"), *reached[-1], took, said), flush=True)
+    print(
+        ROW.format(
+            room,
+            next((one or other for one, other in reversed(fed)), "-"),
+            *reached[-1],
+            took,
+            said,
+        ),
+        flush=True,
+    )
     if done.returncode:
         print(done.stdout[-4000:], file=sys.stderr)
     return done.returncode == 0
@@ -70,7 +98,10 @@ def main(words: list[str]) -> int:
     if words[:1] == ["--in"]:
         fuzz(words[2], int(words[3]), Path(words[1]))
     if find_spec("atheris") is None:
-        print("atheris is not there, and has no wheel for every machine: scripts/fuzz installs it where it has one", file=sys.stderr)
+        print(
+            "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it where it has one",
+            file=sys.stderr,
+        )
         return 2
     seconds = next((int(word) for word in words if word.isdigit()), 60)
     from feeding import ROOMS  # noqa: PLC0415 - loaded in a process that fuzzes, it must be loaded by the fuzzer

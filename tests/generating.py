@@ -26,10 +26,16 @@ def generate(root: Path, tools: int, toolkits: int = 3) -> Path:
 def add_toolkit(root: Path, slug: str) -> None:
     folder = root / "toolkits" / slug
     folder.mkdir(parents=True)
-    (folder / "toolkit.yaml").write_text(f"name: {slug.title()}\nlogo: https://{slug}.example/logo.svg\n")
+    (folder / "toolkit.yaml").write_text(
+        f"name: {slug.title()}\nlogo: https://{slug}.example/logo.svg\n"
+    )
 
 
-def add_tool(root: Path, toolkit: str, slug: str, number: int = 0, version: str = "20250101_00") -> None:
+def add_tool(
+    root: Path, toolkit: str, slug: str, number: int = 0, version: str = "20250101_00"
+) -> None:
     folder = root / "toolkits" / toolkit / slug
     folder.mkdir(exist_ok=True)
-    (folder / f"{version}.yaml").write_text(TOOL.format(number=number, toolkit=toolkit, tag=number % 7))
+    (folder / f"{version}.yaml").write_text(
+        TOOL.format(number=number, toolkit=toolkit, tag=number % 7)
+    )

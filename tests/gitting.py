@@ -7,14 +7,24 @@ from pathlib import Path
 from generating import add_tool, add_toolkit
 
 TOOL = "name: Do it\ndescription: Does it.\n"
-IDENTITY = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "A"), ("EMAIL", "a@b.example"))}
+IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "A"), ("EMAIL", "a@b.example"))
+}
 CLEAN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git; what it says, without the last line end."""
     environment = {**os.environ, **IDENTITY, **CLEAN}
-    done = subprocess.run(["git", "-C", str(folder), *arguments], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -27,7 +37,9 @@ def commit(folder: Path, message: str = "a change") -> str:
 
 
 def repository(folder: Path, inside: str = "catalog") -> Path:
-    """A new repository, with a committed catalog of one toolkit with two tools in it: the folder of the catalog."""
+    """A new repository, with a committed catalog of one toolkit with two tools in it: the folder of
+    the catalog.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch=main", ".")
     catalog = folder / inside
@@ -40,7 +52,13 @@ def repository(folder: Path, inside: str = "catalog") -> Path:
     return catalog
 
 
-def tool(catalog: Path, slug: str, version: str = "20250101_00", text: str | None = None, toolkit: str = "a") -> Path:
+def tool(
+    catalog: Path,
+    slug: str,
+    version: str = "20250101_00",
+    text: str | None = None,
+    toolkit: str = "a",
+) -> Path:
     """The file of a tool version; with a text, written anew."""
     file = catalog / "toolkits" / toolkit / slug / f"{version}.yaml"
     if text is not None:

@@ -1,4 +1,6 @@
-"""A real MCP server, of the official SDK, over standard input and output: `listing.py FILE [SIZE]` lists the tools in FILE, SIZE a page."""
+"""A real MCP server, of the official SDK, over standard input and output: `listing.py FILE [SIZE]`
+lists the tools in FILE, SIZE a page.
+"""
 
 import json
 import sys
@@ -16,12 +18,20 @@ def main(file: str, size: int = 100) -> None:
 
     tools = [types.Tool.model_validate(tool) for tool in json.loads(Path(file).read_bytes())]
 
-    async def list_tools(_: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(
+        _: Any, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         start = int(params.cursor) if params and params.cursor else 0
         following = str(start + size) if start + size < len(tools) else None
         return types.ListToolsResult(tools=tools[start : start + size], next_cursor=following)
 
-    server: Server[Any] = Server("Test Server/2", version="1", title="A test", website_url="https://example.com", on_list_tools=list_tools)
+    server: Server[Any] = Server(
+        "Test Server/2",
+        version="1",
+        title="A test",
+        website_url="https://example.com",
+        on_list_tools=list_tools,
+    )
 
     async def serve() -> None:
         async with stdio_server() as (read, write):

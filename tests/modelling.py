@@ -9,12 +9,26 @@ def tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:
     """A tool version; its toolkit is what stands before the first `_`."""
     toolkit = fields.pop("toolkit", slug.partition("_")[0].lower())
     value = {"name": slug.title(), "description": "", **fields}
-    return ToolVersion.of(value, path=f"toolkits/{toolkit}/{slug}/{version}.yaml", slug=slug, toolkit=toolkit, version=version)
+    return ToolVersion.of(
+        value,
+        path=f"toolkits/{toolkit}/{slug}/{version}.yaml",
+        slug=slug,
+        toolkit=toolkit,
+        version=version,
+    )
 
 
-def meta_tool(slug: str, version: str = "20250101_00", *, when: str | None = None, **fields: Any) -> MetaTool:
+def meta_tool(
+    slug: str, version: str = "20250101_00", *, when: str | None = None, **fields: Any
+) -> MetaTool:
     template = {"name": slug.title(), "description": "", **fields}
-    return MetaTool(path=f"meta_tools/{slug}/{version}.yaml", slug=slug, version=version, template=template, when=when)
+    return MetaTool(
+        path=f"meta_tools/{slug}/{version}.yaml",
+        slug=slug,
+        version=version,
+        template=template,
+        when=when,
+    )
 
 
 def session(id: str = "trs_one", **fields: Any) -> Session:
@@ -28,7 +42,12 @@ def catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: A
     slugs = sorted({one.toolkit for one in tools} | {*given})
     return Catalog(
         about=About(title="Test"),
-        toolkits={slug: given.get(slug, Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.png")) for slug in slugs},
+        toolkits={
+            slug: given.get(
+                slug, Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.png")
+            )
+            for slug in slugs
+        },
         tools=sorted((one.listed for one in tools), key=lambda one: (one.slug, one.version)),
         router=Toolkit(slug=ROUTER, name="Router", logo="https://router.example/logo.png"),
         **fields,

@@ -2,9 +2,10 @@
 
     make mutants                    # or: scripts/mutants filters cursors
 
-A room here is what decides one thing, in whichever modules that stands. mutmut works on a copy of the project, `mutants/`, and knows which
-test calls which function; what a process of its own does it cannot see, so the tests are those that answer in this one. What is answered in
-docs/mutants.md is not told again: the exit code is 1 where something else survives.
+A room here is what decides one thing, in whichever modules that stands. mutmut works on a copy of
+the project, `mutants/`, and knows which test calls which function; what a process of its own does
+it cannot see, so the tests are those that answer in this one. What is answered in docs/mutants.md
+is not told again: the exit code is 1 where something else survives.
 """
 
 import json
@@ -31,7 +32,8 @@ ROOMS = {
         "server.operations.x_page_of__*", "server.operations.x__paged__*",
     ],
 }  # fmt: skip
-KILLED, TIMEOUT, UNSEEN = (1, 3), (24, 36, -24, 152, 255), 33  # exit codes of mutmut's trials; of the others, 0 has survived
+# exit codes of mutmut's trials; of the others, 0 has survived
+KILLED, TIMEOUT, UNSEEN = (1, 3), (24, 36, -24, 152, 255), 33
 
 
 def answered() -> set[str]:
@@ -40,7 +42,9 @@ def answered() -> set[str]:
 
 
 def verdicts(patterns: list[str]) -> dict[str, int | None]:
-    """What became of each mutant of a room, by its name without `toolcatalog.`; None where it was not tried."""
+    """What became of each mutant of a room, by its name without `toolcatalog.`; None where it was
+    not tried.
+    """
     found = {}
     for meta in (ROOT / "mutants" / "src" / "toolcatalog").rglob("*.meta"):
         for name, code in json.loads(meta.read_text())["exit_code_by_key"].items():
@@ -51,27 +55,43 @@ def verdicts(patterns: list[str]) -> dict[str, int | None]:
 
 
 def tried(room: str) -> list[str]:
-    """Try the mutants of a room, say how many there are and what became of them, and show those that survive without an answer."""
+    """Try the mutants of a room, say how many there are and what became of them, and show those
+    that survive without an answer.
+    """
     names = [f"toolcatalog.{pattern}" for pattern in ROOMS[room]]
     jobs = ["--max-children", os.environ["JOBS"]] if "JOBS" in os.environ else []
-    done = subprocess.run([sys.executable, "-m", "mutmut", "run", *jobs, *names], cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "mutmut", "run", *jobs, *names],
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     if done.returncode:
-        sys.exit(f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source stands (above: the last that it said)")
+        sys.exit(
+            f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source stands (above: the last that it said)"
+        )
     every, known = verdicts(ROOMS[room]), answered()
     killed = [name for name, code in every.items() if code in (*KILLED, *TIMEOUT)]
     alive = [name for name, code in every.items() if name not in killed]
-    print(f"{room}: {len(every)} mutants, {len(killed)} killed, {len({*alive} & known)} answered, {len({*alive} - known)} not")
+    print(
+        f"{room}: {len(every)} mutants, {len(killed)} killed, {len({*alive} & known)} answered, {len({*alive} - known)} not"
+    )
     return [name for name in alive if name not in known]
 
 
 def main(rooms: list[str]) -> int:
     """Try rooms: 1 where something survives that is not answered, 2 where a name is none."""
     if unknown := {*rooms} - {*ROOMS}:
-        print(f"no room: {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}", file=sys.stderr)
+        print(
+            f"no room: {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}", file=sys.stderr
+        )
         return 2
     alive = [name for room in rooms or ROOMS for name in tried(room)]
     for name in dict.fromkeys(alive):
-        subprocess.run([sys.executable, "-m", "mutmut", "show", f"toolcatalog.{name}"], cwd=ROOT, check=False)
+        subprocess.run(
+            [sys.executable, "-m", "mutmut", "show", f"toolcatalog.{name}"], cwd=ROOT, check=False
+        )
     return 1 if alive else 0
 
 

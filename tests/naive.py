@@ -1,7 +1,8 @@
 """The decisions read a second time, in the plainest way, as an oracle for `test_differential`.
 
-Reads the YAML files itself and answers get and list with lists and loops. It imports nothing of toolcatalog, so that a mistake there
-is not repeated here. Relevance alone has no second reading: where it gives the order, an answer is a set of tools.
+Reads the YAML files itself and answers get and list with lists and loops. It imports nothing of
+toolcatalog, so that a mistake there is not repeated here. Relevance alone has no second reading:
+where it gives the order, an answer is a set of tools.
 """
 
 import base64
@@ -21,14 +22,21 @@ import yaml
 JSON_LITERAL = re.compile(r"null|true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 STEMMER = Stemmer.Stemmer("english")
 DOCS = Path(__file__).parents[1] / "docs" / "search.md"
-SILENT = {*re.findall(r"<!-- silent -->\s+(.*?)\s+<!-- /silent -->", DOCS.read_text(), re.DOTALL)[0].split()}
-FORMULAS = "\ufdfa\ufdfb"  # a whole sentence in a character: they unfold to eighteen and eight, and say nothing to a search
+SILENT = {
+    *re.findall(r"<!-- silent -->\s+(.*?)\s+<!-- /silent -->", DOCS.read_text(), re.DOTALL)[
+        0
+    ].split()
+}
+# a whole sentence in a character: they unfold to eighteen and eight, and say nothing to a search
+FORMULAS = "\ufdfa\ufdfb"
 TOOL_SLUG = re.compile(r"[A-Z0-9_][A-Z0-9_-]*")
 VERSION = re.compile(r"[0-9]{8}_[0-9]{2}")
 
 
 class Loader(yaml.CBaseLoader):
-    """Every scalar a string, but for plain ones that are JSON literals; an empty one is null; keys are always strings."""
+    """Every scalar a string, but for plain ones that are JSON literals; an empty one is null; keys
+    are always strings.
+    """
 
     def construct_scalar(self, node: yaml.ScalarNode) -> Any:
         if node.style or not JSON_LITERAL.fullmatch(node.value):
@@ -57,9 +65,11 @@ class Entry:
 
 @dataclass
 class Verdict:
-    """What must come: either `problems` (status, slug, the parameter named first in the line), or `entries`.
+    """What must come: either `problems` (status, slug, the parameter named first in the line), or
+    `entries`.
 
-    Of a list they are all entries of all pages, in order unless `ranked`; of get it is the one, and `size` is 0.
+    Of a list they are all entries of all pages, in order unless `ranked`; of get it is the one, and
+    `size` is 0.
     """
 
     problems: list[tuple[int, str, str]] = field(default_factory=list)
@@ -74,15 +84,26 @@ class Verdict:
 
     def frame(self) -> dict[str, Any]:
         """A list page without its items."""
-        following = base64.b64encode(f"{self.number + 1}:{self.size}".encode()).decode() if self.number < self.total_pages else None
-        return {"next_cursor": following, "total_pages": self.total_pages, "current_page": self.number, "total_items": len(self.entries)}
+        following = (
+            base64.b64encode(f"{self.number + 1}:{self.size}".encode()).decode()
+            if self.number < self.total_pages
+            else None
+        )
+        return {
+            "next_cursor": following,
+            "total_pages": self.total_pages,
+            "current_page": self.number,
+            "total_items": len(self.entries),
+        }
 
     def body(self) -> str:
         """The JSON of the answer, byte for byte."""
         if self.size == 0:
             return self.entries[0].body
         page = self.entries[(self.number - 1) * self.size : self.number * self.size]
-        return '{"items":[' + ",".join(entry.body for entry in page) + "]," + packed(self.frame())[1:]
+        return (
+            '{"items":[' + ",".join(entry.body for entry in page) + "]," + packed(self.frame())[1:]
+        )
 
 
 def packed(value: Any) -> str:
@@ -90,13 +111,20 @@ def packed(value: Any) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken apart, folded to lower case.
+    """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken
+    apart, folded to lower case.
 
-    Without accents; Chinese and Japanese in pairs of characters; and without the words that docs/search.md says are silent.
+    Without accents; Chinese and Japanese in pairs of characters; and without the words that
+    docs/search.md says are silent.
     """
     found = [""]
     text = "".join(" " if char in FORMULAS else char for char in text)
-    text = unicodedata.normalize("NFC", "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)))
+    text = unicodedata.normalize(
+        "NFC",
+        "".join(
+            char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char)
+        ),
+    )
     for at, char in enumerate(text):
         before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         hump = is_capital(char) and (is_small(before) or (is_capital(before) and is_small(after)))
@@ -117,7 +145,11 @@ def terms(*texts: str) -> list[str]:
 def related(one: str, other: str) -> bool:
     """Tell whether the shorter of two words begins the longer one, and is not much shorter."""
     shorter, longer = sorted((one, other), key=len)
-    return all(map(is_word, (one, other))) and longer.startswith(shorter) and 0.6 * len(longer) <= len(shorter) < len(longer)
+    return (
+        all(map(is_word, (one, other)))
+        and longer.startswith(shorter)
+        and 0.6 * len(longer) <= len(shorter) < len(longer)
+    )
 
 
 def is_word(term: str) -> bool:
@@ -125,7 +157,9 @@ def is_word(term: str) -> bool:
 
 
 def one_letter_off(word: str) -> set[str]:
-    """What comes of a word when a letter is left out, changed for one from a to z, put in, or two neighbours are exchanged."""
+    """What comes of a word when a letter is left out, changed for one from a to z, put in, or two
+    neighbours are exchanged.
+    """
     found = set()
     for at in range(len(word) + 1):
         for end in (at, at + 1):
@@ -150,9 +184,16 @@ def script(char: str) -> str:
         return ""
     if char.isdecimal():
         return "digit"
-    if "\u3041" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" or "\uf900" <= char <= "\ufaff" or char >= "\U00020000":
+    if (
+        "\u3041" <= char <= "\u30ff"
+        or "\u3400" <= char <= "\u9fff"
+        or "\uf900" <= char <= "\ufaff"
+        or char >= "\U00020000"
+    ):
         return "dense"
-    latin = char.isalpha() and char not in "ªº" and (char < "\u02b0" or "\u1e00" <= char <= "\u1eff")
+    latin = (
+        char.isalpha() and char not in "ªº" and (char < "\u02b0" or "\u1e00" <= char <= "\u1eff")
+    )
     return "latin" if latin else "other"
 
 
@@ -186,14 +227,18 @@ def description(of: dict[str, Any], inputs: bool, required: bool) -> dict[str, A
 
 
 def kind(of: dict[str, Any]) -> str:
-    """The type: the author's, else that of the first branch; `number` where some branches are integers and all others numbers."""
+    """The type: the author's, else that of the first branch; `number` where some branches are
+    integers and all others numbers.
+    """
     if "type" in of:
         return str(of["type"])
     kinds = [kind(branch) for branch in [*of.get("anyOf", []), *of.get("oneOf", [])]]
     return "number" if set(kinds) == {"integer", "number"} else kinds[0]
 
 
-def document(slug: str, version: str, versions: list[str], toolkit: dict[str, Any], tool: dict[str, Any]) -> dict[str, Any]:
+def document(
+    slug: str, version: str, versions: list[str], toolkit: dict[str, Any], tool: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "slug": slug,
         "name": tool["name"],
@@ -228,7 +273,9 @@ class Naive:
     def __init__(self, catalog: Path) -> None:
         self.toolkits: dict[str, list[str]] = {}
         self.tools: dict[str, list[Entry]] = {}
-        self.configs = {path.stem: read(path) for path in sorted(catalog.glob("auth_configs/*.yaml"))}
+        self.configs = {
+            path.stem: read(path) for path in sorted(catalog.glob("auth_configs/*.yaml"))
+        }
         for path in sorted(catalog.glob("toolkits/*/toolkit.yaml")):
             toolkit = {"slug": path.parent.name, **read(path)}
             folders = sorted(folder for folder in path.parent.iterdir() if folder.is_dir())
@@ -236,7 +283,9 @@ class Naive:
                 self.tools[folder.name] = list(versions_of(folder, toolkit))
             found = {entry.version for folder in folders for entry in self.tools[folder.name]}
             self.toolkits[path.parent.name] = sorted(found)
-        self.vocabulary = {term for some in self.tools.values() for entry in some for term in entry.terms}
+        self.vocabulary = {
+            term for some in self.tools.values() for entry in some for term in entry.terms
+        }
 
     def get(self, slug: str, query: str, visible: set[str] | None) -> Verdict:
         """Get tool by slug."""
@@ -259,7 +308,11 @@ class Naive:
         else:
             at = pins[toolkit] if toolkit in pins else pins.get("")
             there = self.toolkits[toolkit] if toolkit in pins else self.all_versions(visible)
-            found = [] if at is not None and at not in there else [entry for entry in entries if at is None or entry.version <= at]
+            found = (
+                []
+                if at is not None and at not in there
+                else [entry for entry in entries if at is None or entry.version <= at]
+            )
             parameter = "toolkit_versions"
         if not found:
             ask.problem(404, "tool_version_not_found", parameter)
@@ -270,9 +323,17 @@ class Naive:
         ask = Question(query)
         number, size = ask.page()
         text = ask.text()
-        sort_by = ask.choice("sort_by", ["relevance", "slug", "name", "version"]) or ("relevance" if text else "slug")
-        order = ask.choice("order", ["asc", "desc"]) or ("desc" if sort_by in ("relevance", "version") else "asc")
-        slugs, toolkits, configs = ask.many("tool_slugs"), ask.many("toolkit_slug"), ask.many("auth_config_ids")
+        sort_by = ask.choice("sort_by", ["relevance", "slug", "name", "version"]) or (
+            "relevance" if text else "slug"
+        )
+        order = ask.choice("order", ["asc", "desc"]) or (
+            "desc" if sort_by in ("relevance", "version") else "asc"
+        )
+        slugs, toolkits, configs = (
+            ask.many("tool_slugs"),
+            ask.many("toolkit_slug"),
+            ask.many("auth_config_ids"),
+        )
         tags, scopes, pins = ask.many("tags"), ask.many("scopes"), ask.pins()
         important = ask.choice("important", ["true", "false"]) == "true"
         deprecated = ask.boolean("include_deprecated")
@@ -286,36 +347,57 @@ class Naive:
         force = self.in_force(pins, visible)
         if slugs:
             by_slug = {entry.slug: entry for entry in force}
-            return Verdict(entries=[by_slug[slug] for slug in slugs if slug in by_slug], number=number, size=size)
+            return Verdict(
+                entries=[by_slug[slug] for slug in slugs if slug in by_slug],
+                number=number,
+                size=size,
+            )
         wanted = self.wanted(text)
         found = []
         for entry in force:
             ok = not toolkits or entry.toolkit in toolkits
-            ok = ok and (not configs or any(self.usable(entry, self.configs[config]) for config in configs))
+            ok = ok and (
+                not configs or any(self.usable(entry, self.configs[config]) for config in configs)
+            )
             ok = ok and (not tags or any(tag in entry.tags for tag in tags))
             ok = ok and (not scopes or any(scope in entry.scopes for scope in scopes))
             ok = ok and ("important" in entry.tags or not important)
             ok = ok and (deprecated or not entry.deprecated)
             if ok and (not text or wanted & entry.terms or typed(text, entry.slug)):
                 found.append(entry)
-        return Verdict(entries=in_order(found, sort_by, order), ranked=sort_by == "relevance" and text != "", number=number, size=size)
+        return Verdict(
+            entries=in_order(found, sort_by, order),
+            ranked=sort_by == "relevance" and text != "",
+            number=number,
+            size=size,
+        )
 
     def wanted(self, text: str) -> set[str]:
-        """The terms that a tool must hold one of: those of the query, their relatives, and what unknown ones may be misspellings of."""
+        """The terms that a tool must hold one of: those of the query, their relatives, and what
+        unknown ones may be misspellings of.
+        """
         asked = {STEMMER.stemWord(word): word for word in reversed(words(text))}
         known = [term for term in asked if term in self.vocabulary]
         unknown = [term for term in dict.fromkeys(terms(text)) if term not in self.vocabulary][:5]
         found = {*known}
         for term in known:
-            kin = sorted((abs(len(other) - len(term)), other) for other in self.vocabulary if related(term, other))
+            kin = sorted(
+                (abs(len(other) - len(term)), other)
+                for other in self.vocabulary
+                if related(term, other)
+            )
             found |= {other for _, other in kin[:12]}
         for term in unknown:
             longer = [other for other in sorted(self.vocabulary) if other.startswith(term)][:16]
             found |= {
-                other for other in [*longer, *self.vocabulary] if related(term, other) and (other in longer or len(other) < len(term))
+                other
+                for other in [*longer, *self.vocabulary]
+                if related(term, other) and (other in longer or len(other) < len(term))
             }
             if is_word(asked[term]) and len(asked[term]) <= 24:
-                found |= {STEMMER.stemWord(word) for word in one_letter_off(asked[term])} & self.vocabulary
+                found |= {
+                    STEMMER.stemWord(word) for word in one_letter_off(asked[term])
+                } & self.vocabulary
         return found
 
     def in_force(self, pins: dict[str, str | None], visible: set[str] | None) -> list[Entry]:
@@ -324,7 +406,11 @@ class Naive:
         for slug in sorted(self.tools):
             toolkit = self.tools[slug][0].toolkit
             at = pins[toolkit] if toolkit in pins else pins.get("")
-            then = self.tools[slug] if at is None else [entry for entry in self.tools[slug] if entry.version <= at]
+            then = (
+                self.tools[slug]
+                if at is None
+                else [entry for entry in self.tools[slug] if entry.version <= at]
+            )
             if then and seen(toolkit, visible):
                 found.append(then[-1])
         return found
@@ -335,9 +421,16 @@ class Naive:
         return entry.toolkit == config["toolkit"] and listed and granted
 
     def all_versions(self, visible: set[str] | None) -> set[str]:
-        return {version for toolkit in self.toolkits if seen(toolkit, visible) for version in self.toolkits[toolkit]}
+        return {
+            version
+            for toolkit in self.toolkits
+            if seen(toolkit, visible)
+            for version in self.toolkits[toolkit]
+        }
 
-    def check_pins(self, ask: "Question", pins: dict[str, str | None], visible: set[str] | None) -> None:
+    def check_pins(
+        self, ask: "Question", pins: dict[str, str | None], visible: set[str] | None
+    ) -> None:
         for toolkit, version in pins.items():
             if version is None or (toolkit in self.toolkits and not seen(toolkit, visible)):
                 continue
@@ -345,7 +438,9 @@ class Naive:
             if version not in there:
                 ask.problem(400, "invalid_request", "toolkit_versions")
 
-    def check_names(self, ask: "Question", toolkits: list[str], configs: list[str], visible: set[str] | None) -> None:
+    def check_names(
+        self, ask: "Question", toolkits: list[str], configs: list[str], visible: set[str] | None
+    ) -> None:
         for toolkit in toolkits:
             if toolkit not in self.toolkits:
                 ask.problem(404, "toolkit_not_found", "toolkit_slug")
@@ -397,13 +492,20 @@ def parameter_texts(parameters: dict[str, Any]) -> Iterator[str]:
 def description_texts(one: dict[str, Any]) -> Iterator[str]:
     yield one.get("description", "")
     yield from parameter_texts(one.get("properties", {}))
-    for inner in [one.get("items"), one.get("additionalProperties"), *one.get("anyOf", ()), *one.get("oneOf", ())]:
+    for inner in [
+        one.get("items"),
+        one.get("additionalProperties"),
+        *one.get("anyOf", ()),
+        *one.get("oneOf", ()),
+    ]:
         if isinstance(inner, dict):
             yield from description_texts(inner)
 
 
 def in_order(entries: list[Entry], sort_by: str, order: str) -> list[Entry]:
-    """In the order asked for; ties by slug, whichever way the order goes. Without a query all are equally relevant."""
+    """In the order asked for; ties by slug, whichever way the order goes. Without a query all are
+    equally relevant.
+    """
     by_slug = sorted(entries, key=lambda entry: entry.slug)
     if sort_by == "relevance":
         return by_slug
@@ -411,7 +513,9 @@ def in_order(entries: list[Entry], sort_by: str, order: str) -> list[Entry]:
 
 
 class Question:
-    """A query string, and what is wrong with it. A malformed parameter is a problem and then as if absent."""
+    """A query string, and what is wrong with it. A malformed parameter is a problem and then as if
+    absent.
+    """
 
     def __init__(self, query: str) -> None:
         self.problems: list[tuple[int, str, str]] = []
@@ -458,7 +562,9 @@ class Question:
         return value not in ("false", "0")
 
     def text(self) -> str:
-        """What is searched for: `query` wins over `search`; nothing but white space is as if absent."""
+        """What is searched for: `query` wins over `search`; nothing but white space is as if
+        absent.
+        """
         texts = [(self.one(name) or "").strip() for name in ("query", "search")]
         for name, text in zip(("query", "search"), texts, strict=True):
             if len(text) > 1000:
@@ -470,10 +576,17 @@ class Question:
         if cursor is None:
             return 1, size
         try:
-            number, size = (int(part) for part in base64.b64decode(cursor, validate=True).decode("ascii").split(":"))
+            number, size = (
+                int(part)
+                for part in base64.b64decode(cursor, validate=True).decode("ascii").split(":")
+            )
         except ValueError:
             number, size = 0, 0
-        if number < 1 or not 1 <= size <= 1000 or base64.b64encode(f"{number}:{size}".encode()).decode() != cursor:
+        if (
+            number < 1
+            or not 1 <= size <= 1000
+            or base64.b64encode(f"{number}:{size}".encode()).decode() != cursor
+        ):
             self.problem(400, "invalid_request", "cursor")
             return 1, 20
         return number, size
@@ -497,7 +610,9 @@ class Question:
         return value
 
     def pins(self) -> dict[str, str | None]:
-        """The version asked for of each toolkit that is named, and under "" that of all others; None is the newest."""
+        """The version asked for of each toolkit that is named, and under "" that of all others;
+        None is the newest.
+        """
         found = {"": self.version("toolkit_versions", self.one("toolkit_versions"))}
         for key, value in self.pairs:
             bracket = re.fullmatch(r"toolkit_versions\[(.+)\]", key)

@@ -5,14 +5,24 @@ from pathlib import Path
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     """Every file by its path in the folder."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def state_of(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
     """Every file, folder and link: when and as what it was made, and what it holds."""
     found = {}
     for path in (path for folder in folders for path in [folder, *folder.rglob("*")]):
-        holds = bytes(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        holds = (
+            bytes(path.readlink())
+            if path.is_symlink()
+            else path.read_bytes()
+            if path.is_file()
+            else b""
+        )
         found[path] = (path.lstat().st_mtime_ns, path.lstat().st_ino, holds)
     return found
 

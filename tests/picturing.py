@@ -1,8 +1,10 @@
-"""Pictures of the site for docs/pictures: one page of each kind, in both themes; some on a small screen too.
+"""Pictures of the site for docs/pictures: one page of each kind, in both themes; some on a small
+screen too.
 
     .venv/bin/python tests/picturing.py
 
-It wants a Chromium on the path. Logos are not fetched: a picture is the same on every machine that has the same letters.
+It wants a Chromium on the path. Logos are not fetched: a picture is the same on every machine that
+has the same letters.
 """
 
 import tempfile
@@ -22,10 +24,16 @@ ON_SMALL = ("home", "tool")  # kinds of page
 def main() -> None:
     """Build the shipped catalog's site and take the pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        ExitStack() as stack,
+    ):
         site = Path(folder) / "site"
         succeed("build", "--catalog", SHIPPED, "--out", Path(folder) / "build", "--site", site)
-        server = stack.enter_context(serving(Path(folder) / "build", Path(folder), "--site", str(site)))
+        server = stack.enter_context(
+            serving(Path(folder) / "build", Path(folder), "--site", str(site))
+        )
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for name, (width, height) in SCREENS.items():
             for theme in ("light", "dark"):
@@ -34,8 +42,12 @@ def main() -> None:
 
 
 def picture(browser: Browser, base: str, name: str, theme: str, width: int, height: int) -> None:
-    """A picture of each kind of page, as far as it is seen without scrolling; and of the search with its hits."""
-    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    """A picture of each kind of page, as far as it is seen without scrolling; and of the search
+    with its hits.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, reduced_motion="reduce"
+    )
     context.route(OUTSIDE, lambda route: route.abort())
     page = context.new_page()
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")

@@ -1,4 +1,6 @@
-"""A snapshot read the plain way, as its format is described: without the store, and with nothing of toolcatalog."""
+"""A snapshot read the plain way, as its format is described: without the store, and with nothing of
+toolcatalog.
+"""
 
 import hashlib
 import json
@@ -51,20 +53,35 @@ def table(file: Path) -> dict[str, bytes]:
 
 
 def query(snapshot: Path) -> dict[str, Any]:
-    """What the `query.*` files say, as JSON: of tool versions by number, of tools, sets and words with the numbers that they hold."""
+    """What the `query.*` files say, as JSON: of tool versions by number, of tools, sets and words
+    with the numbers that they hold.
+    """
     tools, facts = table(snapshot / "query.tools"), table(snapshot / "query.facts")
     return {
-        "numbers": [dict(zip(("slug", "version", "by_name", "by_version"), row, strict=True)) for row in _numbers(snapshot)],
-        "tools": {slug: [int.from_bytes(value[:4], "little"), *json.loads(value[4:])] for slug, value in tools.items()},
-        "sets": {name: [*BitMap.deserialize(value)] for name, value in table(snapshot / "query.sets").items()},
-        "facts": {name: [json.loads(line) for line in value.split(b"\n")] for name, value in facts.items()},
+        "numbers": [
+            dict(zip(("slug", "version", "by_name", "by_version"), row, strict=True))
+            for row in _numbers(snapshot)
+        ],
+        "tools": {
+            slug: [int.from_bytes(value[:4], "little"), *json.loads(value[4:])]
+            for slug, value in tools.items()
+        },
+        "sets": {
+            name: [*BitMap.deserialize(value)]
+            for name, value in table(snapshot / "query.sets").items()
+        },
+        "facts": {
+            name: [json.loads(line) for line in value.split(b"\n")] for name, value in facts.items()
+        },
         "words": _postings(snapshot),
         "covers": covers(snapshot),
     }
 
 
 def _numbers(snapshot: Path) -> list[tuple[str, str, int, int]]:
-    """Slug, version and ranks of each row; where its document lies and what tells it from others is held against that."""
+    """Slug, version and ranks of each row; where its document lies and what tells it from others is
+    held against that.
+    """
     data, rows = (snapshot / "tools.json").read_bytes(), []
     for start, end, check, tag, name, version in placed(snapshot):
         document = data[start:end]
@@ -74,10 +91,20 @@ def _numbers(snapshot: Path) -> list[tuple[str, str, int, int]]:
 
 
 def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
-    """Of each tool version, by number: where its document begins and ends, its checksum and tag, and its ranks by name and version."""
+    """Of each tool version, by number: where its document begins and ends, its checksum and tag,
+    and its ranks by name and version.
+    """
     data = (snapshot / "query.numbers").read_bytes()
     count = (len(data) - 8) // 44
-    kinds = {"offsets": "Q", "tags": "16s", "checks": "I", "numbers": "I", "places": "I", "by_name": "I", "by_version": "I"}
+    kinds = {
+        "offsets": "Q",
+        "tags": "16s",
+        "checks": "I",
+        "numbers": "I",
+        "places": "I",
+        "by_name": "I",
+        "by_version": "I",
+    }
     columns, end = {}, 0
     for name, kind in kinds.items():
         start, end = end, end + struct.calcsize(f"<{kind}") * (count + (name == "offsets"))
@@ -85,13 +112,23 @@ def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
     assert end == len(data)
     assert [columns["places"][number] for number in columns["numbers"]] == [*range(count)]
     return [
-        (columns["offsets"][place], columns["offsets"][place + 1] - 1, columns["checks"][place], columns["tags"][place], name, version)
-        for place, name, version in zip(columns["places"], columns["by_name"], columns["by_version"], strict=True)
+        (
+            columns["offsets"][place],
+            columns["offsets"][place + 1] - 1,
+            columns["checks"][place],
+            columns["tags"][place],
+            name,
+            version,
+        )
+        for place, name, version in zip(
+            columns["places"], columns["by_name"], columns["by_version"], strict=True
+        )
     ]
 
 
 def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
-    """Of each term its rarity to four digits, spelling and relatives, and of each tool that holds it the value: impact, where it stands.
+    """Of each term its rarity to four digits, spelling and relatives, and of each tool that holds
+    it the value: impact, where it stands.
 
     Each posting, and each row, is some term's.
     """
@@ -105,9 +142,18 @@ def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
         end = first + size + size % 4
         assert check == zlib.crc32(data[first:end])
         if is_row:
-            postings = {number: value for number, (value,) in enumerate(struct.iter_unpack("<H", data[first : first + size])) if value}
+            postings = {
+                number: value
+                for number, (value,) in enumerate(
+                    struct.iter_unpack("<H", data[first : first + size])
+                )
+                if value
+            }
         else:
-            numbers, values = struct.unpack_from(f"<{held}I", data, first), struct.unpack_from(f"<{held}H", data, first + 4 * held)
+            numbers, values = (
+                struct.unpack_from(f"<{held}I", data, first),
+                struct.unpack_from(f"<{held}H", data, first + 4 * held),
+            )
             postings = dict(zip(numbers, values, strict=True))
             assert [*postings] == sorted(postings)
         assert len(postings) == held
@@ -116,7 +162,9 @@ def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
             "rarity": round(rarity, 4),
             "spelt": entry[24 + 4 * kin :].decode(),
             "kin": [[*terms][number] for number in related],
-            "tools": {str(number): [value >> 2, *_where(value)] for number, value in postings.items()},
+            "tools": {
+                str(number): [value >> 2, *_where(value)] for number, value in postings.items()
+            },
         }
     assert end == len(data)
     return found
@@ -127,8 +175,16 @@ def _where(value: int) -> list[str]:
 
 
 def covers(snapshot: Path) -> list[list[float]]:
-    """Of each tool version the rarities of the terms of its name, and of its toolkit's, to four digits, and the checksum of its name."""
+    """Of each tool version the rarities of the terms of its name, and of its toolkit's, to four
+    digits, and the checksum of its name.
+    """
     data = (snapshot / "query.covers").read_bytes()
     tools = len(data) // 12
-    columns = (struct.iter_unpack(f"<{kind}", data[4 * tools * place : 4 * tools * (place + 1)]) for place, kind in enumerate("ffI"))
-    return [[round(name, 4), round(toolkit, 4), check] for (name,), (toolkit,), (check,) in zip(*columns, strict=True)]
+    columns = (
+        struct.iter_unpack(f"<{kind}", data[4 * tools * place : 4 * tools * (place + 1)])
+        for place, kind in enumerate("ffI")
+    )
+    return [
+        [round(name, 4), round(toolkit, 4), check]
+        for (name,), (toolkit,), (check,) in zip(*columns, strict=True)
+    ]

@@ -1,4 +1,6 @@
-"""A real Redis server for tests, on a free loopback port: started, killed, and started again with what it had written."""
+"""A real Redis server for tests, on a free loopback port: started, killed, and started again with
+what it had written.
+"""
 
 import os
 import shutil
@@ -15,7 +17,9 @@ from redis import Redis
 from running import PATIENCE, until
 
 PROGRAM = shutil.which("redis-server")
-needs_redis = pytest.mark.skipif(PROGRAM is None, reason="there is no redis-server here (Debian: apt-get install redis-server)")
+needs_redis = pytest.mark.skipif(
+    PROGRAM is None, reason="there is no redis-server here (Debian: apt-get install redis-server)"
+)
 
 
 class RedisServer:
@@ -32,7 +36,9 @@ class RedisServer:
         assert PROGRAM
         where = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
         command = [PROGRAM, *where, "--appendonly", "yes", "--appendfsync", "always", "--save", ""]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         until(self._answers)
 
     def kill(self) -> None:

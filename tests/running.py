@@ -1,4 +1,6 @@
-"""The real parts that tests start: the command line, a build, a server on a loopback port. No mocks."""
+"""The real parts that tests start: the command line, a build, a server on a loopback port. No
+mocks.
+"""
 
 import os
 import re
@@ -17,16 +19,29 @@ from toolcatalog.errors import Problem
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = ROOT / "catalog"
 SHARED = ROOT.parent / "shared"
-DEEP = "TOOLCATALOG_DEEP" in os.environ  # the deep profile (scripts/test-deep): more examples, and the tests marked so
+# the deep profile (scripts/test-deep): more examples, and the tests marked so
+DEEP = "TOOLCATALOG_DEEP" in os.environ
 
 
-def toolcatalog(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def toolcatalog(
+    *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run one command to its end, as a user would."""
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}, cwd=cwd, timeout=120, check=False)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
 
 
-def succeed(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
+def succeed(
+    *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> str:
     """Run one command that must succeed; its standard output."""
     done = toolcatalog(*arguments, env=env, cwd=cwd)
     assert done.returncode == 0, done.stderr
@@ -34,12 +49,20 @@ def succeed(*arguments: object, env: Mapping[str, str] | None = None, cwd: Path 
 
 
 def examples(number: int, *exempt: HealthCheck) -> settings:
-    """So many examples of a property; of the health checks of hypothesis these are left out. The deep profile tries fifteen times as many."""
-    return settings(max_examples=number * (15 if DEEP else 1), deadline=None, suppress_health_check=[HealthCheck.too_slow, *exempt])
+    """So many examples of a property; of the health checks of hypothesis these are left out. The
+    deep profile tries fifteen times as many.
+    """
+    return settings(
+        max_examples=number * (15 if DEEP else 1),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, *exempt],
+    )
 
 
 def unmeasured() -> dict[str, str]:
-    """The environment without what would have a process count its lines: for one that could not write them down."""
+    """The environment without what would have a process count its lines: for one that could not
+    write them down.
+    """
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
@@ -72,14 +95,17 @@ def until(happens: Callable[[], object]) -> None:
 
 def workers(server: Server) -> set[int]:
     """The process ids of a server's workers that are there now."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    children = (
+        Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    )
     return {int(child) for child in children if b"spawn_main" in _command_line(child)}
 
 
 def is_running(pid: int) -> bool:
     """Whether there is such a process, and it has not ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"  # nobody may be there to bury it
+        # nobody may be there to bury it
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
@@ -99,13 +125,33 @@ def new_key(keys_file: Path, *arguments: str) -> str:
 
 
 @contextmanager
-def serving(source: Path | str, folder: Path, *arguments: object, env: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """A real server of this build, or of an object store's URL, on a free loopback port; its keys and log in `folder`."""
+def serving(
+    source: Path | str, folder: Path, *arguments: object, env: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """A real server of this build, or of an object store's URL, on a free loopback port; its keys
+    and log in `folder`.
+    """
     keys_file, log = folder / "keys.json", folder / "server.log"
     key = new_key(keys_file)
     origin = ("--build" if isinstance(source, Path) else "--from", str(source))
-    command = [sys.executable, "-m", "toolcatalog", "serve", *origin, "--port", "0", "--keys", str(keys_file), *map(str, arguments)]
-    with log.open("w") as sink, subprocess.Popen(command, stderr=sink, text=True, env={**os.environ, **(env or {})}) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "serve",
+        *origin,
+        "--port",
+        "0",
+        "--keys",
+        str(keys_file),
+        *map(str, arguments),
+    ]
+    with (
+        log.open("w") as sink,
+        subprocess.Popen(
+            command, stderr=sink, text=True, env={**os.environ, **(env or {})}
+        ) as process,
+    ):
         try:
             yield Server(_url(log, process), key, keys_file, process, log)
         finally:

@@ -1,4 +1,5 @@
-"""A server among clients of every kind, good, slow and hostile, for some minutes: what the good ones see meanwhile, and what is left afterwards.
+"""A server among clients of every kind, good, slow and hostile, for some minutes: what the good
+ones see meanwhile, and what is left afterwards.
 
     python tests/soaking.py [MINUTES]            the figures of docs/operating.md
 
@@ -48,7 +49,9 @@ class Plan:
 
 @dataclass
 class Seen:
-    """What was seen: seconds of each ordinary answer, statuses of all, what went wrong for ordinary clients, how the others ended, megabytes over time."""
+    """What was seen: seconds of each ordinary answer, statuses of all, what went wrong for ordinary
+    clients, how the others ended, megabytes over time.
+    """
 
     seconds: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -61,7 +64,9 @@ class Seen:
 
     @property
     def thirds(self) -> tuple[float, float]:
-        """Megabytes in the first and in the last third, the first quarter of a minute (when all is being read for the first time) left out: means."""
+        """Megabytes in the first and in the last third, the first quarter of a minute (when all is
+        being read for the first time) left out: means.
+        """
         found = self.memory[len(self.memory) // 10 :]
         third = max(1, len(found) // 3)
         return sum(found[:third]) / third, sum(found[-third:]) / third
@@ -69,7 +74,10 @@ class Seen:
     def told(self) -> str:
         """The same in some lines."""
         times = sorted(self.seconds)
-        parts = ", ".join(f"p{part:g} {1000 * times[int(len(times) * part / 100)]:.1f} ms" for part in (50, 90, 99, 99.9))
+        parts = ", ".join(
+            f"p{part:g} {1000 * times[int(len(times) * part / 100)]:.1f} ms"
+            for part in (50, 90, 99, 99.9)
+        )
         return (
             f"{len(times):,} ordinary requests: {parts}, longest {1000 * times[-1]:.0f} ms; wrong: {dict(self.wrong)}\n"
             f"statuses of all: {dict(sorted(self.statuses.items()))}\nothers: {dict(sorted(self.ends.items()))}\n"
@@ -102,11 +110,21 @@ class Crowd:
 
     async def _crowd(self) -> int:
         slow = self.plan.slow
-        kinds: list[tuple[Callable[[int], Awaitable[None]], int]] = [(self._ordinary, self.plan.ordinary), (self._idle, self.plan.idle)]
-        kinds += [(self._slow_head, slow), (self._half, slow), (self._slow_reader, slow // 4), (self._deaf, slow // 4)]
+        kinds: list[tuple[Callable[[int], Awaitable[None]], int]] = [
+            (self._ordinary, self.plan.ordinary),
+            (self._idle, self.plan.idle),
+        ]
+        kinds += [
+            (self._slow_head, slow),
+            (self._half, slow),
+            (self._slow_reader, slow // 4),
+            (self._deaf, slow // 4),
+        ]
         kinds += [(self._too_large, 1), (self._pipelining, 1), (self._nonsense, 1)]
         for client, times in kinds:
-            self._tasks += [asyncio.create_task(self._again(client, number)) for number in range(times)]
+            self._tasks += [
+                asyncio.create_task(self._again(client, number)) for number in range(times)
+            ]
         most, end = 0, time.monotonic() + self.plan.seconds
         while time.monotonic() < end:
             self.seen.memory.append(megabytes(self.server.process.pid))
@@ -126,13 +144,18 @@ class Crowd:
             try:
                 await client(number)
             except (OSError, EOFError, TimeoutError) as error:
-                (self.seen.wrong if is_ordinary else self.seen.ends)[f"{client.__name__} {type(error).__name__}"] += 1
+                (self.seen.wrong if is_ordinary else self.seen.ends)[
+                    f"{client.__name__} {type(error).__name__}"
+                ] += 1
             await asyncio.sleep(0.05)
 
     async def _drain(self) -> None:
         """SIGTERM among requests under way, whose bodies are still to come: each is answered."""
         connected = [await self._connect() for _ in range(20)]
-        head = self._request("/api/v3/tool_router/session/trs_playground/tools", "Content-Length: 2\r\nExpect: 100-continue\r\n")
+        head = self._request(
+            "/api/v3/tool_router/session/trs_playground/tools",
+            "Content-Length: 2\r\nExpect: 100-continue\r\n",
+        )
         for reader, writer in connected:
             writer.write(head)
             await asyncio.wait_for(reader.readuntil(b"100 Continue\r\n\r\n"), PATIENCE)
@@ -154,7 +177,9 @@ class Crowd:
         """Asks for all kinds of things on one connection, as fast as it is answered."""
         reader, writer = await self._connect()
         try:
-            for path, headers, is_good, wanted in itertools.islice(itertools.cycle(KINDS), number, number + 1000):
+            for path, headers, is_good, wanted in itertools.islice(
+                itertools.cycle(KINDS), number, number + 1000
+            ):
                 began = time.perf_counter()
                 writer.write(self._request(path, headers, is_good=is_good))
                 status, _ = await self._answer(reader)
@@ -166,11 +191,15 @@ class Crowd:
 
     async def _idle(self, number: int) -> None:
         """Says nothing, or nothing after one request, until the server closes."""
-        await self._until_closed("idle", b"" if number % 2 else self._request("/healthz", is_good=False))
+        await self._until_closed(
+            "idle", b"" if number % 2 else self._request("/healthz", is_good=False)
+        )
 
     async def _half(self, number: int) -> None:
         """Sends half a head or half a body, and perhaps closes its own side."""
-        part = self._request("/api/v3/tool_router/session/trs_playground/tools", "Content-Length: 100\r\n")
+        part = self._request(
+            "/api/v3/tool_router/session/trs_playground/tools", "Content-Length: 100\r\n"
+        )
         await self._until_closed("half", part if number % 3 else part[:50], closes=number % 2 == 0)
 
     async def _until_closed(self, kind: str, sent: bytes, *, closes: bool = False) -> None:
@@ -237,9 +266,16 @@ class Crowd:
         reader, writer = await self._connect()
         try:
             asked = list(itertools.islice(itertools.cycle(KINDS), 50))
-            writer.write(b"".join(self._request(path, headers, is_good=is_good) for path, headers, is_good, _ in asked))
+            writer.write(
+                b"".join(
+                    self._request(path, headers, is_good=is_good)
+                    for path, headers, is_good, _ in asked
+                )
+            )
             found = [(await self._answer(reader))[0] for _ in asked]
-            self.seen.ends[f"pipelining: {'right' if found == [one[3] for one in asked] else 'wrong'}"] += 1
+            self.seen.ends[
+                f"pipelining: {'right' if found == [one[3] for one in asked] else 'wrong'}"
+            ] += 1
         finally:
             writer.close()
 
@@ -261,7 +297,9 @@ class Crowd:
         key = self.server.key if is_good else "tc_nobody"
         return f"GET {path} HTTP/1.1\r\nHost: a\r\nx-api-key: {key}\r\n{headers}\r\n".encode()
 
-    async def _answer(self, reader: asyncio.StreamReader, step: int = 1 << 20, pause: float = 0) -> tuple[int, bytes]:
+    async def _answer(
+        self, reader: asyncio.StreamReader, step: int = 1 << 20, pause: float = 0
+    ) -> tuple[int, bytes]:
         """The status and the body of the next answer."""
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
         length = re.search(rb"content-length: ([0-9]+)", head)
@@ -300,7 +338,9 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place, suppress(KeyboardInterrupt):
         succeed("build", "--catalog", SHIPPED, "--out", Path(place) / "build", "--no-site")
         print(
-            soak(Path(place) / "build", Path(place), Plan(60 * float(sys.argv[1] if len(sys.argv) > 1 else 10), idle=4000, slow=100))[
-                0
-            ].told()
+            soak(
+                Path(place) / "build",
+                Path(place),
+                Plan(60 * float(sys.argv[1] if len(sys.argv) > 1 else 10), idle=4000, slow=100),
+            )[0].told()
         )

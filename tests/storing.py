@@ -1,4 +1,6 @@
-"""A real S3 server for tests, in a process of its own, and a proxy before it that does what networks and stores do on bad days."""
+"""A real S3 server for tests, in a process of its own, and a proxy before it that does what
+networks and stores do on bad days.
+"""
 
 import contextlib
 import http.client
@@ -26,9 +28,13 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def s3_server() -> Iterator[str]:
-    """An S3 server (moto's) on a free loopback port: its URL. It ends when this process does, however that ends."""
+    """An S3 server (moto's) on a free loopback port: its URL. It ends when this process does,
+    however that ends.
+    """
     command = [sys.executable, "-c", _SERVER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout
         try:
             port = process.stdout.readline().strip()
@@ -57,10 +63,12 @@ class Answer(NamedTuple):
 
 @dataclass
 class Faults:
-    """What the proxy does to the requests whose path has `where` in it, `times` times at most: the rest go through as they are.
+    """What the proxy does to the requests whose path has `where` in it, `times` times at most: the
+    rest go through as they are.
 
-    `slow`: waits before each. `cut`: the connection ends in the middle of the body. `short`: half of the body, with a length that says
-    so. `long`: more than the body, with a length that says so. `wrong`: one byte of the body is another. A number: that status.
+    `slow`: waits before each. `cut`: the connection ends in the middle of the body. `short`: half
+    of the body, with a length that says so. `long`: more than the body, with a length that says so.
+    `wrong`: one byte of the body is another. A number: that status.
     """
 
     kind: str | int = ""
@@ -115,7 +123,12 @@ class Proxy:
     def fault_for(self, method: str, path: str) -> str | int:
         """What is done to this request."""
         faults = self.faults
-        if not faults.kind or faults.where not in path or faults.method != method or faults.times <= 0:
+        if (
+            not faults.kind
+            or faults.where not in path
+            or faults.method != method
+            or faults.times <= 0
+        ):
             return ""
         faults.times -= 1
         return faults.kind
@@ -160,18 +173,26 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(proxy.faults.pause)
         if isinstance(fault, int):
             return self._answer(fault, {}, b"<Error><Code>SlowDown</Code></Error>")
-        status, headers, data = _asked(proxy.upstream, self.command, self.path, dict(self.headers), body)
+        status, headers, data = _asked(
+            proxy.upstream, self.command, self.path, dict(self.headers), body
+        )
         data = _changed(data, fault)
         size = 2 * len(data) if fault == "cut" else len(data)
         proxy.seen.append(Seen(self.command, self.path, len(body), len(data)))
         return self._answer(status, headers, data, size)
 
-    def _answer(self, status: int, headers: Mapping[str, str], data: bytes, size: int | None = None) -> None:
+    def _answer(
+        self, status: int, headers: Mapping[str, str], data: bytes, size: int | None = None
+    ) -> None:
         self.send_response_only(status)
         for name, value in headers.items():
             if name not in {"content-length", "transfer-encoding", "connection"}:
                 self.send_header(name, value)
-        length = headers.get("content-length", "0") if self.command == "HEAD" else str(len(data) if size is None else size)
+        length = (
+            headers.get("content-length", "0")
+            if self.command == "HEAD"
+            else str(len(data) if size is None else size)
+        )
         self.send_header("Content-Length", length)
         self.end_headers()
         self.wfile.write(data)
@@ -195,12 +216,18 @@ def _changed(data: bytes, fault: str | int) -> bytes:
     return data
 
 
-def _asked(upstream: str, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+def _asked(
+    upstream: str, method: str, path: str, headers: Mapping[str, str], body: bytes
+) -> Answer:
     connection = http.client.HTTPConnection(upstream.removeprefix("http://"), timeout=_PATIENCE)
     try:
         connection.request(method, path, body or None, dict(headers))
         answer = connection.getresponse()
-        return Answer(answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read())
+        return Answer(
+            answer.status,
+            {name.lower(): value for name, value in answer.headers.items()},
+            answer.read(),
+        )
     finally:
         connection.close()
 
@@ -236,4 +263,6 @@ def get(server: str, path: str) -> Answer:
 
 
 # How the server of moto tells that S3 is asked; it looks at no signature.
-_AS_S3 = {"authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"}
+_AS_S3 = {
+    "authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+}

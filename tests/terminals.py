@@ -10,19 +10,25 @@ from typing import NamedTuple
 
 
 class Seen(NamedTuple):
-    """How a command ended, what it printed on standard output (a pipe), and what the terminal showed."""
+    """How a command ended, what it printed on standard output (a pipe), and what the terminal
+    showed.
+    """
 
     code: int
     out: str
     shown: str
 
 
-def typed(arguments: list[object], answers: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> Seen:
+def typed(
+    arguments: list[object], answers: list[str], cwd: Path, env: Mapping[str, str] | None = None
+) -> Seen:
     """Run a command whose standard input and error are a terminal, where these lines are typed."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **(env or {})}
-    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment, cwd=cwd) as process:
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, env=environment, cwd=cwd
+    ) as process:
         os.close(theirs)
         os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
         shown = b""

@@ -1,4 +1,6 @@
-"""The access log: what a line says, that it is one line whoever asks for what, that it follows its file, and that no request minds when it fails."""
+"""The access log: what a line says, that it is one line whoever asks for what, that it follows its
+file, and that no request minds when it fails.
+"""
 
 import asyncio
 import errno
@@ -27,7 +29,21 @@ from toolcatalog.server.live import Live
 from toolcatalog.server.tallies import DROPPED, Tallies
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-ENTRY = Entry(1.5, 0.25, b"id", "GET", b"/a", "/a", 200, 12, "key_1", "default", b"0123456789abcdef", None, "127.0.0.1")
+ENTRY = Entry(
+    1.5,
+    0.25,
+    b"id",
+    "GET",
+    b"/a",
+    "/a",
+    200,
+    12,
+    "key_1",
+    "default",
+    b"0123456789abcdef",
+    None,
+    "127.0.0.1",
+)
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -43,7 +59,9 @@ def raw(server: Server, *requests: bytes) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_a_line_says_who_asked_for_what_and_never_the_key(shipped_build: Path, tmp_path: Path) -> None:
+def test_a_line_says_who_asked_for_what_and_never_the_key(
+    shipped_build: Path, tmp_path: Path
+) -> None:
     """By each way through the server; at the end of the server all of it is there."""
     file = tmp_path / "access.log"
     arguments = ("--site", str(shipped_build.parent / "site"), "--access-log", str(file))
@@ -52,26 +70,43 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(shipped_build: Path, t
         started = time.time()
         with httpx.Client(base_url=server.url) as kept:
             answers = [kept.get(TOOL, headers=plain) for _ in range(3)]
-            answers.append(kept.get(f"{TOOL}?version=latest", headers={**plain, "x-request-id": "mine", "traceparent": TRACE}))
-            answers.append(kept.get("/api/v3/tools", headers={"x-api-key": server.key, "traceparent": TRACE}))
+            answers.append(
+                kept.get(
+                    f"{TOOL}?version=latest",
+                    headers={**plain, "x-request-id": "mine", "traceparent": TRACE},
+                )
+            )
+            answers.append(
+                kept.get("/api/v3/tools", headers={"x-api-key": server.key, "traceparent": TRACE})
+            )
             answers.append(kept.head(TOOL, headers=plain))
             answers.append(kept.get(TOOL, headers={**plain, "x-api-key": f"{server.key}x"}))
-            answers.append(kept.get("/", headers={"authorization": f"Bearer {server.key}", "cookie": server.key}))
+            answers.append(
+                kept.get(
+                    "/", headers={"authorization": f"Bearer {server.key}", "cookie": server.key}
+                )
+            )
             answers.append(kept.get(f"/nowhere?x={TOOL}", headers={"traceparent": TRACE.upper()}))
         server.process.terminate()
         assert server.process.wait(timeout=PATIENCE) == 0
         found = lines(file)
-    assert [one["request_id"] for one in found] == [answer.headers["x-request-id"] for answer in answers]
+    assert [one["request_id"] for one in found] == [
+        answer.headers["x-request-id"] for answer in answers
+    ]
     assert [one["status"] for one in found] == [answer.status_code for answer in answers]
     assert [one["bytes"] for one in found] == [packed(answer) for answer in answers]
-    assert [one["path"] for one in found] == [answer.request.url.raw_path.decode() for answer in answers]
+    assert [one["path"] for one in found] == [
+        answer.request.url.raw_path.decode() for answer in answers
+    ]
     assert (
         [one.get("traceparent") for one in found]
         == [answer.headers.get("traceparent") for answer in answers]
         == [None] * 3 + [TRACE] * 2 + [None] * 4
     )
     assert [one["method"] for one in found] == ["GET"] * 5 + ["HEAD"] + ["GET"] * 3
-    assert [one["route"] for one in found] == ["/api/v3/tools/{slug}"] * 4 + ["/api/v3/tools"] + ["/api/v3/tools/{slug}"] * 2 + [
+    assert [one["route"] for one in found] == ["/api/v3/tools/{slug}"] * 4 + ["/api/v3/tools"] + [
+        "/api/v3/tools/{slug}"
+    ] * 2 + [
         "site",
         "none",
     ]
@@ -95,17 +130,22 @@ def packed(answer: httpx.Response) -> int:
 
 
 def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path: Path) -> None:
-    """Quotes, escapes, bytes that are no UTF-8, line breaks by percent: one request, one line, as it was asked; very long paths are cut."""
+    """Quotes, escapes, bytes that are no UTF-8, line breaks by percent: one request, one line, as
+    it was asked; very long paths are cut.
+    """
     file = tmp_path / "access.log"
     targets = [
         rb'/a"}{"key":"x', rb"/a\n\u000a%0a%0d", b"/\xff\xfe\xc3\x28", b"/api/v3/tools/A%0A%22?x=%0A", b"/" + b'"' * 9000, b"/api/v3/tools/A?" + b"\xff" * 9000,
         "/\u2028\u0085".encode(), b"/%00%1b[31m",
     ]  # fmt: skip
     with serving(shipped_build, tmp_path, "--access-log", str(file)) as server:
-        head = f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
+        head = (
+            f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
+        )
         answers = [raw(server, b"GET " + target + head) for target in targets]
         assert all(answer.startswith(b"HTTP/1.1 ") for answer in answers)
-        named = [answer for answer in answers if b"not HTTP/1.1" not in answer]  # which is no request
+        # which is no request
+        named = [answer for answer in answers if b"not HTTP/1.1" not in answer]
         assert len(named) >= 5
         until(lambda: len(file.read_bytes().splitlines()) >= len(named))
     found = lines(file)
@@ -119,7 +159,9 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
 
 
 def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path: Path) -> None:
-    """Renamed by a rotation under load: no line is lost or torn, by however many processes they are written."""
+    """Renamed by a rotation under load: no line is lost or torn, by however many processes they are
+    written.
+    """
     file, old = tmp_path / "access.log", tmp_path / "access.log.1"
     arguments = ("--workers", "2", "--access-log", str(file), "--metrics", "127.0.0.1:0")
     with serving(shipped_build, tmp_path, *arguments) as server:
@@ -129,8 +171,14 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
             if moves:
                 file.rename(old)
             for _ in range(6):
-                with httpx.Client(base_url=server.url, headers={"x-api-key": server.key, "accept-encoding": "identity"}) as kept:
-                    sent += sum(kept.get(f"{TOOL}?{'x' * 200}={index}").status_code == 200 for index in range(20))
+                with httpx.Client(
+                    base_url=server.url,
+                    headers={"x-api-key": server.key, "accept-encoding": "identity"},
+                ) as kept:
+                    sent += sum(
+                        kept.get(f"{TOOL}?{'x' * 200}={index}").status_code == 200
+                        for index in range(20)
+                    )
         until(lambda: len(lines(file)) + len(lines(old)) >= sent)
         assert len(workers(server)) == 2
     every = [*lines(file), *lines(old)]
@@ -140,7 +188,9 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
 
 
 def test_standard_output_has_lines_and_nothing_else(shipped_build: Path, tmp_path: Path) -> None:
-    """And when nobody reads it any more, requests are answered, lines are dropped and counted, and the log says so once."""
+    """And when nobody reads it any more, requests are answered, lines are dropped and counted, and
+    the log says so once.
+    """
     with standard_output(shipped_build, tmp_path) as (server, output):
         headers = {"x-api-key": server.key}
         for _ in range(3):
@@ -162,7 +212,10 @@ def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[byte
     os.dup2(write, 1)  # what is started now has it as its standard output
     os.close(write)
     try:
-        with os.fdopen(read, "rb") as output, serving(build, folder, "--access-log", "-", "--metrics", "127.0.0.1:0") as server:
+        with (
+            os.fdopen(read, "rb") as output,
+            serving(build, folder, "--access-log", "-", "--metrics", "127.0.0.1:0") as server,
+        ):
             os.dup2(own, 1)
             yield server, output
     finally:
@@ -170,19 +223,35 @@ def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[byte
         os.close(own)
 
 
-@pytest.mark.parametrize("make", [lambda folder: folder / "no" / "access.log", lambda folder: folder])
+@pytest.mark.parametrize(
+    "make", [lambda folder: folder / "no" / "access.log", lambda folder: folder]
+)
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_served(
     shipped_build: Path, tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     """One sentence, and 2."""
-    done = toolcatalog("serve", "--build", shipped_build, "--port", "0", "--workers", "2", "--access-log", make(tmp_path))
+    done = toolcatalog(
+        "serve",
+        "--build",
+        shipped_build,
+        "--port",
+        "0",
+        "--workers",
+        "2",
+        "--access-log",
+        make(tmp_path),
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "Serving" not in done.stderr
     assert "--access-log" in done.stderr
 
 
-def test_a_full_disk_drops_lines_and_later_ones_are_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """`/dev/full` refuses every byte; when the file is another one again, lines are written, and the log has told of both."""
+def test_a_full_disk_drops_lines_and_later_ones_are_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`/dev/full` refuses every byte; when the file is another one again, lines are written, and
+    the log has told of both.
+    """
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     file, tallies = tmp_path / "access.log", Tallies()
@@ -202,7 +271,9 @@ def test_a_full_disk_drops_lines_and_later_ones_are_whole(tmp_path: Path, caplog
 
 
 def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None:
-    """A disk that is full after a line and a half, as a limit to the size of files has it: what comes later has lines of its own."""
+    """A disk that is full after a line and a half, as a limit to the size of files has it: what
+    comes later has lines of its own.
+    """
     file, tallies = tmp_path / "access.log", Tallies()
     size = len(line(ENTRY))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -223,7 +294,9 @@ def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None
 
 
 def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> None:
-    """A pipe that nobody reads stands for it: noting never waits, what is too much is dropped, and the end comes all the same."""
+    """A pipe that nobody reads stands for it: noting never waits, what is too much is dropped, and
+    the end comes all the same.
+    """
     read, write = os.pipe()
     file, tallies = tmp_path / "pipe", Tallies()
     file.symlink_to(f"/proc/self/fd/{write}")
@@ -241,7 +314,11 @@ def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> N
 def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
     """Whatever the path and the project are made of."""
     for path in (b"\xff" * 5000, b'"' * 5000, b"\\" * 5000, b"\x01" * 5000):
-        found = line(ENTRY._replace(path=path, project='"' * 5000, request_id=b"/" * 128, traceparent=TRACE.encode()))
+        found = line(
+            ENTRY._replace(
+                path=path, project='"' * 5000, request_id=b"/" * 128, traceparent=TRACE.encode()
+            )
+        )
         assert len(found) <= 4096
         assert json.loads(found)["path"].encode("latin-1") == path[: len(json.loads(found)["path"])]
 
@@ -265,13 +342,17 @@ def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path)
         headers = {"x-api-key": server.key, "accept-encoding": "identity"}
         with httpx.Client(base_url=server.url, headers=headers) as kept:
             found = [
-                kept.get(TOOL, headers={"traceparent": trace} if trace else {}).headers.get("traceparent")
+                kept.get(TOOL, headers={"traceparent": trace} if trace else {}).headers.get(
+                    "traceparent"
+                )
                 for trace in ("", "", TRACE, TRACE, "", "x", "")
             ]
             assert found == [None, None, TRACE, TRACE, None, None, None]
 
 
-def test_a_trace_stands_beside_the_error_of_its_request(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_trace_stands_beside_the_error_of_its_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """In the log, with the request id, and in the answer; one that is not sane stands nowhere."""
 
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
@@ -280,11 +361,18 @@ def test_a_trace_stands_beside_the_error_of_its_request(tmp_path: Path, caplog: 
     live = Live(KeyRing(tmp_path / "keys.json"), None)
 
     async def ask(trace: str) -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=Edge(fails, live)), base_url="http://a") as client:
-            return await client.get("/x", headers={"x-request-id": f"of-{trace[:4]}", "traceparent": trace})
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=Edge(fails, live)), base_url="http://a"
+        ) as client:
+            return await client.get(
+                "/x", headers={"x-request-id": f"of-{trace[:4]}", "traceparent": trace}
+            )
 
     assert asyncio.run(ask(TRACE)).headers["traceparent"] == TRACE
     assert "traceparent" not in asyncio.run(ask("evil\x7f")).headers
     told = [record.getMessage() for record in caplog.records]
-    assert told == [f"request of-00-4: GET '/x' failed (traceparent {TRACE})", "request of-evil: GET '/x' failed"]
+    assert told == [
+        f"request of-00-4: GET '/x' failed (traceparent {TRACE})",
+        "request of-evil: GET '/x' failed",
+    ]
     assert live.counts().answered.keys() == {"500 none"}

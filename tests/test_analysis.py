@@ -31,16 +31,24 @@ from toolcatalog import analysis
     ],
 )
 def test_words(text: str, spelt: list[str]) -> None:
-    """Runs of letters or digits, camelCase and snake_case apart, folded; Chinese and Japanese in pairs; silent words left out."""
+    """Runs of letters or digits, camelCase and snake_case apart, folded; Chinese and Japanese in
+    pairs; silent words left out.
+    """
     assert [word.spelt for word in analysis.words(text)] == spelt
 
 
 def test_forms_of_a_word_are_one_term() -> None:
     """English endings do not matter."""
-    assert {word.term for word in analysis.words("translate translates translating Translated")} == {"translat"}
+    assert {
+        word.term for word in analysis.words("translate translates translating Translated")
+    } == {"translat"}
 
 
-@given(st.text() | st.text(st.characters(codec="ascii")) | st.text(st.sampled_from("aAbBßéÉ日本語ひ1٣_- .\u0301ﬁ\ufdfa")))
+@given(
+    st.text()
+    | st.text(st.characters(codec="ascii"))
+    | st.text(st.sampled_from("aAbBßéÉ日本語ひ1٣_- .\u0301ﬁ\ufdfa"))
+)
 def test_as_another_reading_has_it(text: str) -> None:
     """Whatever the text, words and terms are those of the plain reading of docs/search.md."""
     found = analysis.words(text)
@@ -56,7 +64,12 @@ def test_silent_words_are_those_of_the_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("One. Two!  Three?\nFour", ["One.", "Two!", "Three?", "Four"]), ("v1.2 is out", ["v1.2 is out"]), ("", [])]
+    ("text", "said"),
+    [
+        ("One. Two!  Three?\nFour", ["One.", "Two!", "Three?", "Four"]),
+        ("v1.2 is out", ["v1.2 is out"]),
+        ("", []),
+    ],
 )
 def test_sentences(text: str, said: list[str]) -> None:
     """A sentence ends with a mark and a blank, or a line."""
@@ -65,10 +78,17 @@ def test_sentences(text: str, said: list[str]) -> None:
 
 def test_names_are_called_alike_whatever_is_between_their_words() -> None:
     """Case, blanks and marks do not matter; letters do."""
-    assert analysis.called("Create an Issue") == analysis.called("create_AN-issue ") != analysis.called("create a issue")
+    assert (
+        analysis.called("Create an Issue")
+        == analysis.called("create_AN-issue ")
+        != analysis.called("create a issue")
+    )
 
 
-@pytest.mark.parametrize(("term", "is_word"), [("mail", True), ("map", False), ("2024", False), ("日本語で", False), ("ελλαδ", True)])
+@pytest.mark.parametrize(
+    ("term", "is_word"),
+    [("mail", True), ("map", False), ("2024", False), ("日本語で", False), ("ελλαδ", True)],
+)
 def test_what_can_be_misspelt(term: str, is_word: bool) -> None:
     """Four letters at least, no number, nothing that is written without blanks."""
     assert analysis.is_word(term) is is_word

@@ -1,4 +1,6 @@
-"""A comparison as Markdown and as JSON: short first, never too long, and no text of a catalog becomes structure."""
+"""A comparison as Markdown and as JSON: short first, never too long, and no text of a catalog
+becomes structure.
+"""
 
 import json
 from dataclasses import replace
@@ -33,20 +35,33 @@ def test_nothing_differs() -> None:
 
 
 def test_the_numbers_come_first() -> None:
-    entries = (one("not compared", why="line 3"), one("removed"), one(), one("new version", before=V1), one("new version", before=V1))
+    entries = (
+        one("not compared", why="line 3"),
+        one("removed"),
+        one(),
+        one("new version", before=V1),
+        one("new version", before=V1),
+    )
     text = markdown(Comparison("main", "HEAD", entries))
-    assert text.startswith("**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5 breaking.**\n\n")
+    assert text.startswith(
+        "**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5 breaking.**\n\n"
+    )
     assert "- `x` version 20250101_00 not compared: `line 3`\n" in text
     assert "  - **breaking** `input x` no longer takes `a`, `b`\n" in text
     assert "<details>" not in text
 
 
 def test_much_is_folded_by_toolkit() -> None:
-    """Each toolkit is a part that can be opened, with its own numbers; what is in it is read as Markdown."""
+    """Each toolkit is a part that can be opened, with its own numbers; what is in it is read as
+    Markdown.
+    """
     entries = tuple(one(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60))
     text = markdown(compare(Side({}, {}, {}), Side({}, {}, {}), more=entries))
     assert text.count("<details><summary>Toolkit <code>kit") == text.count("\n</details>\n") == 3
-    assert "<code>kit0</code>: 20 changed in place. Changes: 20 breaking.</summary>\n\n- `T_0` " in text
+    assert (
+        "<code>kit0</code>: 20 changed in place. Changes: 20 breaking.</summary>\n\n- `T_0` "
+        in text
+    )
     assert PARSER.render(text).count("<li><code>T_") == 60
 
 
@@ -67,10 +82,19 @@ def test_it_is_never_too_long() -> None:
 
 def tools(text: str) -> tuple[Tool, Tool]:
     """Two versions that differ, with a text wherever there can be one."""
-    old = replace(PLAIN, name="A", tags=("a", text), input_parameters={"x": {**WORDS, "enum": ["a"]}, "gone": WORDS})
+    old = replace(
+        PLAIN,
+        name="A",
+        tags=("a", text),
+        input_parameters={"x": {**WORDS, "enum": ["a"]}, "gone": WORDS},
+    )
     enum = {**WORDS, "enum": [text], "default": text, "pattern": text}
-    new = replace(NEEDY, version=V2, name=text, scopes=(text,), input_parameters={text: WORDS, "x": enum})
-    return old, replace(new, deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text})
+    new = replace(
+        NEEDY, version=V2, name=text, scopes=(text,), input_parameters={text: WORDS, "x": enum}
+    )
+    return old, replace(
+        new, deprecation={"reason": text, "since": text, "sunset": text, "replaced_by": text}
+    )
 
 
 def tags(text: str) -> list[str]:
@@ -78,11 +102,18 @@ def tags(text: str) -> list[str]:
     found = []
     for token in PARSER.parse(text):
         found += (
-            [child.type for child in token.children or () if child.type not in ("text", "code_inline", "text_special")]
+            [
+                child.type
+                for child in token.children or ()
+                if child.type not in ("text", "code_inline", "text_special")
+            ]
             if token.children
             else []
         )
-        found.append(f"{token.type} {token.tag}" + (f" {token.content}" if token.type.startswith("html") else ""))
+        found.append(
+            f"{token.type} {token.tag}"
+            + (f" {token.content}" if token.type.startswith("html") else "")
+        )
     return found
 
 
@@ -94,8 +125,14 @@ def test_no_text_becomes_structure(text: str) -> None:
     def written(word: str) -> str:
         old, new = tools(word)
         key = Key("a", "A_DO", V2)
-        before = Side({("a", "A_DO"): [V1]}, {key._replace(version=V1): old}, {"toolkits/a/x": {"name": "a"}})
-        after = Side({("a", "A_DO"): [V1, V2]}, {key: new, key._replace(version=V1): old}, {"toolkits/a/x": {"name": word}})
+        before = Side(
+            {("a", "A_DO"): [V1]}, {key._replace(version=V1): old}, {"toolkits/a/x": {"name": "a"}}
+        )
+        after = Side(
+            {("a", "A_DO"): [V1, V2]},
+            {key: new, key._replace(version=V1): old},
+            {"toolkits/a/x": {"name": word}},
+        )
         more = [one(text=word), one("not compared", why=word)]
         return markdown(compare(before, after, (f"b{word}", f"a{word}"), more))
 
@@ -108,7 +145,9 @@ def test_no_text_becomes_structure(text: str) -> None:
 def test_as_json() -> None:
     """The fields that docs/operating.md tells, in values of JSON."""
     found = compare(
-        Side({("a", "A_DO"): [V1]}, {}, {}), Side({("a", "A_DO"): [V1, V2]}, {Key("a", "A_DO", V2): Unread("no")}, {}), ("main", "here")
+        Side({("a", "A_DO"): [V1]}, {}, {}),
+        Side({("a", "A_DO"): [V1, V2]}, {Key("a", "A_DO", V2): Unread("no")}, {}),
+        ("main", "here"),
     )
     told = json.loads(json.dumps(values(found)))
     assert [*told] == ["before", "after", "totals", "entries"]

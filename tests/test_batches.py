@@ -16,7 +16,9 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size
 def test_a_batch_is_a_run_of_slugs() -> None:
     """All tools in the order of their slugs, once each, cut into batches of about 64."""
     found = batches(FOLDERS)
-    assert [folder for batch in found for folder in batch] == sorted(FOLDERS, key=lambda folder: folder.rpartition("/")[2])
+    assert [folder for batch in found for folder in batch] == sorted(
+        FOLDERS, key=lambda folder: folder.rpartition("/")[2]
+    )
     assert all(found)
     assert 30 < len(FOLDERS) / len(found) < 130
     assert batches([]) == []

@@ -16,7 +16,16 @@ from benchmarks.table import Table, tables
 from running import ROOT
 from toolcatalog.opening import open_build
 
-RUN = {"rps": 1000.0, "p50": 1.5, "p99": 4.0, "bytes": 3500.0, "cpu": 100.0, "alone": 0.5, "connections": 16, "rounds": [1000.0]}
+RUN = {
+    "rps": 1000.0,
+    "p50": 1.5,
+    "p99": 4.0,
+    "bytes": 3500.0,
+    "cpu": 100.0,
+    "alone": 0.5,
+    "connections": 16,
+    "rounds": [1000.0],
+}
 CEILING = RUN | {"rps": 2000.0, "p99": 2.0, "cpu": 50.0}
 PEER = RUN | {"rps": 50.0, "cpu": 2500.0, "alone": 20.0}
 BUILT = {"seconds": 6.0, "peak": 150}
@@ -24,15 +33,34 @@ FIGURES: dict[str, Any] = {
     "machine": {part: {"cores": "2", "date": "2026-01-31"} for part in results.PARTS},
     "http": {
         "operations": {
-            "get": {"faults": 0, "body": 3500, "ours": RUN, "ceiling": CEILING, "datasette": PEER, "fastapi": PEER},
-            "query": {"faults": 3, "body": 70000, "ours": RUN | {"rps": 1200.0}, "ceiling": CEILING},
+            "get": {
+                "faults": 0,
+                "body": 3500,
+                "ours": RUN,
+                "ceiling": CEILING,
+                "datasette": PEER,
+                "fastapi": PEER,
+            },
+            "query": {
+                "faults": 3,
+                "body": 70000,
+                "ours": RUN | {"rps": 1200.0},
+                "ceiling": CEILING,
+            },
         },
         "servers": {
             "ours": {"start": 0.3, "private": 40.0, "pss": 60.0},
             "datasette": {"start": 0.7, "private": 70.0, "pss": 75.0, "load": 2.0},
         },
     },
-    "inside": {"open": 0.25, "start": 310.0, "private": 30.0, "pss": 55.0, "store": {"get": 1.53}, "application": {"get": 21.04}},
+    "inside": {
+        "open": 0.25,
+        "start": 310.0,
+        "private": 30.0,
+        "pss": 55.0,
+        "store": {"get": 1.53},
+        "application": {"get": 21.04},
+    },
     "building": {
         "files": 20000,
         "pages": 20103,
@@ -66,8 +94,16 @@ def test_results_come_back_as_they_were_kept(kept: results.Results) -> None:
 
 
 def test_the_http_table_holds_ours_against_ceiling_targets_and_peers(kept: results.Results) -> None:
-    """Half of the ceiling misses 0.90; 25 times a peer's processor time is enough for one peer and not for the other."""
-    row = dict(zip(named(kept, "Over HTTP, 20,000 tools").header, named(kept, "Over HTTP, 20,000 tools").rows[0], strict=True))
+    """Half of the ceiling misses 0.90; 25 times a peer's processor time is enough for one peer and
+    not for the other.
+    """
+    row = dict(
+        zip(
+            named(kept, "Over HTTP, 20,000 tools").header,
+            named(kept, "Over HTTP, 20,000 tools").rows[0],
+            strict=True,
+        )
+    )
     assert row == {
         "operation": "get a tool",
         "ours, rps": "1,000",
@@ -84,7 +120,9 @@ def test_the_http_table_holds_ours_against_ceiling_targets_and_peers(kept: resul
 
 
 def test_wrong_answers_are_told(kept: results.Results) -> None:
-    """An operation with faults is marked, whatever its figures; one that a peer lacks has a dash there."""
+    """An operation with faults is marked, whatever its figures; one that a peer lacks has a dash
+    there.
+    """
     row = named(kept, "Over HTTP, 20,000 tools").rows[1]
     assert row[0] == "query of 1 to 3 words"
     assert row[4:] == ["INVALID: 3 wrong answers", "0.50", "1.50", "4.00", "2.00", "–", "–"]
@@ -98,7 +136,17 @@ def test_targets_are_for_one_size(kept: results.Results) -> None:
 def test_the_build_table_has_ratios_to_the_yardstick(kept: results.Results) -> None:
     """6 s are half of 12 s and 18 s one and a half."""
     assert named(kept, "Building").rows[1] == [
-        *("20,000", "6.00", "0.50", "≤ 0.5 met", "18.0", "1.50", "≤ 1.2 MISSED", "0.31", "≤ 0.4 met"),
+        *(
+            "20,000",
+            "6.00",
+            "0.50",
+            "≤ 0.5 met",
+            "18.0",
+            "1.50",
+            "≤ 1.2 MISSED",
+            "0.31",
+            "≤ 0.4 met",
+        ),
         *("0.52", "≤ 1 met", "1.02", "≤ 1 MISSED"),
         *("3 of 20,103", "150", "210", "150", "–"),
     ]
@@ -113,7 +161,9 @@ def test_memory_has_a_target_for_a_million_files(peak: int, told: str) -> None:
 
 
 def test_sizes_stand_side_by_side(kept: results.Results) -> None:
-    """A row for each figure that there is, a column for each size; what was not measured has no row."""
+    """A row for each figure that there is, a column for each size; what was not measured has no
+    row.
+    """
     table = named(kept, "By number of tools")
     assert table.header == ["", "1,000", "20,000"]
     assert ["get in the store, µs", "1.53", "1.53"] in table.rows
@@ -128,14 +178,17 @@ def test_every_table_has_a_form_for_each_reader(kept: results.Results) -> None:
 
 
 def test_plots_are_pictures_for_light_and_dark(kept: results.Results) -> None:
-    """Each is an SVG that can be parsed, with a point for each size, a name for each line, and colours for both grounds."""
+    """Each is an SVG that can be parsed, with a point for each size, a name for each line, and
+    colours for both grounds.
+    """
     drawn = plots(kept)
     assert [*drawn] == ["latency.svg", "memory.svg", "build.svg"]
     for text in drawn.values():
         assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314 - our own text
         assert "prefers-color-scheme: dark" in text
     assert ">toolcatalog<" in drawn["memory.svg"]
-    assert drawn["memory.svg"].count("<circle") == 2 * 2 + 1  # two sizes in two panels, and the legend
+    # two sizes in two panels, and the legend
+    assert drawn["memory.svg"].count("<circle") == 2 * 2 + 1
 
 
 def test_what_was_not_measured_is_not_drawn(tmp_path: Path) -> None:
@@ -150,51 +203,94 @@ def test_the_page_has_every_table_and_plot(kept: results.Results, tmp_path: Path
     report.write(kept, tmp_path)
     page = (tmp_path / "performance.md").read_text()
     assert [table.title for table in tables(kept) if f"## {table.title}\n" not in page] == []
-    assert all((tmp_path / "plots" / name).is_file() and f"(plots/{name})" in page for name in plots(kept))
+    assert all(
+        (tmp_path / "plots" / name).is_file() and f"(plots/{name})" in page for name in plots(kept)
+    )
     assert "p99 of get is 2.0 times the ceiling's (≤ 3 met)" in page
     assert "- cores: 2" in page
 
 
 def test_a_busy_machine_is_told(kept: results.Results) -> None:
-    """Figures that were taken while others used more than a tenth of the machine are named; others are not."""
-    told = report.page({1_000: {**kept[1_000], "http": {**FIGURES["http"], "busy": 0.4}, "inside": {**FIGURES["inside"], "busy": 0.02}}})
+    """Figures that were taken while others used more than a tenth of the machine are named; others
+    are not.
+    """
+    told = report.page(
+        {
+            1_000: {
+                **kept[1_000],
+                "http": {**FIGURES["http"], "busy": 0.4},
+                "inside": {**FIGURES["inside"], "busy": 0.02},
+            }
+        }
+    )
     assert [line for line in told.splitlines() if "busy" in line] == [
         "**The machine was busy** when http of 1,000 tools was measured: others used 40% of it.",
     ]
 
 
 def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
-    """docs/performance.md and docs/plots/ are what `python -m benchmarks.report` makes, to the byte."""
+    """docs/performance.md and docs/plots/ are what `python -m benchmarks.report` makes, to the
+    byte.
+    """
     found = results.load()
     assert (ROOT / "docs" / "performance.md").read_text() == report.page(found)
-    assert {path.name: path.read_text() for path in (ROOT / "docs" / "plots").glob("*")} == plots(found)
+    assert {path.name: path.read_text() for path in (ROOT / "docs" / "plots").glob("*")} == plots(
+        found
+    )
 
 
 def test_a_machine_that_lacks_something_is_told_in_one_line() -> None:
     """Without the programs that it needs, the benchmark ends with 2 before it makes anything."""
     command = [sys.executable, "-m", "benchmarks", "--sizes", "1000"]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": ""}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert done.stderr.startswith("make bench needs ")
 
 
 def test_questions_are_the_same_for_everybody(tmp_path: Path) -> None:
-    """Drawn from the rows by a seed, and spelled for each server: here a filter, a page and a query at two of them."""
+    """Drawn from the rows by a seed, and spelled for each server: here a filter, a page and a query
+    at two of them.
+    """
     rows = tmp_path / "rows.jsonl"
-    tool = {"name": "List users", "description": "Every one.", "toolkit": {"slug": "ab"}, "tags": ["users"]}
-    rows.write_text("".join(json.dumps({"slug": f"AB_{number:02}", **tool}, separators=(",", ":")) + "\n" for number in range(50)))
+    tool = {
+        "name": "List users",
+        "description": "Every one.",
+        "toolkit": {"slug": "ab"},
+        "tags": ["users"],
+    }
+    rows.write_text(
+        "".join(
+            json.dumps({"slug": f"AB_{number:02}", **tool}, separators=(",", ":")) + "\n"
+            for number in range(50)
+        )
+    )
     sample = paths.sample(rows)
     for operation in paths.OPERATIONS:
         assert paths.questions(operation, sample) == paths.questions(operation, sample)
     assert paths.for_api(paths.page(sample, 20, 2)) == "/api/v3/tools?limit=20&cursor=MjoyMA%3D%3D"
     assert paths.for_tables(paths.page(sample, 20, 2)).endswith("&_next=AB_19")
     asked = paths.Question(toolkit="ab", tags=("users", "news"))
-    assert paths.for_api(asked) == "/api/v3/tools?limit=20&toolkit_slug=ab&tags=users%2Cnews&include_deprecated=false"
+    assert (
+        paths.for_api(asked)
+        == "/api/v3/tools?limit=20&toolkit_slug=ab&tags=users%2Cnews&include_deprecated=false"
+    )
     assert "toolkit=ab&is_deprecated=0&_where=exists" in paths.for_tables(asked)
-    assert paths.for_tables(paths.Question(query="list users")).endswith("q=%22list%22%20OR%20%22users%22")
+    assert paths.for_tables(paths.Question(query="list users")).endswith(
+        "q=%22list%22%20OR%20%22users%22"
+    )
 
 
-@pytest.mark.parametrize("body", ['{"slug": "A"}', '{"items": [{"slug": "A"}]}', '[{"slug": "A"}]', '{"rows": [{"slug": "A"}]}'])
+@pytest.mark.parametrize(
+    "body",
+    ['{"slug": "A"}', '{"items": [{"slug": "A"}]}', '[{"slug": "A"}]', '{"rows": [{"slug": "A"}]}'],
+)
 def test_tools_are_found_in_every_servers_answer(body: str) -> None:
     """A tool, a page, rows, and rows in an object."""
     assert asking.slugs(body.encode()) == ["A"]
@@ -208,7 +304,10 @@ def test_without_the_sets_of_queries_one_line_says_so(
     monkeypatch.setattr(searching, "PAGE", tmp_path / "search.md")
     monkeypatch.setattr(sys, "argv", ["searching"])
     assert searching.main() == 2
-    assert capsys.readouterr().err == "make search-bench needs the sets of queries in shared/nowhere, beside this repository\n"
+    assert (
+        capsys.readouterr().err
+        == "make search-bench needs the sets of queries in shared/nowhere, beside this repository\n"
+    )
     assert [*tmp_path.iterdir()] == []
 
 

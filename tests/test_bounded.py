@@ -1,4 +1,6 @@
-"""The room `server.bounded`: no client holds a connection, or memory, longer than it does something with it. Sockets on a real event loop."""
+"""The room `server.bounded`: no client holds a connection, or memory, longer than it does something
+with it. Sockets on a real event loop.
+"""
 
 import asyncio
 import re
@@ -37,20 +39,35 @@ class Hasty(Protocol):
 
 
 @asynccontextmanager
-async def hasty(build: Path, server: Server) -> AsyncIterator[tuple[Callable[[], Awaitable[Stream]], ServerState]]:
-    """A server in this process that looks often: what connects to it, and what it knows of its connections."""
+async def hasty(
+    build: Path, server: Server
+) -> AsyncIterator[tuple[Callable[[], Awaitable[Stream]], ServerState]]:
+    """A server in this process that looks often: what connects to it, and what it knows of its
+    connections.
+    """
     live = Live(KeyRing(server.keys_file), open_build(build))
-    config = uvicorn.Config(create_app(live, None), interface="asgi3", lifespan="off", ws="none", log_config=None, proxy_headers=False)
+    config = uvicorn.Config(
+        create_app(live, None),
+        interface="asgi3",
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        proxy_headers=False,
+    )
     config.load()
     state = ServerState()
-    listening = await asyncio.get_running_loop().create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
+    listening = await asyncio.get_running_loop().create_server(
+        lambda: Hasty(config, state, {}), "127.0.0.1", 0
+    )
     address = listening.sockets[0].getsockname()
     yield (lambda: asyncio.open_connection(*address)), state
     listening.close()
 
 
 def ended(build: Path, server: Server, sent: bytes, again: bytes = b"") -> bytes:
-    """What a client gets that sends this, then `again` every tenth of a second, until its connection is closed."""
+    """What a client gets that sends this, then `again` every tenth of a second, until its
+    connection is closed.
+    """
 
     async def client() -> bytes:
         async with hasty(build, server) as (connect, state):
@@ -86,13 +103,17 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("again", [b"", b"a"])
 def test_a_head_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
-    """A head that stops, or comes a byte at a time, is refused in the envelope, and the connection closed."""
+    """A head that stops, or comes a byte at a time, is refused in the envelope, and the connection
+    closed.
+    """
     found = ended(shipped_build, shipped, b"GET /healthz HTTP/1.1\r\nHost: a", again)
     assert found.startswith(b"HTTP/1.1 408 ")
     assert b'"slug":"request_timeout"' in found
 
 
-def test_a_connection_too_many_is_refused(shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_too_many_is_refused(
+    shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is told so, and when another has gone, there is room again."""
     monkeypatch.setattr(Hasty, "patience", 60.0)
     monkeypatch.setattr(Hasty, "descriptors", Descriptors(2))
@@ -119,31 +140,50 @@ def test_a_connection_too_many_is_refused(shipped: Server, shipped_build: Path, 
 
 @pytest.mark.parametrize("path", ["", "large.bin"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, path: str, shipped_build: Path, tmp_path: Path) -> None:
-    """Some descriptors are the server's own: the file of the keys is read while clients hold all that they can get, files beside
-    their connections among them.
+def test_who_holds_all_connections_keeps_no_revoked_key_good(
+    workers: int, path: str, shipped_build: Path, tmp_path: Path
+) -> None:
+    """Some descriptors are the server's own: the file of the keys is read while clients hold all
+    that they can get, files beside their connections among them.
     """
     keys_file, site = tmp_path / "keys.json", tmp_path / "site"
     key = new_key(keys_file)
     site.mkdir()
     (site / "index.html").write_text("")
     with (site / "large.bin").open("wb") as large:
-        large.truncate(64_000_000)  # more than systems take from a server on behalf of a client that reads nothing
-    options = f"--build {shipped_build} --site {site} --keys {keys_file} --port 0 --workers {workers}"
+        # more than systems take from a server on behalf of a client that reads nothing
+        large.truncate(64_000_000)
+    options = (
+        f"--build {shipped_build} --site {site} --keys {keys_file} --port 0 --workers {workers}"
+    )
     command = f"{sys.executable} -m toolcatalog serve {options}"
     limited = ["sh", "-c", f"ulimit -n 160 && exec {command}"]
-    with subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server, ExitStack() as held:
+    with (
+        subprocess.Popen(limited, stderr=subprocess.PIPE, text=True) as server,
+        ExitStack() as held,
+    ):
         held.callback(server.kill)
         assert server.stderr
-        url = next(found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line)))
+        url = next(
+            found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
+        )
         host, port = url.removeprefix("http://").split(":")
         client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE))
         assert client.get(f"{url}{SESSION}").status_code == 200
-        others = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(400)]
+        others = [
+            held.enter_context(socket.create_connection((host, int(port)), PATIENCE))
+            for _ in range(400)
+        ]
         for other in others if path else ():
             with suppress(OSError):
                 other.sendall(f"GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-        succeed("keys", "revoke", succeed("keys", "list", "--keys", keys_file).splitlines()[1].split()[0], "--keys", keys_file)
+        succeed(
+            "keys",
+            "revoke",
+            succeed("keys", "list", "--keys", keys_file).splitlines()[1].split()[0],
+            "--keys",
+            keys_file,
+        )
 
         def is_refused() -> bool:
             for other in others:
@@ -154,12 +194,23 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(workers: int, path:
         until(is_refused)
 
 
-def test_a_server_that_may_open_few_files_does_not_begin(shipped_build: Path, tmp_path: Path) -> None:
+def test_a_server_that_may_open_few_files_does_not_begin(
+    shipped_build: Path, tmp_path: Path
+) -> None:
     """It says how to mend that, rather than to fail at one file or another later."""
     command = f"{sys.executable} -m toolcatalog serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0"
-    done = subprocess.run(["sh", "-c", f"ulimit -n 40 && exec {command}"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -n 40 && exec {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     wrong = "This process may have 40 files open, and a server needs 64 for itself"
-    assert (done.returncode, done.stderr) == (2, f"error: {wrong}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {wrong}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).\n",
+    )
 
 
 def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
@@ -170,13 +221,20 @@ def test_who_says_nothing_is_left(shipped: Server, shipped_build: Path) -> None:
 @pytest.mark.parametrize("again", [b"", b" "])
 def test_a_body_must_come(shipped: Server, shipped_build: Path, again: bytes) -> None:
     """A body that somebody waits for."""
-    assert ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), again) == b""
+    assert (
+        ended(shipped_build, shipped, request(shipped, SESSION, "Content-Length: 9000"), again)
+        == b""
+    )
 
 
 @pytest.mark.parametrize("again", [b"", b"1\r\na\r\n"])
-def test_a_body_must_come_also_after_the_answer(shipped: Server, shipped_build: Path, again: bytes) -> None:
+def test_a_body_must_come_also_after_the_answer(
+    shipped: Server, shipped_build: Path, again: bytes
+) -> None:
     """A body that nobody reads holds no connection either."""
-    found = ended(shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), again)
+    found = ended(
+        shipped_build, shipped, request(shipped, "/healthz", "Transfer-Encoding: chunked"), again
+    )
     assert found.startswith(b"HTTP/1.1 200 ")
 
 
@@ -188,7 +246,9 @@ def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
             reader, writer = await connect()
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             writer.write(request(shipped, LONG) * 40)
-            await _until(lambda: any(one.transport.get_write_buffer_size() for one in state.connections))
+            await _until(
+                lambda: any(one.transport.get_write_buffer_size() for one in state.connections)
+            )
             await _until(lambda: not state.connections and not state.tasks)
             writer.close()
             assert reader
@@ -197,12 +257,16 @@ def test_an_answer_must_be_taken(shipped: Server, shipped_build: Path) -> None:
 
 
 def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
-    """A client that takes an answer in small steps for many looks gets every byte, also of several answers."""
+    """A client that takes an answer in small steps for many looks gets every byte, also of several
+    answers.
+    """
 
     async def client() -> bytes:
         async with hasty(shipped_build, shipped) as (connect, _):
             reader, writer = await connect()
-            writer.write(request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close"))
+            writer.write(
+                request(shipped, LONG) * 20 + request(shipped, "/healthz", "Connection: close")
+            )
             found = b""
             while part := await asyncio.wait_for(reader.read(100_000), 30):
                 found += part
@@ -216,13 +280,19 @@ def test_a_slow_reader_gets_all(shipped: Server, shipped_build: Path) -> None:
 
 
 def test_busy_connections_stay(shipped: Server, shipped_build: Path) -> None:
-    """A client that asks again and again, by heads that are known and others, is not disturbed by the looks."""
+    """A client that asks again and again, by heads that are known and others, is not disturbed by
+    the looks.
+    """
 
     async def client() -> None:
         async with hasty(shipped_build, shipped) as (connect, _):
             reader, writer = await connect()
             for number in range(20):
-                writer.write(request(shipped, "/api/v3/tools?limit=1") if number % 2 else b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+                writer.write(
+                    request(shipped, "/api/v3/tools?limit=1")
+                    if number % 2
+                    else b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+                )
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
                 length = re.search(rb"content-length: ([0-9]+)", head)
                 assert length
@@ -281,7 +351,8 @@ def test_who_leaves_among_answers_is_no_fault(shipped: Server) -> None:
         with connected(shipped) as connection:
             connection.sendall(request(shipped, LONG) * 20)
             connection.recv(1)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave at once, with a reset
+            # leave at once, with a reset
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     with connected(shipped) as connection:
         connection.sendall(request(shipped, LONG, "Connection: close"))
         while connection.recv(1 << 20):

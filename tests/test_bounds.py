@@ -1,4 +1,6 @@
-"""No input of at most 1 MiB takes long or much: the worst that we know how to write, each in a process of its own (`bounding`), and what was found once (`corpus`)."""
+"""No input of at most 1 MiB takes long or much: the worst that we know how to write, each in a
+process of its own (`bounding`), and what was found once (`corpus`).
+"""
 
 import gzip
 import json
@@ -18,10 +20,16 @@ from toolcatalog.build import build
 from toolcatalog.checking import check
 
 CORPUS = Path(__file__).parent / "corpus"
-SECONDS, MEBIBYTES = 6.0, 200.0  # of a processor: thrice what is promised, for slow machines that are shared
-SCALED = 3.0  # seconds by the slowness of the machine meanwhile: what is promised, and half as much for what the yardstick does not see
+# of a processor: thrice what is promised, for slow machines that are shared
+SECONDS, MEBIBYTES = 6.0, 200.0
+# seconds by the slowness of the machine meanwhile: what is promised, and half as much for what the
+# yardstick does not see
+SCALED = 3.0
 
-linux = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells how much memory a process had at most")
+linux = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(),
+    reason="only Linux tells how much memory a process had at most",
+)
 
 
 def measured(*cases: str, timeout: int) -> list[dict[str, Any]]:
@@ -33,11 +41,23 @@ def measured(*cases: str, timeout: int) -> list[dict[str, Any]]:
 
 @linux
 def test_no_input_takes_long_or_much() -> None:
-    """Of each room the cases that are worst, or were before they were mended; `python tests/bounding.py` feeds it all there are."""
+    """Of each room the cases that are worst, or were before they were mended; `python
+    tests/bounding.py` feeds it all there are.
+    """
     costs = measured(*QUICK, timeout=300)
     seen = {cost["case"] for cost in costs}
-    assert {wanted for wanted in QUICK if wanted not in seen and not any(case.startswith(f"{wanted}/") for case in seen)} == set()
-    assert [cost for cost in costs if cost["said"].startswith("!") or cost["seconds"] > SECONDS or cost["mebibytes"] > MEBIBYTES] == []
+    assert {
+        wanted
+        for wanted in QUICK
+        if wanted not in seen and not any(case.startswith(f"{wanted}/") for case in seen)
+    } == set()
+    assert [
+        cost
+        for cost in costs
+        if cost["said"].startswith("!")
+        or cost["seconds"] > SECONDS
+        or cost["mebibytes"] > MEBIBYTES
+    ] == []
 
 
 @linux
@@ -47,12 +67,18 @@ def test_every_case_keeps_the_bounds() -> None:
     costs = measured(timeout=7_200)
     assert len(costs) > 500
     slow = [cost for cost in costs if cost["seconds"] / cost["slowness"] > SCALED]
-    assert slow + [cost for cost in costs if cost["said"].startswith("!") or cost["mebibytes"] > MEBIBYTES] == []
+    assert (
+        slow
+        + [cost for cost in costs if cost["said"].startswith("!") or cost["mebibytes"] > MEBIBYTES]
+        == []
+    )
 
 
 @linux
 def test_the_measure_would_see_it() -> None:
-    """A room that takes 300 MiB, one that takes its time and one that fails are told: the test above is no test otherwise."""
+    """A room that takes 300 MiB, one that takes its time and one that fails are told: the test
+    above is no test otherwise.
+    """
     script = (
         "import bounding, tempfile, pathlib, time\n"
         "rooms = object.__new__(bounding.Rooms)\n"
@@ -61,7 +87,14 @@ def test_the_measure_would_see_it() -> None:
         "rooms.named = {'much': lambda data, folder: len(bytearray(300 << 20)), 'slow': slow, 'wrong': lambda data, folder: 1 / 0}\n"
         "print([list(bounding.forked(rooms, room, b'')) for room in rooms.named])\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     much, slow, wrong = json.loads(done.stdout.replace("'", '"'))
     assert much[1] > 250
     assert slow[0] >= 0.2
@@ -84,9 +117,14 @@ def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "site" / "tools" / "MAIL_SEND" / "index.html").exists()
 
 
-@pytest.mark.parametrize("name", ["choices-by-examples", "branches-by-examples", "pattern-looks-ahead", "pattern-refers-back"])
+@pytest.mark.parametrize(
+    "name",
+    ["choices-by-examples", "branches-by-examples", "pattern-looks-ahead", "pattern-refers-back"],
+)
 def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -> None:
-    """Thousands of examples beside thousands of choices are not compared, nor long ones and patterns that go back; the description is named."""
+    """Thousands of examples beside thousands of choices are not compared, nor long ones and
+    patterns that go back; the description is named.
+    """
     (problem,) = errors(check(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems)
     assert (problem.rule, problem.line) == ("wrong-value", 5)
     assert "too many values" in problem.message
@@ -96,7 +134,15 @@ def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_nothing_that_comes_is_unpacked(shipped: Server, coding: str) -> None:
     """A packed body is bytes that are no JSON: a bomb stays as small as it came."""
-    bomb = {"gzip": gzip.compress(b" " * 40_000_000 + b"{}"), "deflate": zlib.compress(b" " * 40_000_000 + b"{}")}[coding]
+    bomb = {
+        "gzip": gzip.compress(b" " * 40_000_000 + b"{}"),
+        "deflate": zlib.compress(b" " * 40_000_000 + b"{}"),
+    }[coding]
     url = f"{shipped.url}/api/v3/tool_router/session/trs_playground/tools"
-    found = httpx.request("GET", url, content=bomb[:60_000], headers={"x-api-key": shipped.key, "content-encoding": coding})
+    found = httpx.request(
+        "GET",
+        url,
+        content=bomb[:60_000],
+        headers={"x-api-key": shipped.key, "content-encoding": coding},
+    )
     assert (found.status_code, found.json()["error"]["errors"]) == (400, ["body: not JSON."])

@@ -1,4 +1,6 @@
-"""The room `briefs`: what the rules know of all batches comes back from one file as it was in the parts, or not at all."""
+"""The room `briefs`: what the rules know of all batches comes back from one file as it was in the
+parts, or not at all.
+"""
 
 from pathlib import Path
 
@@ -21,7 +23,10 @@ FACTS = Facts(
     replaced=[None, "MAIL_POST", ""],
     rules=["description-brief", "slug-long"],
 )
-NAMES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1, max_size=5), max_size=3)
+NAMES = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1, max_size=5),
+    max_size=3,
+)
 
 
 def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
@@ -35,7 +40,14 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
     assert [*brief.listed(briefs.Joined())] == [
         Listed("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
         Listed("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
-        Listed("mail", "MAIL_SEND", "20250202_01", ("mail:write", "mail:read"), ("Größe", "important", 'a "quoted" one'), ""),
+        Listed(
+            "mail",
+            "MAIL_SEND",
+            "20250202_01",
+            ("mail:write", "mail:read"),
+            ("Größe", "important", 'a "quoted" one'),
+            "",
+        ),
     ]
     assert brief.rules == FACTS.rules
     assert [*briefs.heard(kept[OTHER]).listed(briefs.Joined())] == []
@@ -44,16 +56,26 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
 @given(scopes=NAMES, tags=NAMES)
 def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
     """Whatever is in them: no scope and no tag holds a comma."""
-    facts = Facts(toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None])
+    facts = Facts(
+        toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None]
+    )
     (tool,) = briefs.heard(briefs.told(facts)).listed(briefs.Joined())
     assert (tool.scopes, tool.tags) == ((*scopes,), (*tags,))
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-1], lambda data: data[:40] + b"x" + data[41:], lambda _: b"", lambda data: data * 2]
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:40] + b"x" + data[41:],
+        lambda _: b"",
+        lambda data: data * 2,
+    ],
 )
 def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
-    """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on; nor has one that is not there."""
+    """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
+    nor has one that is not there.
+    """
     assert briefs.load(tmp_path) == {}
     briefs.save(tmp_path, {ONE: briefs.told(FACTS)})
     place = tmp_path / "briefs"

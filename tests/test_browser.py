@@ -1,4 +1,6 @@
-"""The site at work in a real browser: search, filters, versions, copying and remembering; by keyboard, served and on disk."""
+"""The site at work in a real browser: search, filters, versions, copying and remembering; by
+keyboard, served and on disk.
+"""
 
 import re
 from pathlib import Path
@@ -36,9 +38,7 @@ def search(page: Page, words: str, key: str = "Control+k") -> None:
 
 def active(page: Page) -> str:
     """The slug of the hit that Enter would open; empty where there is none."""
-    script = (
-        "document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.querySelector('code').textContent ?? ''"
-    )
+    script = "document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.querySelector('code').textContent ?? ''"
     return str(page.evaluate(script))
 
 
@@ -67,7 +67,9 @@ def test_search_finds_a_tool_in_spite_of_a_slip(site: str, open_page: Open) -> N
 
 
 def test_search_has_the_exact_slug_first(file_site: str, open_page: Open) -> None:
-    """A slug that is typed whole comes before those that it begins; the arrows, Home and End go through the hits."""
+    """A slug that is typed whole comes before those that it begins; the arrows, Home and End go
+    through the hits.
+    """
     page = open_page(file_site)
     search(page, "github_create_issue", "/")
     expect(page.get_by_role("option").first).to_be_visible()
@@ -82,12 +84,16 @@ def test_search_has_the_exact_slug_first(file_site: str, open_page: Open) -> Non
 
 
 def test_search_ends_with_escape(file_site: str, open_page: Open) -> None:
-    """Escape closes it and focus is where it was; where nothing is found the list of all tools is offered."""
+    """Escape closes it and focus is where it was; where nothing is found the list of all tools is
+    offered.
+    """
     page = open_page(file_site, "toolkits/github/index.html")
     opener = page.locator("button.search-open")
     opener.click()
     page.keyboard.type("zzqxzzqx")
-    offered = page.locator("dialog").get_by_role("link", name=re.compile("all tools", re.IGNORECASE))
+    offered = page.locator("dialog").get_by_role(
+        "link", name=re.compile("all tools", re.IGNORECASE)
+    )
     expect(offered).to_be_visible()
     expect(page.get_by_role("option")).to_have_count(0)
     page.keyboard.press("Escape")
@@ -95,8 +101,12 @@ def test_search_ends_with_escape(file_site: str, open_page: Open) -> None:
     expect(opener).to_be_focused()
 
 
-def test_slash_is_a_letter_where_one_types_and_can_be_switched_off(file_site: str, open_page: Open) -> None:
-    """`/` opens the search only outside of fields, and no more once its box is not ticked, also on the next page."""
+def test_slash_is_a_letter_where_one_types_and_can_be_switched_off(
+    file_site: str, open_page: Open
+) -> None:
+    """`/` opens the search only outside of fields, and no more once its box is not ticked, also on
+    the next page.
+    """
     page = open_page(file_site, "toolkits/github/index.html")
     page.locator("input.filter").focus()
     page.keyboard.press("/")
@@ -129,7 +139,9 @@ def test_a_table_is_filtered(file_site: str, open_page: Open) -> None:
 
 
 def test_facets_are_in_the_address(site: str, open_page: Open) -> None:
-    """A choice narrows the list and is in the address: it is there again after a hit was opened, and for whom it was sent to."""
+    """A choice narrows the list and is in the address: it is there again after a hit was opened,
+    and for whom it was sent to.
+    """
     page = open_page(site, "tools/index.html")
     github = len([*(SHIPPED / "toolkits" / "github").glob("*/")])
     found, everything = page.locator("ol.tools:visible > li"), page.locator("#list")
@@ -205,7 +217,9 @@ def test_a_snippet_is_copied(before: str, site: str, open_page: Open) -> None:
     """What is on the clipboard is the snippet, letter by letter, with a clipboard API and without."""
     page = open_page(site, ISSUE, before)
     button = page.locator(".tabs button.copy:visible").first
-    wanted = page.evaluate("id => document.getElementById(id).textContent", button.get_attribute("data-copy"))
+    wanted = page.evaluate(
+        "id => document.getElementById(id).textContent", button.get_attribute("data-copy")
+    )
     assert "GITHUB_CREATE_ISSUE" in wanted
     button.click()
     expect(button).to_have_text("Copied")
@@ -218,9 +232,14 @@ def test_a_snippet_is_copied(before: str, site: str, open_page: Open) -> None:
 
 
 def test_tabs_are_remembered(site: str, open_page: Open) -> None:
-    """The arrows go from tab to tab, one panel shows, and the next tool's page begins with the one that was chosen."""
+    """The arrows go from tab to tab, one panel shows, and the next tool's page begins with the one
+    that was chosen.
+    """
     page = open_page(site, ISSUE)
-    tabs, panels = page.locator(".tabs[data-remember=snippets] [role=tab]"), page.locator(".tabs[data-remember=snippets] [role=tabpanel]")
+    tabs, panels = (
+        page.locator(".tabs[data-remember=snippets] [role=tab]"),
+        page.locator(".tabs[data-remember=snippets] [role=tabpanel]"),
+    )
     expect(panels.filter(visible=True)).to_have_count(1)
     tabs.first.focus()
     page.keyboard.press("ArrowRight")
@@ -272,7 +291,9 @@ def test_a_logo_that_fails_leaves_its_letter(file_site: str, open_page: Open) ->
     logo = page.locator("main .logo").first
     logo.scroll_into_view_if_needed()
     expect(logo.locator("img")).to_have_count(0)
-    drawn = logo.evaluate("at => [getComputedStyle(at, '::before').content, getComputedStyle(at, '::after').content, at.innerText].join()")
+    drawn = logo.evaluate(
+        "at => [getComputedStyle(at, '::before').content, getComputedStyle(at, '::after').content, at.innerText].join()"
+    )
     assert "G" in drawn.replace("attr(data-letter)", "G"), drawn
 
 
@@ -297,7 +318,12 @@ HOSTILE = f"{SCRIPT} {MARKDOWN} {BIDI}"
 def hostile_tool(version: int) -> dict[str, Any]:
     """A tool whose every text is hostile, a bit different in each version."""
     names = ["__proto__", "constructor", "toString", "hasOwnProperty", f"changing{version}", SCRIPT]
-    parameter = {"type": "string", "description": f"{HOSTILE} {version}", "default": HOSTILE, "examples": [HOSTILE, f"{BIDI}{version}"]}
+    parameter = {
+        "type": "string",
+        "description": f"{HOSTILE} {version}",
+        "default": HOSTILE,
+        "examples": [HOSTILE, f"{BIDI}{version}"],
+    }
     inner = {"type": "object", "description": MARKDOWN, "properties": {"__proto__": parameter}}
     return {
         "name": f"{HOSTILE} {version}",
@@ -305,7 +331,10 @@ def hostile_tool(version: int) -> dict[str, Any]:
         "scopes": [SCRIPT, "../../x", "__proto__"],
         "tags": [SCRIPT, "constructor", "a/../b", "important"],
         "deprecation": {"reason": HOSTILE},
-        "input_parameters": {**{name: {**parameter, "required": True} for name in names}, "within": inner},
+        "input_parameters": {
+            **{name: {**parameter, "required": True} for name in names},
+            "within": inner,
+        },
         "output_parameters": dict.fromkeys(names, parameter),
     }
 
@@ -314,19 +343,42 @@ def hostile_tool(version: int) -> dict[str, Any]:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of a catalog that says what it can to become more than text."""
     folder = tmp_path_factory.mktemp("hostile")
-    toolkit = {"name": SCRIPT, "logo": "https://evil.example/x.svg", "description": HOSTILE, "categories": [SCRIPT], "owners": [SCRIPT]}
+    toolkit = {
+        "name": SCRIPT,
+        "logo": "https://evil.example/x.svg",
+        "description": HOSTILE,
+        "categories": [SCRIPT],
+        "owners": [SCRIPT],
+    }
     files = {
-        "catalog.yaml": {"title": HOSTILE, "description": HOSTILE, "rules": dict.fromkeys(("hidden-character", "link-script"), "off")},
+        "catalog.yaml": {
+            "title": HOSTILE,
+            "description": HOSTILE,
+            "rules": dict.fromkeys(("hidden-character", "link-script"), "off"),
+        },
         "toolkits/constructor/toolkit.yaml": toolkit,
-        "toolkits/__proto__/toolkit.yaml": {**toolkit, "homepage": "https://evil.example/#javascript:alert(8)"},
+        "toolkits/__proto__/toolkit.yaml": {
+            **toolkit,
+            "homepage": "https://evil.example/#javascript:alert(8)",
+        },
     }
     for slug in ("CONSTRUCTOR", "__PROTO__"):
         for version in (1, 2):
-            files[f"toolkits/{slug.lower()}/{slug}/2025010{version}_00.yaml"] = hostile_tool(version)
+            files[f"toolkits/{slug.lower()}/{slug}/2025010{version}_00.yaml"] = hostile_tool(
+                version
+            )
     for path, value in files.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_bytes(emit(value))
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--site", folder / "site")
+    succeed(
+        "build",
+        "--catalog",
+        folder / "catalog",
+        "--out",
+        folder / "build",
+        "--site",
+        folder / "site",
+    )
     return folder / "site"
 
 
@@ -340,16 +392,22 @@ FOREIGN = """
 
 
 def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
-    """No page of such a catalog runs, shows or fetches anything of its texts (what is fetched, and any error, `open_page` sees)."""
+    """No page of such a catalog runs, shows or fetches anything of its texts (what is fetched, and
+    any error, `open_page` sees).
+    """
     page = open_page(on_disk(hostile))
     for path in sorted({*hostile.rglob("*.html")} - {hostile / "404.html"}):
         page.goto(path.as_uri())
         assert page.evaluate(FOREIGN) == [], path
-        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+        assert page.evaluate(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        ), path
     page.goto(f"{on_disk(hostile)}tools/__PROTO__/index.html")
     expect(page.locator("main")).to_contain_text("alert(1)")
     for name in ("__proto__", "constructor", "hasOwnProperty"):
-        expect(page.locator("main table").first.get_by_role("rowheader", name=name).first).to_be_visible()
+        expect(
+            page.locator("main table").first.get_by_role("rowheader", name=name).first
+        ).to_be_visible()
     search(page, "proto")
     hit = page.get_by_role("option").filter(has=page.locator("code", has_text="__PROTO__"))
     expect(hit).to_contain_text("<script>")

@@ -1,4 +1,6 @@
-"""The site of 930 tools whose texts nobody wrote for it, at work in a real browser, on disk: a tool is found by keyboard, and lists are narrowed."""
+"""The site of 930 tools whose texts nobody wrote for it, at work in a real browser, on disk: a tool
+is found by keyboard, and lists are narrowed.
+"""
 
 from pathlib import Path
 
@@ -21,7 +23,9 @@ def base(imported_build: Path) -> str:
 
 @pytest.mark.parametrize("words", ["upload file drive", "uplod fil", UPLOAD.lower()])
 def test_search_finds_a_tool_by_keyboard(words: str, base: str, open_page: Open) -> None:
-    """A few words, a slip in them, or the slug: arrows to the hit, Enter, and the tool's page is there, with what one types next."""
+    """A few words, a slip in them, or the slug: arrows to the hit, Enter, and the tool's page is
+    there, with what one types next.
+    """
     page = open_page(base)
     page.keyboard.press("Control+k")
     page.keyboard.type(words)

@@ -1,4 +1,6 @@
-"""What holds for every kind of page in a real browser: no barrier that axe finds, sound HTML, room on a small screen, print, no script."""
+"""What holds for every kind of page in a real browser: no barrier that axe finds, sound HTML, room
+on a small screen, print, no script.
+"""
 
 import json
 import subprocess
@@ -13,18 +15,30 @@ from running import Server
 
 pytest_plugins = ["chromium"]
 # A worker for each catalog, which then builds it once; the imported one with its other tests.
-WITH_SHIPPED, WITH_IMPORTED = pytest.mark.xdist_group("browser-kinds"), pytest.mark.xdist_group("imported")
+WITH_SHIPPED, WITH_IMPORTED = (
+    pytest.mark.xdist_group("browser-kinds"),
+    pytest.mark.xdist_group("imported"),
+)
 
-# What axe is asked in each theme. In the dark one only what depends on colours: nothing else differs.
+# What axe is asked in each theme. In the dark one only what depends on colours: nothing else
+# differs.
 RULES: dict[Literal["light", "dark"], list[str]] = {
     "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "dark": ["color-contrast", "link-in-text-block"],
 }
 ISSUE = "tools/GITHUB_CREATE_ISSUE"
-CATALOGS = [pytest.param("shipped", marks=WITH_SHIPPED), pytest.param("imported", marks=WITH_IMPORTED)]
+CATALOGS = [
+    pytest.param("shipped", marks=WITH_SHIPPED),
+    pytest.param("imported", marks=WITH_IMPORTED),
+]
 EVERY_KIND = [
     *(pytest.param(("shipped", kind), id=kind, marks=WITH_SHIPPED) for kind in KINDS),
-    *(pytest.param(("imported", kind), id=f"imported-{kind}", marks=[WITH_IMPORTED, pytest.mark.deep]) for kind in (*IMPORTED, *HARD)),
+    *(
+        pytest.param(
+            ("imported", kind), id=f"imported-{kind}", marks=[WITH_IMPORTED, pytest.mark.deep]
+        )
+        for kind in (*IMPORTED, *HARD)
+    ),
 ]
 
 
@@ -35,7 +49,9 @@ def pages(catalog: str, request: pytest.FixtureRequest) -> dict[str, str]:
 
 @pytest.fixture(params=EVERY_KIND)
 def at(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """Where a server has a site, and a page of it: one of each kind, of the shipped catalog and of the imported one."""
+    """Where a server has a site, and a page of it: one of each kind, of the shipped catalog and of
+    the imported one.
+    """
     catalog, kind = request.param
     server: Server = request.getfixturevalue(catalog)
     return f"{server.url}/", pages(catalog, request)[kind]
@@ -60,8 +76,13 @@ def check_barriers(page: Page) -> None:
     found = []
     for theme, rules in RULES.items():
         page.emulate_media(color_scheme=theme)
-        result: Any = page.evaluate("rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules)
-        found += [f"{theme}: {at['id']}: {at['help']}: {at['nodes'][0]['html'][:200]}" for at in result["violations"]]
+        result: Any = page.evaluate(
+            "rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules
+        )
+        found += [
+            f"{theme}: {at['id']}: {at['help']}: {at['nodes'][0]['html'][:200]}"
+            for at in result["violations"]
+        ]
     assert not found, "\n".join(found)
 
 
@@ -94,7 +115,15 @@ def test_sound_html(files: list[Path], tmp_path: Path) -> None:
     """html-validate has nothing to say; tests/browser/html-validate.mjs tells what it is asked."""
     program, told = MODULES / "html-validate" / "bin" / "html-validate.mjs", tmp_path / "told.json"
     need(program.is_file(), "there is no html-validate: install node and npm, and run scripts/test")
-    command = ["node", str(program), "--config", str(MODULES.parent / "html-validate.mjs"), "--formatter", f"json={told}", *map(str, files)]
+    command = [
+        "node",
+        str(program),
+        "--config",
+        str(MODULES.parent / "html-validate.mjs"),
+        "--formatter",
+        f"json={told}",
+        *map(str, files),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert told.is_file(), done.stderr
     found = [
@@ -107,13 +136,17 @@ def test_sound_html(files: list[Path], tmp_path: Path) -> None:
 
 
 def test_room_on_a_small_screen_and_on_paper(at: tuple[str, str], open_page: Open) -> None:
-    """320 pixels are enough: nothing has to be scrolled sideways, nor on a tablet. Printed, a page is its text, without what one clicks."""
+    """320 pixels are enough: nothing has to be scrolled sideways, nor on a tablet. Printed, a page
+    is its text, without what one clicks.
+    """
     page = open_page(*at)
     unfold(page)
     wide = "[...document.querySelectorAll('main *')].filter(at => at.getBoundingClientRect().right > innerWidth).map(at => at.outerHTML.slice(0, 99))"
     for width in (641, 320):
         page.set_viewport_size({"width": width, "height": 640})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(wide)[:3]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(wide)[
+            :3
+        ]
     page.emulate_media(media="print")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     for interface in ("header nav", "button", "input", "select"):
@@ -127,7 +160,9 @@ def test_a_table_is_a_list_on_a_small_screen(path: str, file_site: str, open_pag
     page = open_page(file_site, path, viewport={"width": 320, "height": 640})
     unfold(page)
     rows = "[...document.querySelectorAll('main tbody > tr')]"
-    cells = page.evaluate(f"{rows}.flatMap(row => [...row.cells].map(cell => row.clientWidth - cell.clientWidth))")
+    cells = page.evaluate(
+        f"{rows}.flatMap(row => [...row.cells].map(cell => row.clientWidth - cell.clientWidth))"
+    )
     assert len(cells) > 10
     assert set(cells) == {0}
 
@@ -156,7 +191,12 @@ def test_all_is_there_without_a_script(at: tuple[str, str], open_page: Open) -> 
         )
         == []
     )
-    for interface in ("button:not(form.search-first button)", "select", "dialog", "input:not(form.search-first input)"):
+    for interface in (
+        "button:not(form.search-first button)",
+        "select",
+        "dialog",
+        "input:not(form.search-first input)",
+    ):
         expect(page.locator(interface).filter(visible=True)).to_have_count(0)
 
 

@@ -1,4 +1,6 @@
-"""The build: equal input gives equal bytes, a reader sees the old snapshot or the new one whatever happens, and problems change nothing."""
+"""The build: equal input gives equal bytes, a reader sees the old snapshot or the new one whatever
+happens, and problems change nothing.
+"""
 
 import json
 import os
@@ -31,7 +33,13 @@ HISTORY = GOLDEN / "history" / "catalog"
 def building(catalog: Path, out: Path, site: Path) -> list[str]:
     """The command line of a build."""
     options = {"--catalog": catalog, "--out": out, "--site": site}
-    return [sys.executable, "-m", "toolcatalog", "build", *(str(word) for option in options.items() for word in option)]
+    return [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        *(str(word) for option in options.items() for word in option),
+    ]
 
 
 @pytest.fixture
@@ -52,7 +60,9 @@ def site(tmp_path: Path) -> Path:
 
 def describe(catalog: Path, text: str) -> None:
     """Change what one tool says of itself."""
-    (catalog / "toolkits/clock/CLOCK_NOW/20250601_00.yaml").write_text(f"name: Now\ndescription: {text}\n")
+    (catalog / "toolkits/clock/CLOCK_NOW/20250601_00.yaml").write_text(
+        f"name: Now\ndescription: {text}\n"
+    )
 
 
 def description(build: Path) -> str:
@@ -67,9 +77,35 @@ def description(build: Path) -> str:
 
 ENVIRONMENTS = {
     "plain": ({"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}, 0o022),
-    "ascii": ({"PYTHONHASHSEED": "1", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "TZ": "Asia/Kathmandu"}, 0o077),
-    "turkish": ({"PYTHONHASHSEED": "random", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns", "COLUMNS": "20"}, 0o000),
-    "bare": ({"PYTHONHASHSEED": "random", "LC_ALL": "POSIX", "TZ": "", "PYTHONOPTIMIZE": "2", "HOME": "/nowhere"}, 0o027),
+    "ascii": (
+        {
+            "PYTHONHASHSEED": "1",
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "TZ": "Asia/Kathmandu",
+        },
+        0o077,
+    ),
+    "turkish": (
+        {
+            "PYTHONHASHSEED": "random",
+            "LC_ALL": "tr_TR.UTF-8",
+            "TZ": "America/St_Johns",
+            "COLUMNS": "20",
+        },
+        0o000,
+    ),
+    "bare": (
+        {
+            "PYTHONHASHSEED": "random",
+            "LC_ALL": "POSIX",
+            "TZ": "",
+            "PYTHONOPTIMIZE": "2",
+            "HOME": "/nowhere",
+        },
+        0o027,
+    ),
 }
 
 
@@ -92,16 +128,24 @@ def shuffled_copy(source: Path, target: Path, seed: int) -> Path:
     [(SHIPPED, ["ascii", "turkish"]), (GOLDEN / "unicode" / "catalog", [*ENVIRONMENTS])],
     ids=["shipped", "unicode"],
 )
-def test_equal_catalogs_give_equal_bytes(source: Path, environments: list[str], tmp_path: Path) -> None:
-    """Folder, order and time of the files, hash seed, locale, time zone, umask and -OO reach no byte of snapshot and site."""
+def test_equal_catalogs_give_equal_bytes(
+    source: Path, environments: list[str], tmp_path: Path
+) -> None:
+    """Folder, order and time of the files, hash seed, locale, time zone, umask and -OO reach no
+    byte of snapshot and site.
+    """
     running = []
     for number, name in enumerate(environments):
         variables, umask = ENVIRONMENTS[name]
         folder = tmp_path / name / ("deep/" * number)
         catalog = shuffled_copy(source, folder / f"catalog {name}", number)
         command = building(catalog, folder / "build", folder / "site")
-        env = {key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))} | variables
-        process = subprocess.Popen(command, env=env, umask=umask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        env = {
+            key: value for key, value in os.environ.items() if not key.startswith(("LC_", "LANG"))
+        } | variables
+        process = subprocess.Popen(
+            command, env=env, umask=umask, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         running.append((folder, process))
     results = []
     for folder, process in running:
@@ -115,7 +159,9 @@ def test_equal_catalogs_give_equal_bytes(source: Path, environments: list[str], 
 
 
 def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) -> None:
-    """The same catalog again: it says that nothing has changed, names the same digest and touches no file."""
+    """The same catalog again: it says that nothing has changed, names the same digest and touches
+    no file.
+    """
     arguments = ("build", "--catalog", catalog, "--out", out, "--site", site)
     first = toolcatalog(*arguments)
     before = state_of(out / "snapshots", out / "current", site)
@@ -128,7 +174,9 @@ def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) ->
 
 
 def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> None:
-    """Two catalogs have two snapshots side by side; the first catalog again names the first digest again."""
+    """Two catalogs have two snapshots side by side; the first catalog again names the first digest
+    again.
+    """
     digests = []
     for text in ("one", "two", "one"):
         describe(catalog, text)
@@ -183,7 +231,8 @@ for line in sys.stdin:
     print(json.dumps([status, time.monotonic() - start, int(os.read(reading, 9) or 0)]), flush=True)
     os.close(reading)
 """
-KILLS = 24 if DEEP else 5  # builds killed at evenly spread steps of their work, and as many at random moments of their time
+# builds killed at evenly spread steps of their work, and as many at random moments of their time
+KILLS = 24 if DEEP else 5
 STRIDE = 4 if DEEP else 12  # steps of a build between two kills
 
 
@@ -195,9 +244,11 @@ class Driver:
         self.folders = [str(folder) for folder in folders]
 
     def run(self, step: int = 0, delay: float = 0.0) -> tuple[int, float, int]:
-        """Build, to be killed at a step or after some seconds unless they are 0: the status (0, or the signal), seconds and steps.
+        """Build, to be killed at a step or after some seconds unless they are 0: the status (0, or
+        the signal), seconds and steps.
 
-        A step is a file opened for writing, renamed or removed, a folder or link made, or what the build itself tells of its progress.
+        A step is a file opened for writing, renamed or removed, a folder or link made, or what the
+        build itself tells of its progress.
         """
         assert self.process.stdin
         assert self.process.stdout
@@ -208,15 +259,23 @@ class Driver:
 
 @pytest.fixture
 def driver(catalog: Path, out: Path, site: Path) -> Iterator[Driver]:
-    """A process that has everything imported and makes each build in a fork of itself, so that a kill hits the build's own work."""
-    with subprocess.Popen([sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    """A process that has everything imported and makes each build in a fork of itself, so that a
+    kill hits the build's own work.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield Driver(process, catalog, out, site)
         assert process.stdin
         process.stdin.close()
 
 
-def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """After SIGKILL at moments all over the work, each with another catalog, `current` opens and is whole; the next build tidies up."""
+def test_a_killed_build_leaves_the_old_or_the_new(
+    catalog: Path, out: Path, site: Path, driver: Driver
+) -> None:
+    """After SIGKILL at moments all over the work, each with another catalog, `current` opens and is
+    whole; the next build tidies up.
+    """
     describe(catalog, "whole")
     status, seconds, _ = driver.run()
     assert status == 0
@@ -243,8 +302,12 @@ def test_a_killed_build_leaves_the_old_or_the_new(catalog: Path, out: Path, site
     assert_like_new(catalog, out, site)
 
 
-def test_a_killed_first_build_leaves_nothing_current(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """Killed at many of its steps, the first build of all leaves no `current`, or a whole one; the next one makes it."""
+def test_a_killed_first_build_leaves_nothing_current(
+    catalog: Path, out: Path, site: Path, driver: Driver
+) -> None:
+    """Killed at many of its steps, the first build of all leaves no `current`, or a whole one; the
+    next one makes it.
+    """
     whole, step = out.with_name("whole"), 0
     build(catalog, whole, None)
     while driver.run(step := step + STRIDE)[0] == signal.SIGKILL:
@@ -259,8 +322,12 @@ def test_a_killed_first_build_leaves_nothing_current(catalog: Path, out: Path, s
     assert_like_new(catalog, out, site)
 
 
-def test_pages_of_killed_builds_go_too(catalog: Path, out: Path, site: Path, driver: Driver) -> None:
-    """A page that a killed build has added, or not yet removed, is known as ours and goes with the build that no longer has its tool."""
+def test_pages_of_killed_builds_go_too(
+    catalog: Path, out: Path, site: Path, driver: Driver
+) -> None:
+    """A page that a killed build has added, or not yet removed, is known as ours and goes with the
+    build that no longer has its tool.
+    """
     tool, page = catalog / "toolkits/clock/CLOCK_NOW", site / "tools/CLOCK_NOW/index.html"
     taken = tool.rename(catalog.with_name("taken"))
     build(catalog, out, site)
@@ -286,7 +353,9 @@ def test_pages_of_killed_builds_go_too(catalog: Path, out: Path, site: Path, dri
 
 
 def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
-    """Kill a build at some of its steps from the middle on, each time begun from the state that was there at first."""
+    """Kill a build at some of its steps from the middle on, each time begun from the state that was
+    there at first.
+    """
     kept = [Path(tempfile.mkdtemp(dir=out.parent)) / folder.name for folder in (out, site)]
     for folder, copy in zip((out, site), kept, strict=True):
         shutil.copytree(folder, copy, symlinks=True)
@@ -300,7 +369,9 @@ def killed(driver: Driver, out: Path, site: Path) -> Iterator[int]:
 
 
 def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
-    """After one more build nothing is left over, and snapshot and site are those of a build into empty folders."""
+    """After one more build nothing is left over, and snapshot and site are those of a build into
+    empty folders.
+    """
     build(catalog, out, site)
     fresh = out.with_name("fresh")
     build(catalog, fresh / "build", fresh / "site")
@@ -310,25 +381,44 @@ def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
 
 
 def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site: Path) -> None:
-    """What a killed build leaves under the program's own temporary names goes with the next build; files of others stay."""
+    """What a killed build leaves under the program's own temporary names goes with the next build;
+    files of others stay.
+    """
     build(catalog, out, site)
     ours = [out / ".current.0123abcd.part", out / "snapshots/abc.part/toolkits", site / ".index.html.0123abcd.part",
             site / "tools/CLOCK_NOW/.index.html.ffffffff.part", out / "snapshots/def.part",
             out / ".cache/.seen.0123abcd.part"]  # fmt: skip
     ours[0].symlink_to("snapshots/nothing")
     ours[1].mkdir(parents=True)
-    theirs = [site / "draft.part", site / ".notes.part", out / "video.part", site / "other/.index.html.0123abcd.part"]
+    theirs = [
+        site / "draft.part",
+        site / ".notes.part",
+        out / "video.part",
+        site / "other/.index.html.0123abcd.part",
+    ]
     theirs[3].parent.mkdir()
     for path in (*ours[2:], *theirs):
         path.write_text("")
-    for note in (out / ".cache").glob("site-*"):  # as where a build was killed while it wrote the site
+    # as where a build was killed while it wrote the site
+    for note in (out / ".cache").glob("site-*"):
         note.unlink()
     build(catalog, out, site)
     assert sorted(left_overs(out, site)) == sorted(theirs)
 
 
-@pytest.mark.parametrize("damage", ["a changed byte", "a missing file", "a missing index", "a file in its place", "a manifest only"])
-def test_a_damaged_snapshot_of_the_same_digest_is_replaced(damage: str, catalog: Path, out: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "a changed byte",
+        "a missing file",
+        "a missing index",
+        "a file in its place",
+        "a manifest only",
+    ],
+)
+def test_a_damaged_snapshot_of_the_same_digest_is_replaced(
+    damage: str, catalog: Path, out: Path
+) -> None:
     """Building mends a snapshot that is there under the right name with the wrong content."""
     digest = build(catalog, out, None).digest
     good, folder = bytes_of(out / "current"), out / "snapshots" / digest
@@ -362,18 +452,30 @@ def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, si
     with files.alone(out / ".lock") as got_it:
         assert got_it
         done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
-    assert one_sentence(done) == f"error: Another build is writing to {out}: try again when it is done."
+    assert (
+        one_sentence(done)
+        == f"error: Another build is writing to {out}: try again when it is done."
+    )
     assert state_of(out, site) == before
     assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 0
 
 
-def test_builds_started_together_leave_one_whole_snapshot(catalog: Path, out: Path, site: Path) -> None:
-    """Of four builds at once each ends well or says that another is writing; what stands there then is whole."""
+def test_builds_started_together_leave_one_whole_snapshot(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """Of four builds at once each ends well or says that another is writing; what stands there then
+    is whole.
+    """
     command = building(catalog, out, site)
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
     for process in processes:
         _, complaint = process.communicate(timeout=60)
-        assert process.returncode == 0 or (process.returncode == 2 and "Another build is writing" in complaint), complaint
+        assert process.returncode == 0 or (
+            process.returncode == 2 and "Another build is writing" in complaint
+        ), complaint
     assert any(process.returncode == 0 for process in processes)
     assert_like_new(catalog, out, site)
 
@@ -382,7 +484,9 @@ def test_builds_started_together_leave_one_whole_snapshot(catalog: Path, out: Pa
 
 
 def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
-    """A catalog with problems ends with 1, and not one file, folder, link or time of the last good build changes."""
+    """A catalog with problems ends with 1, and not one file, folder, link or time of the last good
+    build changes.
+    """
     build(catalog, out, site)
     before = state_of(out / "snapshots", out / "current", site)
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
@@ -391,11 +495,19 @@ def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
     assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
     assert "Nothing was built." in done.stderr
     assert state_of(out / "snapshots", out / "current", site) == before
-    assert {path.name for path in out.iterdir()} == {"snapshots", "current", ".cache", ".lock", ".gitignore"}
+    assert {path.name for path in out.iterdir()} == {
+        "snapshots",
+        "current",
+        ".cache",
+        ".lock",
+        ".gitignore",
+    }
 
 
 def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> None:
-    """Where nothing was built before, a catalog with problems leaves neither snapshot nor site behind."""
+    """Where nothing was built before, a catalog with problems leaves neither snapshot nor site
+    behind.
+    """
     (catalog / "catalog.yaml").unlink()
     assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
     assert {path.name for path in out.iterdir()} <= {".cache", ".lock", ".gitignore"}
@@ -412,23 +524,34 @@ def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> Non
         ("taken", "site", "Cannot write {0}/taken/"),
     ],
 )
-def test_a_folder_that_cannot_be_written_is_one_sentence(out_at: str, site_at: str, sentence: str, catalog: Path, tmp_path: Path) -> None:
-    """A place that cannot be a folder ends with 2 and one sentence that names it, and nothing is current."""
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    out_at: str, site_at: str, sentence: str, catalog: Path, tmp_path: Path
+) -> None:
+    """A place that cannot be a folder ends with 2 and one sentence that names it, and nothing is
+    current.
+    """
     (tmp_path / "file").write_text("")
     (tmp_path / "taken/current").mkdir(parents=True)
-    done = toolcatalog("build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at)
+    done = toolcatalog(
+        "build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at
+    )
     assert sentence.format(tmp_path) in one_sentence(done)
     assert not (tmp_path / out_at / "current").is_symlink()
 
 
 def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, site: Path) -> None:
-    """Where a file cannot be written to its end, the build ends with 2, the old snapshot stays, and the next build tidies up."""
+    """Where a file cannot be written to its end, the build ends with 2, the old snapshot stays, and
+    the next build tidies up.
+    """
     describe(catalog, "old")
     build(catalog, out, site)
     describe(catalog, "new")
     command = building(catalog, out, site)
-    limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]  # blocks of 512 or 1024 bytes: less than the manifest
-    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False, env=unmeasured())
+    # blocks of 512 or 1024 bytes: less than the manifest
+    limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]
+    done = subprocess.run(
+        limited, capture_output=True, text=True, timeout=60, check=False, env=unmeasured()
+    )
     assert "File too large" in one_sentence(done)
     assert description(out) == "old"
     assert_like_new(catalog, out, site)
@@ -437,7 +560,9 @@ def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, sit
 
 def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
     """A catalog folder that is not there ends with 2 and says how to name or start one."""
-    assert "--catalog" in one_sentence(toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site"))
+    assert "--catalog" in one_sentence(
+        toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site")
+    )
     assert not out.exists()
 
 
@@ -445,8 +570,12 @@ def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize("listing", [None, "", "not JSON", "null", "{"])
-def test_a_site_of_somebody_else_is_left_alone(listing: str | None, catalog: Path, out: Path, site: Path) -> None:
-    """A folder with an index.html and no readable list of our pages is refused, before anything becomes current."""
+def test_a_site_of_somebody_else_is_left_alone(
+    listing: str | None, catalog: Path, out: Path, site: Path
+) -> None:
+    """A folder with an index.html and no readable list of our pages is refused, before anything
+    becomes current.
+    """
     site.mkdir()
     (site / "index.html").write_text("My own site.")
     if listing is not None:
@@ -458,14 +587,20 @@ def test_a_site_of_somebody_else_is_left_alone(listing: str | None, catalog: Pat
     assert not (out / "current").is_symlink()
 
 
-def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(catalog: Path, out: Path, site: Path) -> None:
-    """Also one that the last build has made: the snapshot in force stays, and with the list as it was all goes on."""
+def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """Also one that the last build has made: the snapshot in force stays, and with the list as it
+    was all goes on.
+    """
     build(catalog, out, site)
     current, listing = (out / "current").readlink(), (site / ".generated").read_bytes()
     (site / ".generated").write_text("not JSON")
     before = state_of(site)
     describe(catalog, "Another time.")
-    with pytest.raises(UsageError, match="is damaged, so it cannot be told which pages this program made"):
+    with pytest.raises(
+        UsageError, match="is damaged, so it cannot be told which pages this program made"
+    ):
         build(catalog, out, site)
     assert state_of(site) == before
     assert (out / "current").readlink() == current
@@ -474,10 +609,20 @@ def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(catalog: Path, out:
     assert left_overs(out, site) == []
 
 
-def test_pages_of_removed_tools_go_and_files_of_others_stay(catalog: Path, out: Path, site: Path) -> None:
-    """A removed tool's page and folder and a removed toolkit's go; what the build did not make stays, also beside such pages."""
+def test_pages_of_removed_tools_go_and_files_of_others_stay(
+    catalog: Path, out: Path, site: Path
+) -> None:
+    """A removed tool's page and folder and a removed toolkit's go; what the build did not make
+    stays, also beside such pages.
+    """
     build(catalog, out, site)
-    paths = ("robots.txt", ".gitignore", "tools/NOTES_FIND/notes.txt", "tools/MINE/index.html", "../build/README.md")
+    paths = (
+        "robots.txt",
+        ".gitignore",
+        "tools/NOTES_FIND/notes.txt",
+        "tools/MINE/index.html",
+        "../build/README.md",
+    )
     theirs = [site / path for path in paths]
     for path in theirs:
         path.parent.mkdir(exist_ok=True)
@@ -493,14 +638,20 @@ def test_pages_of_removed_tools_go_and_files_of_others_stay(catalog: Path, out: 
     assert (site / "tools/NOTES_CREATE/index.html").is_file()
 
 
-def test_nothing_outside_the_site_is_removed(catalog: Path, out: Path, site: Path, tmp_path: Path) -> None:
+def test_nothing_outside_the_site_is_removed(
+    catalog: Path, out: Path, site: Path, tmp_path: Path
+) -> None:
     """A list of pages that names files elsewhere, by whatever path, removes none of them."""
     (tmp_path / "outside").mkdir()
     precious = tmp_path / "outside/precious.html"
     precious.write_text("")
     site.mkdir()
     (site / "link").symlink_to(tmp_path / "outside")
-    (site / ".generated").write_text(json.dumps(["../outside/precious.html", str(precious), "link/precious.html", "nothing.html"]))
+    (site / ".generated").write_text(
+        json.dumps(
+            ["../outside/precious.html", str(precious), "link/precious.html", "nothing.html"]
+        )
+    )
     build(catalog, out, site)
     assert precious.exists()
 
@@ -512,7 +663,9 @@ def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
     build(catalog, out.with_name("other"), site)
     before = state_of(site)
     describe(catalog, "new")
-    assert succeed("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site) != digest
+    assert (
+        succeed("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site) != digest
+    )
     assert state_of(site) == before
     assert isinstance(open_build(out), Store)
 
@@ -567,7 +720,9 @@ def test_some_tools_may_go(lost: int, folder: Path) -> None:
 
 
 def test_many_tools_may_not(folder: Path) -> None:
-    """More than a tenth ends with 1 and one sentence, snapshot and site stay as they are; with --allow-shrink they follow."""
+    """More than a tenth ends with 1 and one sentence, snapshot and site stay as they are; with
+    --allow-shrink they follow.
+    """
     out, site = folder / "build", folder / "site"
     arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
     without(folder, 11)
@@ -593,7 +748,11 @@ def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
     if damage == "gone":
         manifest.unlink()
     else:
-        changed = {"cut off": data[:-9], "more tools": data.replace(b'"tools":100', b'"tools":900'), "not counted": b'{"counts":[]}'}
+        changed = {
+            "cut off": data[:-9],
+            "more tools": data.replace(b'"tools":100', b'"tools":900'),
+            "not counted": b'{"counts":[]}',
+        }
         manifest.write_bytes(changed[damage])
     without(folder, 50)
     assert built_again(folder).tools == 50
@@ -602,7 +761,9 @@ def test_a_damaged_manifest_blocks_no_build(damage: str, folder: Path) -> None:
 def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
     """A new program with a new format must not let half a catalog through."""
     manifest = folder / "build/current/manifest.json"
-    said = {key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"} | {"format": 2}
+    said = {
+        key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"
+    } | {"format": 2}
     manifest.write_bytes(snapshot.dump({"digest": snapshot.sha256(snapshot.dump(said)), **said}))
     without(folder, 50)
     with pytest.raises(ShrunkCatalog):
@@ -611,7 +772,9 @@ def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
 
 
 def test_going_back_counts_too(folder: Path) -> None:
-    """After a rollback the tools are counted against what is in force, not against what was built last."""
+    """After a rollback the tools are counted against what is in force, not against what was built
+    last.
+    """
     hundred_tools = (folder / "build/current").readlink().name
     without(folder, 60)
     assert built_again(folder, ALL).tools == 40
@@ -622,7 +785,9 @@ def test_going_back_counts_too(folder: Path) -> None:
 
 
 def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
-    """Nothing is removed by a build; with more than ten it says, after a change and in one line, what removes old ones."""
+    """Nothing is removed by a build; with more than ten it says, after a change and in one line,
+    what removes old ones.
+    """
     told = f"{out} holds 11 snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones."
     for number in range(9):
         describe(catalog, f"number {number}")
@@ -639,31 +804,43 @@ def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
 
 
 def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -> None:
-    """While a build into another folder has the site, this one says so, and changes neither its snapshots nor the site."""
+    """While a build into another folder has the site, this one says so, and changes neither its
+    snapshots nor the site.
+    """
     build(catalog, out, site)
     describe(catalog, "later")
     before = state_of(out / "snapshots", out / "current", site)
     with files.alone(site / ".lock") as got_it:
         assert got_it
         done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
-        assert one_sentence(done) == f"error: Another build is writing to {site}: try again when it is done."
+        assert (
+            one_sentence(done)
+            == f"error: Another build is writing to {site}: try again when it is done."
+        )
         assert state_of(out / "snapshots", out / "current", site) == before
         assert build(catalog, out.with_name("other"), None).pages == 0
     assert build(catalog, out, site).changed
 
 
 def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Path) -> None:
-    """Of builds of two catalogs into two folders and one site, all at once, each ends well or steps back; the site is that of one."""
+    """Of builds of two catalogs into two folders and one site, all at once, each ends well or steps
+    back; the site is that of one.
+    """
     other = Path(shutil.copytree(catalog, catalog.with_name("another")))
     shutil.rmtree(other / "toolkits/clock")
     pairs = [(catalog, out), (other, out.with_name("other"))]
     ended = []
     for _ in range(2):
         commands = [building(one, into, site) for one, into in pairs]
-        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for command in commands]
+        processes = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for command in commands
+        ]
         for process in processes:
             _, complaint = process.communicate(timeout=60)
-            assert process.returncode == 0 or (process.returncode == 2 and "Another build is writing" in complaint), complaint
+            assert process.returncode == 0 or (
+                process.returncode == 2 and "Another build is writing" in complaint
+            ), complaint
             ended.append(process.returncode)
     assert 0 in ended
     found = bytes_of(site)
@@ -692,10 +869,16 @@ def test_a_site_that_nothing_came_of_is_not_there(catalog: Path, out: Path, site
 
 
 @pytest.mark.parametrize(
-    "work", [lambda catalog, out: build(catalog, out, None), lambda catalog, out: check(catalog, out, ())], ids=["build", "check"]
+    "work",
+    [lambda catalog, out: build(catalog, out, None), lambda catalog, out: check(catalog, out, ())],
+    ids=["build", "check"],
 )
-def test_git_sees_nothing_of_a_new_build(work: Callable[[Path, Path], object], catalog: Path, out: Path) -> None:
-    """A folder that is made for a build tells git to leave it out; in one that was there, nothing is written for git."""
+def test_git_sees_nothing_of_a_new_build(
+    work: Callable[[Path, Path], object], catalog: Path, out: Path
+) -> None:
+    """A folder that is made for a build tells git to leave it out; in one that was there, nothing
+    is written for git.
+    """
     work(catalog, out)
     assert (out / ".gitignore").read_text() == "*\n"
     (out / ".gitignore").write_text("!README.md\n")

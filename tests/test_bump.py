@@ -31,7 +31,9 @@ def days() -> str:
 
 
 def test_today(tool: Path) -> None:
-    """The file is the newest one, byte for byte; its path is alone on standard output; the way on is told."""
+    """The file is the newest one, byte for byte; its path is alone on standard output; the way on
+    is told.
+    """
     before = days()
     done = toolcatalog("bump", "A_DO")
     path = Path(done.stdout.strip())
@@ -40,12 +42,23 @@ def test_today(tool: Path) -> None:
     assert path.read_bytes() == OLD
     assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in done.stderr
     assert toolcatalog("check", "--format", "concise").returncode == 0
-    assert sorted(file.name for file in tool.iterdir()) == ["20240101_00.yaml", "20250101_03.yaml", path.name]
+    assert sorted(file.name for file in tool.iterdir()) == [
+        "20240101_00.yaml",
+        "20250101_03.yaml",
+        path.name,
+    ]
 
 
 def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A version of today or later is followed by the next one; a version can be named where it is newer."""
-    for said, made in (([], None), (["--version", "29990101_99"], "29990101_99"), ([], "29990102_00"), ([], "29990102_01")):
+    """A version of today or later is followed by the next one; a version can be named where it is
+    newer.
+    """
+    for said, made in (
+        ([], None),
+        (["--version", "29990101_99"], "29990101_99"),
+        ([], "29990102_00"),
+        ([], "29990102_01"),
+    ):
         assert main(["bump", "A_DO", *said]) == 0
         path = Path(capsys.readouterr().out.strip())
         assert made in (None, path.stem)
@@ -63,7 +76,9 @@ def test_again_and_beyond(tool: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["A_DO", "--catalog", "none"], "No catalog at none:"),
     ],
 )  # fmt: skip
-def test_a_sentence_that_says_what_to_do(tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str) -> None:
+def test_a_sentence_that_says_what_to_do(
+    tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
     """Exit code 2, and nothing written."""
     assert main(["bump", *arguments]) == 2
     out, err = capsys.readouterr()
@@ -72,7 +87,9 @@ def test_a_sentence_that_says_what_to_do(tool: Path, capsys: pytest.CaptureFixtu
     assert len([*tool.iterdir()]) == 2
 
 
-def test_after_the_last_version_there_is_none(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_after_the_last_version_there_is_none(
+    tool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The one version that nothing can follow."""
     shutil.move(tool / "20250101_03.yaml", tool / "99999999_99.yaml")
     assert main(["bump", "A_DO"]) == 2
@@ -94,10 +111,20 @@ def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
     seen = typed(["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)})
     assert seen.code == 0
     assert (tool / Path(seen.out.strip()).name).read_text() == "name: edited\n"
-    assert toolcatalog("bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}).returncode == 0
+    assert (
+        toolcatalog(
+            "bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}
+        ).returncode
+        == 0
+    )
     assert (tool / "29990101_00.yaml").read_text() == "name: edited\n"
     (tool / "29990101_00.yaml").write_bytes(OLD)
-    assert toolcatalog("bump", "A_DO", "--version", "29990101_01", env={"EDITOR": str(editor)}).returncode == 0
+    assert (
+        toolcatalog(
+            "bump", "A_DO", "--version", "29990101_01", env={"EDITOR": str(editor)}
+        ).returncode
+        == 0
+    )
     assert (tool / "29990101_01.yaml").read_bytes() == OLD
 
 
@@ -113,6 +140,10 @@ def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_completion_offers_slugs(tool: Path) -> None:
     """The shell completes the slugs of the catalog, in whatever case they are begun."""
     for typed_so_far, offered in (("a_", "A_DO"), ("B", "")):
-        environment = {"_TOOLCATALOG_COMPLETE": "bash_complete", "COMP_WORDS": f"toolcatalog bump {typed_so_far}", "COMP_CWORD": "2"}
+        environment = {
+            "_TOOLCATALOG_COMPLETE": "bash_complete",
+            "COMP_WORDS": f"toolcatalog bump {typed_so_far}",
+            "COMP_CWORD": "2",
+        }
         done = toolcatalog(env=environment, cwd=tool.parents[3])
         assert done.stdout.strip() == (f"plain,{offered}" if offered else "")

@@ -16,7 +16,8 @@ from running import ROOT, succeed, toolcatalog
 BASE = ROOT / "tests" / "rejects" / "_base" / "catalog"
 TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
 EMPTY = "name: Send\ndescription: ''\n"  # a warning
-WRONG = "name: 5\ndescription: Send a message to somebody, now or at a time that is given.\n"  # an error with one right answer
+# an error with one right answer
+WRONG = "name: 5\ndescription: Send a message to somebody, now or at a time that is given.\n"
 
 
 @pytest.fixture
@@ -36,7 +37,9 @@ def test_warnings_are_told_and_let_pass(catalog: Path) -> None:
     (catalog / TOOL).write_text(EMPTY)
     done = toolcatalog("check", "--catalog", catalog)
     assert done.returncode == 0
-    assert f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stderr
+    assert (
+        f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stderr
+    )
     assert "1 warning in 1 file, of 10 files read." in done.stderr
     assert toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
 
@@ -57,14 +60,20 @@ def test_the_catalog_says_what_weighs_how_much(catalog: Path) -> None:
     """error, warning, note or off, for rules of advice."""
     (catalog / TOOL).write_text(EMPTY)
     for severity, shown in (("error", True), ("note", False), ("off", False), ("warning", True)):
-        (catalog / "catalog.yaml").write_text(f"title: Base\nrules: {{description-empty: {severity}}}\n")
+        (catalog / "catalog.yaml").write_text(
+            f"title: Base\nrules: {{description-empty: {severity}}}\n"
+        )
         assert rules(catalog) == [("description-empty", severity)] * shown
-        assert rules(catalog, "--least", "note").count(("description-empty", severity)) == (severity != "off")
+        assert rules(catalog, "--least", "note").count(("description-empty", severity)) == (
+            severity != "off"
+        )
 
 
 def test_a_comment_silences(catalog: Path) -> None:
     """On its line, with a reason; in a file from the cache as well as in one that is read anew."""
-    (catalog / TOOL).write_text(EMPTY.replace("''", "'' # toolcatalog: ignore[description-empty] the name says it"))
+    (catalog / TOOL).write_text(
+        EMPTY.replace("''", "'' # toolcatalog: ignore[description-empty] the name says it")
+    )
     assert rules(catalog) == rules(catalog) == []
     (catalog / TOOL).write_text(EMPTY)
     assert rules(catalog) == rules(catalog) == [("description-empty", "warning")]
@@ -105,7 +114,9 @@ def test_fix(catalog: Path) -> None:
 
 
 def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
-    """In quotes the number is a text, and still no choice of the enum: then it is not beyond doubt what was meant."""
+    """In quotes the number is a text, and still no choice of the enum: then it is not beyond doubt
+    what was meant.
+    """
     text = f"{EMPTY}input_parameters: {{a: {{type: string, enum: [x], default: 5}}}}\n"
     (catalog / TOOL).write_text(text)
     done = toolcatalog("check", "--catalog", catalog, "--fix")
@@ -115,14 +126,23 @@ def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
 
 
 def test_github(catalog: Path, tmp_path: Path) -> None:
-    """Annotations on standard output, everything in the step's summary; paths from the root of the repository."""
+    """Annotations on standard output, everything in the step's summary; paths from the root of the
+    repository.
+    """
     (tmp_path / ".git").mkdir()
     nested = tmp_path / "data" / "catalog"
     nested.parent.mkdir()
     catalog.rename(nested)
     (nested / TOOL).write_text(WRONG)
     summary = tmp_path / "summary.md"
-    done = toolcatalog("check", "--catalog", nested, "--format", "github", env={"GITHUB_STEP_SUMMARY": str(summary)})
+    done = toolcatalog(
+        "check",
+        "--catalog",
+        nested,
+        "--format",
+        "github",
+        env={"GITHUB_STEP_SUMMARY": str(summary)},
+    )
     assert done.returncode == 1
     assert done.stdout.startswith(f"::error file=data/catalog/{TOOL},line=1,")
     assert "1 error, 10 files read" in summary.read_text()
@@ -139,14 +159,20 @@ def test_sarif_and_junit(catalog: Path) -> None:
 
 
 def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
-    """Nobody who only checks finds new files in git, and deleting what is remembered costs time and nothing else."""
+    """Nobody who only checks finds new files in git, and deleting what is remembered costs time and
+    nothing else.
+    """
     (catalog / TOOL).write_text(EMPTY)
     expected = rules(catalog)
     cache = catalog.parent / "build" / ".cache"
     assert (cache / ".gitignore").read_text() == "*\n"
     told = [*cache.glob("parts/*/*.told")]
     assert told
-    for files in ((cache / "found",), (cache / "found", *told), (cache / "found", cache / "briefs")):
+    for files in (
+        (cache / "found",),
+        (cache / "found", *told),
+        (cache / "found", cache / "briefs"),
+    ):
         for file in files:
             file.write_bytes(b"damaged")
         assert rules(catalog) == expected
@@ -155,7 +181,9 @@ def test_what_is_remembered_lies_beside_the_catalog(catalog: Path) -> None:
 
 
 def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Path) -> None:
-    """A tool, a file beside the tools, what is to be shown, the name by which the catalog goes: each changes what is told."""
+    """A tool, a file beside the tools, what is to be shown, the name by which the catalog goes:
+    each changes what is told.
+    """
     (catalog / TOOL).write_text(EMPTY)
     expected = succeed_with(catalog)
     assert "description-empty" in expected
@@ -168,7 +196,9 @@ def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Pa
     assert "description-empty" not in succeed_with(moved)
     (moved / "catalog.yaml").write_text("title: Base\n")
     assert "description-empty" in succeed_with(moved)
-    (moved / TOOL).write_text(EMPTY.replace("''", "Send a message to somebody, now or at a time that is given."))
+    (moved / TOOL).write_text(
+        EMPTY.replace("''", "Send a message to somebody, now or at a time that is given.")
+    )
     assert "description-empty" not in succeed_with(moved)
     (moved / TOOL).write_text(WRONG)
     for _ in range(2):
@@ -190,7 +220,10 @@ def test_a_folder_that_cannot_be_written_is_no_hindrance(catalog: Path) -> None:
 
 def test_watch(catalog: Path, tmp_path: Path) -> None:
     """It checks again when a file changes, until it is interrupted."""
-    command, log = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog), "--watch"], tmp_path / "log"
+    command, log = (
+        [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(catalog), "--watch"],
+        tmp_path / "log",
+    )
     with log.open("w") as sink, subprocess.Popen(command, stderr=sink) as process:
         until = time.monotonic() + 60
         while "wrong-type" not in log.read_text() and time.monotonic() < until:

@@ -1,4 +1,6 @@
-"""A folder to a catalog or to all that is wrong with it, whatever the files hold, in reasonable time."""
+"""A folder to a catalog or to all that is wrong with it, whatever the files hold, in reasonable
+time.
+"""
 
 import json
 import shutil
@@ -57,7 +59,9 @@ def test_a_sound_catalog(base: Path) -> None:
 
 
 def test_every_file_is_told_of_at_once_in_order(base: Path) -> None:
-    """Six broken files of six kinds, in three ways of being broken: all are told, sorted by path, line and column."""
+    """Six broken files of six kinds, in three ways of being broken: all are told, sorted by path,
+    line and column.
+    """
     (base / PLACES["catalog"]).write_text("{title: 1, x: 2}")
     (base / PLACES["toolkit"]).write_bytes(b"\xff")
     (base / PLACES["tool"]).write_text("- a\n")
@@ -65,7 +69,10 @@ def test_every_file_is_told_of_at_once_in_order(base: Path) -> None:
     (base / PLACES["auth_config"]).write_text("toolkit: post\n")
     (base / PLACES["session"]).write_text("tags: a\nproject: 1\n")
     problems = errors(check(base).problems)
-    assert [(problem.path.removeprefix("catalog/"), problem.line, problem.column, problem.rule) for problem in problems] == [
+    assert [
+        (problem.path.removeprefix("catalog/"), problem.line, problem.column, problem.rule)
+        for problem in problems
+    ] == [
         ("auth_configs/ac_mail.yaml", 1, 10, "reference"),
         ("catalog.yaml", 1, 9, "wrong-type"),
         ("catalog.yaml", 1, 12, "unknown-key"),
@@ -80,7 +87,9 @@ def test_every_file_is_told_of_at_once_in_order(base: Path) -> None:
 @pytest.mark.parametrize("spoil", ["name: [", "name: 5", "", "- x", "name: x\x00"])
 @pytest.mark.parametrize("kind", PLACES)
 def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> None:
-    """Whatever is wrong with one file, nothing is told of those that refer to it: it is there, only not yet sound."""
+    """Whatever is wrong with one file, nothing is told of those that refer to it: it is there, only
+    not yet sound.
+    """
     (base / PLACES["tool"]).write_text(HEAD)
     (base / PLACES["meta_tool"]).write_text(HEAD)
     if kind != "auth_config":
@@ -95,13 +104,19 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
 
 
 def test_the_command_tells_the_same_as_json() -> None:
-    """`check --format json` is one array of the problems with the fields that are promised, alone on standard output; exit code 1."""
+    """`check --format json` is one array of the problems with the fields that are promised, alone
+    on standard output; exit code 1.
+    """
     case = CASES / "several" / "broken-toolkit-has-no-follow-ups" / "catalog"
     done = toolcatalog("check", "--catalog", case, "--format", "json")
     assert done.returncode == 1
     rows = json.loads(done.stdout)
-    assert {frozenset(row) for row in rows} == {frozenset({"path", "line", "column", "rule", "severity", "message", "help"})}
-    assert [(row["path"], row["line"], row["column"], row["rule"], row["severity"]) for row in rows] == [
+    assert {frozenset(row) for row in rows} == {
+        frozenset({"path", "line", "column", "rule", "severity", "message", "help"})
+    }
+    assert [
+        (row["path"], row["line"], row["column"], row["rule"], row["severity"]) for row in rows
+    ] == [
         ("catalog/catalog.yaml", 1, 1, "catalog-missing", "error"),
         ("catalog/toolkits/mail/toolkit.yaml", 2, 7, "yaml-syntax", "error"),
     ]
@@ -143,17 +158,23 @@ HEAVY: dict[str, tuple[Callable[[], str], str]] = {
 
 @pytest.mark.parametrize(("text", "path"), HEAVY.values(), ids=HEAVY)
 def test_no_file_takes_long(text: Callable[[], str], path: str, base: Path) -> None:
-    """An eighth of the largest file takes a second or so of computing, not minutes, and what is told of it can be read."""
+    """An eighth of the largest file takes a second or so of computing, not minutes, and what is
+    told of it can be read.
+    """
     (base / path).write_text(text())
     started = time.process_time()
     problems = check(base).problems
     assert time.process_time() - started < 5
     assert len(errors(problems)) <= MOST + 1
-    assert sum(len(problem.message + problem.expected + problem.help) for problem in problems) < 1_000_000
+    assert (
+        sum(len(problem.message + problem.expected + problem.help) for problem in problems)
+        < 1_000_000
+    )
 
 
 KEYS = sorted(
-    {key for schema in SCHEMAS.values() for key in schema["properties"]} | {"type", "items", "properties", "enum", "$session", "x"}
+    {key for schema in SCHEMAS.values() for key in schema["properties"]}
+    | {"type", "items", "properties", "enum", "$session", "x"}
 )
 LEAVES = [
     None,
@@ -177,7 +198,9 @@ LEAVES = [
 ]
 values = st.recursive(
     st.sampled_from(LEAVES),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 descriptions = st.dictionaries(
@@ -201,7 +224,10 @@ descriptions = st.dictionaries(
     ),
     max_size=2,
 )
-tools = st.fixed_dictionaries({"name": st.just("x"), "description": st.just("")}, optional={"input_parameters": descriptions, "x": values})
+tools = st.fixed_dictionaries(
+    {"name": st.just("x"), "description": st.just("")},
+    optional={"input_parameters": descriptions, "x": values},
+)
 
 
 @pytest.fixture(scope="module")
@@ -229,14 +255,17 @@ def checked_with(root: Path, kind: str, data: bytes) -> None:
 @examples(50, HealthCheck.too_slow)
 @given(kind=st.sampled_from([*PLACES]), value=values | tools)
 def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: Any) -> None:
-    """Whatever JSON value a file of any kind holds, there is an answer and no exception; a catalog without problems resolves."""
+    """Whatever JSON value a file of any kind holds, there is an answer and no exception; a catalog
+    without problems resolves.
+    """
     checked_with(fuzzed, kind, json.dumps(value).encode())
 
 
 @examples(33)
 @given(
     kind=st.sampled_from([*PLACES]),
-    data=st.binary(max_size=60) | st.text("namedscriptogyu: -?[]{}&*!|>'\"#%@\n\t 0é", max_size=90).map(str.encode),
+    data=st.binary(max_size=60)
+    | st.text("namedscriptogyu: -?[]{}&*!|>'\"#%@\n\t 0é", max_size=90).map(str.encode),
 )
 def test_any_bytes_give_problems_or_a_catalog(fuzzed: Path, kind: str, data: bytes) -> None:
     """The same for bytes that may not even be YAML."""

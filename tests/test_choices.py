@@ -52,28 +52,58 @@ CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "nothing said": ({}, ALL),
     "a toolkit enabled": ({"toolkits": enable("chat")}, ["CHAT_POST", "CHAT_READ"]),
     "a toolkit without tools": ({"toolkits": enable("zip")}, []),
-    "tools enabled in one toolkit": ({"tools": {"mail": ToolChoice(tools=enable("MAIL_LIST"))}}, ["CHAT_POST", "CHAT_READ", "MAIL_LIST"]),
-    "tools disabled in one toolkit": ({"tools": {"chat": ToolChoice(tools=disable("CHAT_READ"))}}, ["CHAT_POST", "MAIL_LIST", "MAIL_SEND"]),
-    "tools of a toolkit that is not": ({"toolkits": enable("chat"), "tools": {"mail": ToolChoice(tools=enable("MAIL_LIST"))}}, ALL[:2]),
+    "tools enabled in one toolkit": (
+        {"tools": {"mail": ToolChoice(tools=enable("MAIL_LIST"))}},
+        ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
+    ),
+    "tools disabled in one toolkit": (
+        {"tools": {"chat": ToolChoice(tools=disable("CHAT_READ"))}},
+        ["CHAT_POST", "MAIL_LIST", "MAIL_SEND"],
+    ),
+    "tools of a toolkit that is not": (
+        {"toolkits": enable("chat"), "tools": {"mail": ToolChoice(tools=enable("MAIL_LIST"))}},
+        ALL[:2],
+    ),
     "tags enabled": ({"tags": enable("read")}, ["CHAT_READ", "MAIL_LIST"]),
     "tags disabled": ({"tags": disable("write")}, ["CHAT_READ", "MAIL_LIST"]),
-    "tags enabled and disabled": ({"tags": Choice(enable=("read", "write"), disable=("write",))}, ["CHAT_READ", "MAIL_LIST"]),
+    "tags enabled and disabled": (
+        {"tags": Choice(enable=("read", "write"), disable=("write",))},
+        ["CHAT_READ", "MAIL_LIST"],
+    ),
     "a toolkit's tags in place of the session's": (
         {"tags": enable("read"), "tools": {"mail": ToolChoice(tags=enable("write"))}},
         ["CHAT_READ", "MAIL_SEND"],
     ),
-    "a toolkit's empty tags lift the session's": ({"tags": enable("read"), "tools": {"mail": ToolChoice(tags=Choice())}}, ALL[1:]),
+    "a toolkit's empty tags lift the session's": (
+        {"tags": enable("read"), "tools": {"mail": ToolChoice(tags=Choice())}},
+        ALL[1:],
+    ),
     "a toolkit's tools keep the session's tags": (
         {"tags": enable("read"), "tools": {"mail": ToolChoice(tools=disable())}},
         ["CHAT_READ", "MAIL_LIST"],
     ),
-    "an auth config with tools": ({"auth_configs": {"mail": "ac_few"}}, ["CHAT_POST", "CHAT_READ", "MAIL_LIST"]),
-    "an auth config with too few scopes": ({"auth_configs": {"mail": "ac_send"}}, ["CHAT_POST", "CHAT_READ", "MAIL_LIST"]),
+    "an auth config with tools": (
+        {"auth_configs": {"mail": "ac_few"}},
+        ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
+    ),
+    "an auth config with too few scopes": (
+        {"auth_configs": {"mail": "ac_send"}},
+        ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
+    ),
     "an auth config without limits": ({"auth_configs": {"mail": "ac_all"}}, ALL),
-    "scopes of the version in force": ({"auth_configs": {"mail": "ac_send"}, "toolkit_versions": {"mail": "20250101_00"}}, ALL),
-    "tags of the version in force": ({"tags": enable("important"), "toolkit_versions": {"mail": "20250101_00"}}, ["MAIL_SEND"]),
+    "scopes of the version in force": (
+        {"auth_configs": {"mail": "ac_send"}, "toolkit_versions": {"mail": "20250101_00"}},
+        ALL,
+    ),
+    "tags of the version in force": (
+        {"tags": enable("important"), "toolkit_versions": {"mail": "20250101_00"}},
+        ["MAIL_SEND"],
+    ),
     "tags of the newest version": ({"tags": enable("important")}, []),
-    "a version before a tool was there": ({"toolkits": enable("chat"), "toolkit_versions": {"chat": "20250101_00"}}, ["CHAT_READ"]),
+    "a version before a tool was there": (
+        {"toolkits": enable("chat"), "toolkit_versions": {"chat": "20250101_00"}},
+        ["CHAT_READ"],
+    ),
 }
 
 
@@ -88,7 +118,10 @@ def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
     [
         ({}, ["20250301_00", "20250101_00", "20250101_00", "20250601_00"]),
         ({"mail": "20250101_00"}, ["20250301_00", "20250101_00", "20250101_00", "20250101_00"]),
-        ({"mail": "20250531_99", "chat": "20250101_00"}, ["20250101_00", "20250101_00", "20250101_00"]),
+        (
+            {"mail": "20250531_99", "chat": "20250101_00"},
+            ["20250101_00", "20250101_00", "20250101_00"],
+        ),
     ],
 )
 def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
@@ -105,8 +138,18 @@ def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
         (CONFIGS[1], "MAIL_SEND", ["send"], True),
         (CONFIGS[1], "MAIL_SEND", ["send", "label"], False),
         (CONFIGS[1], "MAIL_LIST", [], True),
-        (AuthConfig(path="", id="ac", toolkit="mail", tools=("A",), scopes=("s",)), "A", ["s"], True),
-        (AuthConfig(path="", id="ac", toolkit="mail", tools=("A",), scopes=("s",)), "A", ["t"], False),
+        (
+            AuthConfig(path="", id="ac", toolkit="mail", tools=("A",), scopes=("s",)),
+            "A",
+            ["s"],
+            True,
+        ),
+        (
+            AuthConfig(path="", id="ac", toolkit="mail", tools=("A",), scopes=("s",)),
+            "A",
+            ["t"],
+            False,
+        ),
     ],
 )
 def test_usable(config: AuthConfig, slug: str, scopes: list[str], expected: bool) -> None:

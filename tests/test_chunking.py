@@ -15,11 +15,32 @@ def chunks(data: bytes) -> list[bytes]:
     return [data[begin:end] for begin, end in chunking.spans(data)]
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 15, 16, 17, 100, chunking.LEAST, chunking.MOST, chunking.MOST + 1, (1 << 22) + 9, len(DATA)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        0,
+        1,
+        7,
+        8,
+        15,
+        16,
+        17,
+        100,
+        chunking.LEAST,
+        chunking.MOST,
+        chunking.MOST + 1,
+        (1 << 22) + 9,
+        len(DATA),
+    ],
+)
 @pytest.mark.parametrize("kind", ["random", "zeros", "text"])
 def test_a_file_is_its_chunks(size: int, kind: str) -> None:
     """Chunks leave no gap, and none is larger or, but for the last, smaller than is said."""
-    data = {"random": DATA[:size], "zeros": bytes(size), "text": (b'{"slug":"A_TOOL"},' * (size // 18 + 1))[:size]}[kind]
+    data = {
+        "random": DATA[:size],
+        "zeros": bytes(size),
+        "text": (b'{"slug":"A_TOOL"},' * (size // 18 + 1))[:size],
+    }[kind]
     found = chunks(data)
     assert b"".join(found) == data
     assert all(chunking.LEAST <= len(chunk) <= chunking.MOST for chunk in found[:-1])
@@ -29,8 +50,13 @@ def test_a_file_is_its_chunks(size: int, kind: str) -> None:
 @pytest.mark.parametrize("place", [0, 1_000_003, (1 << 22) - 3, 1 << 22, 5_999_999])
 @pytest.mark.parametrize("change", [b"", b"x", b"x" * 5000])
 def test_a_change_stays_where_it_is(place: int, change: bytes) -> None:
-    """What is put in, or taken out, in one place changes the chunk there, and at most one or two beside it."""
+    """What is put in, or taken out, in one place changes the chunk there, and at most one or two
+    beside it.
+    """
     before = {hashlib.sha256(chunk).digest() for chunk in chunks(DATA)}
-    after = [hashlib.sha256(chunk).digest() for chunk in chunks(DATA[:place] + change + DATA[place + 1 :])]
+    after = [
+        hashlib.sha256(chunk).digest()
+        for chunk in chunks(DATA[:place] + change + DATA[place + 1 :])
+    ]
     assert len(after) > 20
     assert 1 <= sum(chunk not in before for chunk in after) <= 3

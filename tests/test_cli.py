@@ -1,4 +1,6 @@
-"""The command line: exit codes, one sentence for a mistake, nothing but the answer on standard output, and a clean end."""
+"""The command line: exit codes, one sentence for a mistake, nothing but the answer on standard
+output, and a clean end.
+"""
 
 import json
 import os
@@ -42,11 +44,15 @@ def catalog(tmp_path: Path) -> Path:
 @pytest.fixture
 def faulty(catalog: Path) -> Path:
     """The same with two faults in one file."""
-    (catalog / "toolkits" / "a" / "A_DO" / "20250101_00.yaml").write_text(TOOL + "colour: red\nscopes: read\n")
+    (catalog / "toolkits" / "a" / "A_DO" / "20250101_00.yaml").write_text(
+        TOOL + "colour: red\nscopes: read\n"
+    )
     return catalog
 
 
-def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command and group below a group, with the words that lead to it."""
     context = click.Context(group)
     for name in group.list_commands(context):
@@ -66,11 +72,18 @@ COMMANDS = dict(commands(cli))
 def test_0_where_all_is_well(catalog: Path, tmp_path: Path) -> None:
     """`build` and `check` of a good catalog end with 0."""
     assert toolcatalog("check", "--catalog", catalog).returncode == 0
-    assert toolcatalog("build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site").returncode == 0
+    assert (
+        toolcatalog(
+            "build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site"
+        ).returncode
+        == 0
+    )
 
 
 def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
-    """All problems are shown with place, rule and source line, nothing is built, and there is no traceback."""
+    """All problems are shown with place, rule and source line, nothing is built, and there is no
+    traceback.
+    """
     for command in (["check"], ["build", "--out", tmp_path / "build", "--site", tmp_path / "site"]):
         done = toolcatalog(*command, "--catalog", faulty)
         assert (done.returncode, done.stdout) == (1, "")
@@ -120,7 +133,9 @@ def test_2_where_something_cannot_be_used(
     arguments: list[str],
     sentence: str,
 ) -> None:
-    """One sentence on standard error says what is wrong and what to do; there is no traceback and nothing on standard output."""
+    """One sentence on standard error says what is wrong and what to do; there is no traceback and
+    nothing on standard output.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "damaged.json").write_text("{")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -140,7 +155,10 @@ def test_2_where_something_cannot_be_used(
         (["frobnicate"], "No such command 'frobnicate'."),
         (["keys", "revok"], "Did you mean 'revoke'?"),
         (["check", "--strcit"], "Did you mean '--strict'?"),
-        (["check", "--format", "xml"], "'xml' is not one of 'full', 'concise', 'json', 'github', 'sarif', 'junit'."),
+        (
+            ["check", "--format", "xml"],
+            "'xml' is not one of 'full', 'concise', 'json', 'github', 'sarif', 'junit'.",
+        ),
         (["serve", "--port", "http"], "'http' is not a valid integer range."),
         (["serve", "--port", "65536"], "65536 is not in the range"),
         (["serve", "--port", "-1"], "-1 is not in the range"),
@@ -156,8 +174,12 @@ def test_2_where_something_cannot_be_used(
         (["build", "--catalog", "{file}"], "is a file."),
     ],
 )
-def test_2_for_a_wrong_call(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
-    """The last line says what is wrong with the call, and what was probably meant; standard output stays empty."""
+def test_2_for_a_wrong_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """The last line says what is wrong with the call, and what was probably meant; standard output
+    stays empty.
+    """
     (tmp_path / "file").write_text("")
     assert main([argument.format(file=tmp_path / "file") for argument in arguments]) == 2
     out, err = capsys.readouterr()
@@ -167,7 +189,9 @@ def test_2_for_a_wrong_call(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize("arguments", [[], ["keys"], ["import"]])
-def test_2_without_a_command_and_the_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_2_without_a_command_and_the_help(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
     """No command at all is a wrong call, answered with the help."""
     assert main(arguments) == 2
     out, err = capsys.readouterr()
@@ -176,15 +200,24 @@ def test_2_without_a_command_and_the_help(capsys: pytest.CaptureFixture[str], ar
 
 
 def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
-    """Where a dependency is broken, the traceback comes, then a line that says whose mistake it is; nothing is built."""
+    """Where a dependency is broken, the traceback comes, then a line that says whose mistake it is;
+    nothing is built.
+    """
     (tmp_path / "installed").mkdir()
-    (tmp_path / "installed" / "pyroaring.py").write_text("raise RuntimeError('broken installation')\n")
+    (tmp_path / "installed" / "pyroaring.py").write_text(
+        "raise RuntimeError('broken installation')\n"
+    )
     (tmp_path / "installed" / "jinja2.py").write_text("raise RuntimeError('broken installation')\n")
-    for command in (["build", "--catalog", catalog, "--out", tmp_path / "build"], ["serve", "--build", tmp_path / "build"]):
+    for command in (
+        ["build", "--catalog", catalog, "--out", tmp_path / "build"],
+        ["serve", "--build", tmp_path / "build"],
+    ):
         done = toolcatalog(*command, env={"PYTHONPATH": str(tmp_path / "installed")}, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (3, "")
         assert "RuntimeError: broken installation" in done.stderr
-        assert done.stderr.splitlines()[-1].startswith("error: This is a bug in toolcatalog, not your mistake. Please report it")
+        assert done.stderr.splitlines()[-1].startswith(
+            "error: This is a bug in toolcatalog, not your mistake. Please report it"
+        )
     assert not (tmp_path / "build" / "snapshots").exists()
 
 
@@ -193,7 +226,17 @@ def test_130_where_a_command_is_interrupted(tmp_path: Path) -> None:
     descriptors = Path("/proc/self/fd")
     if not descriptors.exists():
         pytest.skip("only /proc tells when a process waits for the key file")
-    command = [sys.executable, "-m", "toolcatalog", "keys", "create", "--project", "p", "--keys", str(tmp_path / "keys.json")]
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "keys",
+        "create",
+        "--project",
+        "p",
+        "--keys",
+        str(tmp_path / "keys.json"),
+    ]
     with (
         files.alone(tmp_path / ".keys.json.lock") as got_it,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
@@ -220,7 +263,9 @@ def open_files(pid: int) -> list[Path]:
 
 
 def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
-    """`keys create` and `keys rotate` print the key and nothing else there; what to know about it comes on standard error."""
+    """`keys create` and `keys rotate` print the key and nothing else there; what to know about it
+    comes on standard error.
+    """
     file = tmp_path / "keys.json"
     made = toolcatalog("keys", "create", "--project", "p", "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", made.stdout)
@@ -233,40 +278,56 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", rotated.stdout)
     assert f"It follows {key.id}, which ends in 1 day, 0:00:00." in rotated.stderr
     revoked = toolcatalog("keys", "revoke", key.id, "--keys", file)
-    assert (revoked.stdout, revoked.stderr) == ("", f"Revoked {key.id} of project p: running servers refuse it within a second.\n")
+    assert (revoked.stdout, revoked.stderr) == (
+        "",
+        f"Revoked {key.id} of project p: running servers refuse it within a second.\n",
+    )
 
 
 def test_the_digest_is_alone_on_standard_output(catalog: Path, tmp_path: Path) -> None:
     """`build` prints the digest of the snapshot that `build/current` now is."""
     for said in ("Built 1 tools", "Nothing has changed: 1 tools"):
-        done = toolcatalog("build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site")
+        done = toolcatalog(
+            "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
+        )
         assert re.fullmatch(r"[0-9a-f]{64}\n", done.stdout)
         assert (tmp_path / "build" / "current").readlink().name == done.stdout.strip()
         assert said in done.stderr
 
 
 def test_problems_as_json(faulty: Path) -> None:
-    """`check --format json` is one array of objects with these seven fields, and alone on standard output."""
+    """`check --format json` is one array of objects with these seven fields, and alone on standard
+    output.
+    """
     done = toolcatalog("check", "--catalog", faulty, "--format", "json")
     assert done.returncode == 1
     path = "catalog/toolkits/a/A_DO/20250101_00.yaml"
     found = json.loads(done.stdout)
-    assert [[*problem] for problem in found] == [["path", "line", "column", "rule", "severity", "message", "help"]] * 2
-    assert [[*problem.values()][:5] for problem in found] == [[path, 3, 1, "unknown-key", "error"], [path, 4, 9, "wrong-type", "error"]]
+    assert [[*problem] for problem in found] == [
+        ["path", "line", "column", "rule", "severity", "message", "help"]
+    ] * 2
+    assert [[*problem.values()][:5] for problem in found] == [
+        [path, 3, 1, "unknown-key", "error"],
+        [path, 4, 9, "wrong-type", "error"],
+    ]
     assert all(isinstance(problem[name], str) for problem in found for name in ("message", "help"))
     assert "colour" in found[0]["message"]
 
 
 def test_no_problems_as_json(catalog: Path) -> None:
     """A good catalog is an empty array."""
-    assert json.loads(succeed("check", "--catalog", catalog, "--format", "json", "--least", "error")) == []
+    assert (
+        json.loads(succeed("check", "--catalog", catalog, "--format", "json", "--least", "error"))
+        == []
+    )
 
 
 def test_problems_in_a_line_each(faulty: Path) -> None:
     """`check --format concise` is a line for each problem, as editors read them."""
     done = toolcatalog("check", "--catalog", faulty, "--format", "concise")
     assert [
-        re.match(r"catalog/toolkits/a/A_DO/20250101_00\.yaml:\d:\d: [a-z-]+: .", line) is not None for line in done.stdout.splitlines()
+        re.match(r"catalog/toolkits/a/A_DO/20250101_00\.yaml:\d:\d: [a-z-]+: .", line) is not None
+        for line in done.stdout.splitlines()
     ] == [True, True]
 
 
@@ -290,7 +351,10 @@ def test_colours_on_a_terminal(faulty: Path, more: dict[str, str], coloured: boo
     """A person at a terminal sees colours, unless NO_COLOR is set."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", "check", "--catalog", str(faulty)]
-    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm-256color", **more}
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
+        "TERM": "xterm-256color",
+        **more,
+    }
     with subprocess.Popen(command, stderr=theirs, stdout=theirs, env=environment) as process:
         os.close(theirs)
         shown = b""
@@ -335,20 +399,28 @@ def test_a_reader_that_goes_away_is_no_mistake() -> None:
 
 
 @pytest.mark.parametrize("path", [(), *COMMANDS], ids=" ".join)
-def test_every_help_has_examples_that_could_be_run(capsys: pytest.CaptureFixture[str], path: tuple[str, ...]) -> None:
-    """`--help` of every command ends with 0 and shows examples of that command, and their flags are flags that it has."""
+def test_every_help_has_examples_that_could_be_run(
+    capsys: pytest.CaptureFixture[str], path: tuple[str, ...]
+) -> None:
+    """`--help` of every command ends with 0 and shows examples of that command, and their flags are
+    flags that it has.
+    """
     assert main([*path, "--help"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f"Usage: {' '.join(('toolcatalog', *path))} ")
     examples = [
-        shlex.split(found)[1:] for found in re.findall(r"^ .*?(toolcatalog (?:(?!  |[|>]).)+)", text[text.index("Example") :], re.MULTILINE)
+        shlex.split(found)[1:]
+        for found in re.findall(
+            r"^ .*?(toolcatalog (?:(?!  |[|>]).)+)", text[text.index("Example") :], re.MULTILINE
+        )
     ]
     assert examples
     for words in examples:
         assert tuple(words[: len(path)]) == path
         called, rest = called_by(words)
         flags = {flag for parameter in called.params for flag in parameter.opts}
-        ours = rest[: rest.index("--")] if "--" in rest else rest  # what follows is another program's
+        # what follows is another program's
+        ours = rest[: rest.index("--")] if "--" in rest else rest
         assert {word for word in ours if word.startswith("--")} <= flags
 
 
@@ -381,7 +453,9 @@ def test_the_help_stays_quick(tmp_path: Path) -> None:
 def test_three_ways_to_call_it() -> None:
     """`python -m toolcatalog`, the installed command and `main` are the same program."""
     as_module = succeed("--version")
-    as_command = subprocess.run([BIN / "toolcatalog", "--version"], capture_output=True, text=True, check=True).stdout
+    as_command = subprocess.run(
+        [BIN / "toolcatalog", "--version"], capture_output=True, text=True, check=True
+    ).stdout
     assert as_module == as_command
     assert re.fullmatch(r"toolcatalog \d+\.\d+\.\d+\n", as_module)
     assert main(["--version"]) == 0
@@ -401,7 +475,9 @@ def test_three_ways_to_call_it() -> None:
     ],
 )
 def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
-    """The script that `completion bash` prints, sourced in a real bash, completes commands, flags and choices."""
+    """The script that `completion bash` prints, sourced in a real bash, completes commands, flags
+    and choices.
+    """
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash")
@@ -413,17 +489,29 @@ def test_completion_in_bash(typed: list[str], offered: list[str]) -> None:
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     done = subprocess.run(
-        [bash, "-c", script], capture_output=True, text=True, env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}, check=False
+        [bash, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"},
+        check=False,
     )
     assert (sorted(done.stdout.split()), done.stderr) == (offered, "")
 
 
 @pytest.mark.parametrize(
     ("shell", "line"),
-    [("zsh", "#compdef toolcatalog"), ("fish", 'complete --no-files --command toolcatalog --arguments "(_toolcatalog_completion)";')],
+    [
+        ("zsh", "#compdef toolcatalog"),
+        (
+            "fish",
+            'complete --no-files --command toolcatalog --arguments "(_toolcatalog_completion)";',
+        ),
+    ],
 )
 def test_completion_in_other_shells(shell: str, line: str) -> None:
-    """The scripts for zsh and fish register the command, and the shell reads them where it is installed."""
+    """The scripts for zsh and fish register the command, and the shell reads them where it is
+    installed.
+    """
     script = succeed("completion", shell)
     assert line in script.splitlines()
     if shutil.which(shell):
@@ -434,14 +522,19 @@ def test_completion_in_other_shells(shell: str, line: str) -> None:
 
 
 def test_a_server_ends_well_on_sigterm(shipped_build: Path, tmp_path: Path) -> None:
-    """The request under way is answered, no new one is taken, the exit code is 0, and the log has no complaint."""
+    """The request under way is answered, no new one is taken, the exit code is 0, and the log has
+    no complaint.
+    """
     with serving(shipped_build, tmp_path) as server:
         host, port = server.url.removeprefix("http://").split(":")
         path = "/api/v3/tool_router/session/trs_playground/tools"
         with socket.create_connection((host, int(port)), timeout=10) as connection:
-            headers = f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
+            headers = (
+                f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
+            )
             connection.sendall(f"GET {path} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
-            assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the operation waits for its body
+            # the operation waits for its body
+            assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
             connection.sendall(b"{")
             server.process.terminate()
             until = time.monotonic() + 5
@@ -466,7 +559,8 @@ def takes_connections(host: str, port: int) -> bool:
 def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> None:
     """Interrupted by a person it ends with 130, at once and without a traceback."""
     with serving(shipped_build, tmp_path) as server:
-        assert httpx.get(f"{server.url}/healthz").status_code == 200  # it says where it will answer before it does
+        # it says where it will answer before it does
+        assert httpx.get(f"{server.url}/healthz").status_code == 200
         start = time.monotonic()
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=10) == 130
@@ -475,16 +569,30 @@ def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> No
 
 
 def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
-    """The first line names address and snapshot, and says that without a site there is only the API."""
+    """The first line names address and snapshot, and says that without a site there is only the
+    API.
+    """
     with serving(shipped_build, tmp_path, "--site", str(tmp_path / "none")) as server:
         digest = (shipped_build / "current").readlink().name
-        assert server.log.read_text() == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop with Ctrl-C.\n"
+        assert (
+            server.log.read_text()
+            == f"Serving API (no site was built) at {server.url} from snapshot {digest[:12]}. Stop with Ctrl-C.\n"
+        )
         assert httpx.get(f"{server.url}/").status_code == 404
 
 
 def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> None:
     """Without a key file it says so, answers 401, and takes the first key over when it is made."""
-    command = [sys.executable, "-m", "toolcatalog", "serve", "--build", str(shipped_build), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "serve",
+        "--build",
+        str(shipped_build),
+        "--port",
+        "0",
+    ]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "TOOLCATALOG_KEYS": ""}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         try:
@@ -510,26 +618,59 @@ def test_the_shipped_catalog_is_without_problems() -> None:
 
 
 def test_search_shows_the_best_first(shipped_build: Path) -> None:
-    """Slugs and names on standard output, how many were found on standard error; the order is that of the API."""
+    """Slugs and names on standard output, how many were found on standard error; the order is that
+    of the API.
+    """
     done = toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
-    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (0, ["STRIPE_CREATE_REFUND"])
+    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (
+        0,
+        ["STRIPE_CREATE_REFUND"],
+    )
     assert len(done.stdout.splitlines()) == 2
     assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", done.stderr)
-    narrowed = toolcatalog("search", "create", "--build", shipped_build, "--toolkit", "linear", "--toolkit", "jira", "--limit", 100)
+    narrowed = toolcatalog(
+        "search",
+        "create",
+        "--build",
+        shipped_build,
+        "--toolkit",
+        "linear",
+        "--toolkit",
+        "jira",
+        "--limit",
+        100,
+    )
     assert {line.partition("_")[0] for line in narrowed.stdout.splitlines()} == {"LINEAR", "JIRA"}
 
 
 def test_search_explains(shipped_build: Path) -> None:
-    """Each word with its points by field, then what the score is made of; and the same for programs."""
-    done = toolcatalog("search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain")
+    """Each word with its points by field, then what the score is made of; and the same for
+    programs.
+    """
+    done = toolcatalog(
+        "search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain"
+    )
     lines = [line.split() for line in done.stdout.splitlines() if line]
     assert lines[0][0] == "GITHUB_CREATE_ISSUE"
     assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
     assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
-    told = json.loads(toolcatalog("search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--format", "json").stdout)
+    told = json.loads(
+        toolcatalog(
+            "search",
+            "create an issue on github",
+            "--build",
+            shipped_build,
+            "--limit",
+            1,
+            "--format",
+            "json",
+        ).stdout
+    )
     assert [tool["slug"] for tool in told] == ["GITHUB_CREATE_ISSUE"]
     assert {word["word"] for word in told[0]["words"]} == {line[0] for line in lines[1:-1]}
-    assert sum(told[0]["made_of"][part] for part in ("whole", "sentence", "typed")) == pytest.approx(told[0]["score"])
+    assert sum(
+        told[0]["made_of"][part] for part in ("whole", "sentence", "typed")
+    ) == pytest.approx(told[0]["score"])
 
 
 def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
@@ -537,7 +678,10 @@ def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
     done = toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
-    assert toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr == "Nothing found for 'zzzzqq'. Try other words.\n"
+    assert (
+        toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
+        == "Nothing found for 'zzzzqq'. Try other words.\n"
+    )
     for arguments, said in (
         (("x", "--build", tmp_path), "There is no finished build in"),
         (("x", "--build", shipped_build, "--toolkit", "nope"), "There is no toolkit nope in"),

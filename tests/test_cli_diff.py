@@ -1,4 +1,6 @@
-"""`toolcatalog diff`, as it is run: versions, revisions and builds, told apart; three formats; nothing but the difference on standard output."""
+"""`toolcatalog diff`, as it is run: versions, revisions and builds, told apart; three formats;
+nothing but the difference on standard output.
+"""
 
 import json
 import os
@@ -84,7 +86,10 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run(capsys, "HEAD~1", "HEAD") == (
         "a\n  A_DO  version 20250101_00 deprecated\n    text      deprecation  is new: reason `Old.`\n\n1 deprecated. Changes: 1 text.\n"
     )
-    assert "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken back" in run(capsys, "HEAD", "HEAD~1")
+    assert (
+        "A_DO  version 20250101_00 has another deprecation\n    text      deprecation  was taken back"
+        in run(capsys, "HEAD", "HEAD~1")
+    )
     assert run(capsys, "HEAD", "HEAD") == "No change.\n"
 
 
@@ -123,26 +128,43 @@ def test_git_is_asked_few_times(tmp_path: Path) -> None:
 
 
 def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """SLUG@VERSION, or SLUG@ and SLUG for the newest; without the second to the newest, and to that from the one before."""
+    """SLUG@VERSION, or SLUG@ and SLUG for the newest; without the second to the newest, and to that
+    from the one before.
+    """
     tool(catalog, "A_DO", "20250202_00", TOOL.replace("Does", "Can do"))
     tool(catalog, "A_DO", "20260101_00", NEEDY)
     whole = run(capsys, "A_DO@20250101_00", "A_DO")
-    assert "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and required\n" in whole
+    assert (
+        "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and required\n"
+        in whole
+    )
     assert (
         whole
         == run(capsys, "A_DO@20250101_00", "A_DO@")
         == run(capsys, "A_DO@20250101_00")
         == run(capsys, "A_DO@20250101_00", "A_DO@20260101_00")
     )
-    assert run(capsys, "A_DO") == run(capsys, "A_DO@") == run(capsys, "A_DO@20250202_00", "A_DO@20260101_00")
+    assert (
+        run(capsys, "A_DO")
+        == run(capsys, "A_DO@")
+        == run(capsys, "A_DO@20250202_00", "A_DO@20260101_00")
+    )
     assert "input to  was removed" in run(capsys, "A_DO", "A_DO@20250101_00")
     assert run(capsys, "A_DO", "A_DO") == "No change.\n"
 
 
-def test_versions_that_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "A_DO@20200101_00", "A_DO") == "A_DO has no version 20200101_00: it has 20250101_00.\n"
+def test_versions_that_cannot_be_compared(
+    catalog: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        refused(capsys, "A_DO@20200101_00", "A_DO")
+        == "A_DO has no version 20200101_00: it has 20250101_00.\n"
+    )
     assert refused(capsys, "A_DO", "A_SEE").startswith("A_DO and A_SEE are two tools: ")
-    assert refused(capsys, "A_DO") == "A_DO has one version only, 20250101_00: there is none to compare it with.\n"
+    assert (
+        refused(capsys, "A_DO")
+        == "A_DO has one version only, 20250101_00: there is none to compare it with.\n"
+    )
     tool(catalog, "A_DO", "20260101_00", TOOL + "colour: red\n")
     assert "A_DO/20260101_00.yaml cannot be compared (line 3: " in refused(capsys, "A_DO")
 
@@ -151,7 +173,9 @@ def test_versions_that_cannot_be_compared(catalog: Path, capsys: pytest.CaptureF
 
 
 def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As folders with `current`, as folders of snapshots, or mixed; what is the same everywhere is not read."""
+    """As folders with `current`, as folders of snapshots, or mixed; what is the same everywhere is
+    not read.
+    """
     kits = catalog / "toolkits"
     shutil.copytree(kits / "a", kits / "b")
     for slug in ("A_DO", "A_SEE"):
@@ -178,7 +202,9 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inner = [str(Path(name, "current").resolve()) for name in ("old", "new")]
     assert run(capsys, *inner) == run(capsys, "old", inner[1]) == told
     assert run(capsys, "new", "new") == "No change.\n"
-    assert "A_DO  version 20260101_00 removed\n    breaking  version  was removed" in run(capsys, "new", "old")
+    assert "A_DO  version 20260101_00 removed\n    breaking  version  was removed" in run(
+        capsys, "new", "old"
+    )
     assert refused(capsys, "old") == "old is a build: name the build to compare it with, too.\n"
 
 
@@ -190,9 +216,13 @@ def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[st
     index = Path("new/current/toolkits/a/20260101_00.json")
     data = index.read_bytes()
     index.write_bytes(data.replace(b"Does it.", b"Does IT."))
-    assert "toolkits/a/20260101_00.json has other bytes than were written" in refused(capsys, "old", "new")
+    assert "toolkits/a/20260101_00.json has other bytes than were written" in refused(
+        capsys, "old", "new"
+    )
     index.unlink()
-    assert "(toolkits/a/20260101_00.json: No such file or directory)" in refused(capsys, "old", "new")
+    assert "(toolkits/a/20260101_00.json: No such file or directory)" in refused(
+        capsys, "old", "new"
+    )
     index.write_bytes(data)
     manifest = Path("new/current") / MANIFEST
     manifest.write_bytes(manifest.read_bytes().replace(b'"format":3', b'"format":2'))
@@ -210,10 +240,15 @@ def test_what_is_none_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "main", "B_DO@").startswith(f"B_DO@ {tried}")
     assert refused(capsys, "--", "-x").startswith(f"-x {tried}")
     assert refused(capsys, "main", "").startswith(f"An empty name {tried}")
-    assert refused(capsys, "main", "A_DO") == "main is a git revision, A_DO is a tool: name two of one sort.\n"
+    assert (
+        refused(capsys, "main", "A_DO")
+        == "main is a git revision, A_DO is a tool: name two of one sort.\n"
+    )
 
 
-def test_outside_of_a_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_a_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Versions need no git, and what is meant as a revision is told so."""
     catalog = tmp_path / "catalog"
     tool(catalog, "A_DO", text=TOOL)
@@ -226,14 +261,23 @@ def test_outside_of_a_repository(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not guessed at: how to say which is in the sentence, and works. The other name may decide it."""
+    """It is not guessed at: how to say which is in the sentence, and works. The other name may
+    decide it.
+    """
     succeed("build", "--no-site", "--out", "build", cwd=catalog.parent)
     git(catalog.parent, "branch", "build")
     git(catalog.parent, "branch", "A_DO")
     tool(catalog, "A_DO", "20260101_00", NEEDY)
-    assert refused(capsys, "build", "build").startswith("build is a build and a git revision: say `SLUG@` ")
+    assert refused(capsys, "build", "build").startswith(
+        "build is a build and a git revision: say `SLUG@` "
+    )
     assert refused(capsys, "A_DO").startswith("A_DO is a tool and a git revision: say `SLUG@` ")
-    for one in (("./build", "build"), ("build", "main"), ("refs/heads/build", "build"), ("A_DO", "main")):
+    for one in (
+        ("./build", "build"),
+        ("build", "main"),
+        ("refs/heads/build", "build"),
+        ("A_DO", "main"),
+    ):
         assert run(capsys, *one) == "No change.\n"
     assert "is new and required" in run(capsys, "A_DO@")
     assert "is new and required" in run(capsys, "refs/heads/A_DO")
@@ -251,14 +295,30 @@ def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str])
     told = json.loads(run(capsys, "main", "--format", "json"))
     assert told["totals"]["by_kind"] == {"breaking": 1, "scope": 0, "additive": 0, "text": 0}
     (entry,) = told["entries"]
-    assert entry["changes"] == [{"kind": "breaking", "place": "input to", "what": "is new and required"}]
-    assert (entry["what"], entry["tool"], entry["version"], entry["compared_with"]) == ("new version", "A_DO", "20260101_00", "20250101_00")
+    assert entry["changes"] == [
+        {"kind": "breaking", "place": "input to", "what": "is new and required"}
+    ]
+    assert (entry["what"], entry["tool"], entry["version"], entry["compared_with"]) == (
+        "new version",
+        "A_DO",
+        "20260101_00",
+        "20250101_00",
+    )
 
 
-def test_no_text_of_a_catalog_moves_the_cursor(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tool(catalog, "A_DO", "20260101_00", 'name: "\\e[2J\\u202e"\ndescription: Does it.\nscopes: ["a\\u2028b"]\n')
+def test_no_text_of_a_catalog_moves_the_cursor(
+    catalog: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool(
+        catalog,
+        "A_DO",
+        "20260101_00",
+        'name: "\\e[2J\\u202e"\ndescription: Does it.\nscopes: ["a\\u2028b"]\n',
+    )
     for form in ("text", "markdown"):
-        assert all(char.isprintable() or char == "\n" for char in run(capsys, "main", "--format", form))
+        assert all(
+            char.isprintable() or char == "\n" for char in run(capsys, "main", "--format", form)
+        )
 
 
 @pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
@@ -266,7 +326,10 @@ def test_colours_only_on_a_terminal(catalog: Path, more: dict[str, str], coloure
     tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert "\x1b" not in succeed("diff", "main", cwd=catalog.parent)
     ours, theirs = pty.openpty()
-    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm-256color", **more}
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
+        "TERM": "xterm-256color",
+        **more,
+    }
     command = [sys.executable, "-m", "toolcatalog", "diff", "main"]
     with subprocess.Popen(command, stdout=theirs, env=environment, cwd=catalog.parent) as process:
         assert process.wait(timeout=60) == 0

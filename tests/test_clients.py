@@ -1,7 +1,9 @@
-"""One contract, three client libraries: what a user of the API family sees when the base URL of an unmodified client is ours.
+"""One contract, three client libraries: what a user of the API family sees when the base URL of an
+unmodified client is ours.
 
-The shipped catalog, read by `naive`, says what must come. Every answer is compared as the client hands it out: attributes of its typed
-models in Python, objects in JavaScript, and the exceptions that it raises.
+The shipped catalog, read by `naive`, says what must come. Every answer is compared as the client
+hands it out: attributes of its typed models in Python, objects in JavaScript, and the exceptions
+that it raises.
 """
 
 import base64
@@ -29,10 +31,16 @@ ALL = {"limit": 1000}
 
 
 @pytest.fixture(scope="session")
-def clients(shipped: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Kind, Client]]:
+def clients(
+    shipped: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[Kind, Client]]:
     """The clients that can be driven here, started together."""
     folder = tmp_path_factory.mktemp("clients")
-    started = {kind: Client(kind, shipped, folder / f"{at}.log") for at, kind in enumerate(KINDS) if not kind.missing()}
+    started = {
+        kind: Client(kind, shipped, folder / f"{at}.log")
+        for at, kind in enumerate(KINDS)
+        if not kind.missing()
+    }
     hellos = {kind: client.read() for kind, client in started.items()}
     assert hellos == {kind: {"client": kind.name} for kind in started}
     yield started
@@ -70,13 +78,23 @@ def seen() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def keys(shipped: Server, sessions: dict[str, Any], seen: tuple[str, ...], clients: Mapping[Kind, Client]) -> dict[str, str | None]:
-    """A key of every project that owns a session, of `nobody`, that owns none, and the `limited` one; the server knows them all."""
-    projects = sorted({session.get("project", "default") for session in sessions.values()} - {"default"})
-    made: dict[str, str | None] = {project: new_key(shipped.keys_file, "--project", project) for project in [*projects, "nobody"]}
+def keys(
+    shipped: Server, sessions: dict[str, Any], seen: tuple[str, ...], clients: Mapping[Kind, Client]
+) -> dict[str, str | None]:
+    """A key of every project that owns a session, of `nobody`, that owns none, and the `limited`
+    one; the server knows them all.
+    """
+    projects = sorted(
+        {session.get("project", "default") for session in sessions.values()} - {"default"}
+    )
+    made: dict[str, str | None] = {
+        project: new_key(shipped.keys_file, "--project", project)
+        for project in [*projects, "nobody"]
+    }
     made["limited"] = new_key(shipped.keys_file, "--toolkits", ",".join(seen))
     any_client, deadline = next(iter(clients.values())), time.monotonic() + 30
-    while "error" in any_client.ask("tools", {"limit": 1}, key=made["limited"]):  # a change holds within a second
+    # a change holds within a second
+    while "error" in any_client.ask("tools", {"limit": 1}, key=made["limited"]):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return {"default": shipped.key, **made, "unknown": "tc_" + "0" * 36, "none": None}
@@ -95,7 +113,9 @@ def got(page: Any) -> list[str]:
 
 
 def at_version(entries: list[Entry], version: str) -> list[Entry]:
-    """What is in force of one tool's versions (oldest first) at a version of its toolkit: one entry or none."""
+    """What is in force of one tool's versions (oldest first) at a version of its toolkit: one entry
+    or none.
+    """
     return [entry for entry in entries if entry.version <= version][-1:]
 
 
@@ -104,16 +124,29 @@ def at_version(entries: list[Entry], version: str) -> list[Entry]:
 
 @pytest.mark.parametrize(
     ("limit", "size"),
-    [({}, 20), ({"limit": 3}, 3), ({"limit": 7}, 7), ({"limit": 50.0}, 50), ({"limit": 1000}, 1000), ({"limit": 9999}, 1000)],
+    [
+        ({}, 20),
+        ({"limit": 3}, 3),
+        ({"limit": 7}, 7),
+        ({"limit": 50.0}, 50),
+        ({"limit": 1000}, 1000),
+        ({"limit": 9999}, 1000),
+    ],
     ids=str,
 )
 def test_every_page(client: Client, newest: list[Entry], limit: Args, size: int) -> None:
-    """Followed from cursor to cursor, the pages hold every tool of the YAML files once, by slug, whole and in full pages."""
+    """Followed from cursor to cursor, the pages hold every tool of the YAML files once, by slug,
+    whole and in full pages.
+    """
     total = -(-len(newest) // size)
     found, cursor = [], None
     for number in range(1, total + 1):
         page = client.get("tools", limit if cursor is None else {"cursor": cursor})
-        assert (page["current_page"], page["total_pages"], page["total_items"]) == (number, total, len(newest))
+        assert (page["current_page"], page["total_pages"], page["total_items"]) == (
+            number,
+            total,
+            len(newest),
+        )
         assert len(page["items"]) == size or number == total
         found += page["items"]
         cursor = page["next_cursor"]
@@ -121,20 +154,33 @@ def test_every_page(client: Client, newest: list[Entry], limit: Args, size: int)
     assert found == documents(newest)
 
 
-def test_the_cursor_says_page_and_size_and_wins_over_limit(client: Client, newest: list[Entry]) -> None:
-    """A cursor is the base64 of the page number and the page size; a limit beside it does not count; past the end there is nothing."""
+def test_the_cursor_says_page_and_size_and_wins_over_limit(
+    client: Client, newest: list[Entry]
+) -> None:
+    """A cursor is the base64 of the page number and the page size; a limit beside it does not
+    count; past the end there is nothing.
+    """
     page = client.get("tools", {"limit": 9})
     assert base64.b64decode(page["next_cursor"]) == b"2:9"
-    assert got(client.get("tools", {"cursor": page["next_cursor"], "limit": 50})) == slugs(newest)[9:18]
+    assert (
+        got(client.get("tools", {"cursor": page["next_cursor"], "limit": 50}))
+        == slugs(newest)[9:18]
+    )
     beyond = client.get("tools", {"cursor": base64.b64encode(b"999:9").decode()})
-    assert (beyond["items"], beyond["next_cursor"], beyond["total_items"]) == ([], None, len(newest))
+    assert (beyond["items"], beyond["next_cursor"], beyond["total_items"]) == (
+        [],
+        None,
+        len(newest),
+    )
 
 
 # Versions
 
 
 def test_every_version_of_every_tool(client: Client, catalog: Naive) -> None:
-    """Each version file comes out by `version`, all thirteen fields as the file says, parameters in the author's order."""
+    """Each version file comes out by `version`, all thirteen fields as the file says, parameters in
+    the author's order.
+    """
     entries = [entry for versions in catalog.tools.values() for entry in versions]
     assert len(entries) >= 190
     for entry in entries:
@@ -147,13 +193,21 @@ def test_every_version_of_every_tool(client: Client, catalog: Naive) -> None:
 
 
 def test_a_tool_at_the_versions_of_its_toolkit(client: Client, catalog: Naive) -> None:
-    """`toolkit_versions` gives the newest version not newer than the toolkit's; a tool that had none yet is not found; `version` wins."""
+    """`toolkit_versions` gives the newest version not newer than the toolkit's; a tool that had
+    none yet is not found; `version` wins.
+    """
     changed = {slug: entries for slug, entries in catalog.tools.items() if len(entries) > 1}
     assert changed
     for slug, entries in changed.items():
         toolkit = entries[0].toolkit
         for version in catalog.toolkits[toolkit]:
-            answer = client.ask("tool", {"tool_slug": slug, "toolkit_versions": {toolkit: version, "another": "20010101_00"}})
+            answer = client.ask(
+                "tool",
+                {
+                    "tool_slug": slug,
+                    "toolkit_versions": {toolkit: version, "another": "20010101_00"},
+                },
+            )
             expected = at_version(entries, version)
             assert [answer.get("result")] == (documents(expected) or [None])
             assert answer.get("error") == (None if expected else "NotFoundError")
@@ -162,7 +216,9 @@ def test_a_tool_at_the_versions_of_its_toolkit(client: Client, catalog: Naive) -
 
 
 def test_the_newest_version(client: Client, catalog: Naive) -> None:
-    """Without a version, and with `latest` in each spelling, the newest comes: by get, and in the list."""
+    """Without a version, and with `latest` in each spelling, the newest comes: by get, and in the
+    list.
+    """
     entries = next(entries for entries in catalog.tools.values() if len(entries) > 1)
     spellings: list[Args] = [
         {},
@@ -171,27 +227,49 @@ def test_the_newest_version(client: Client, catalog: Naive) -> None:
         {"toolkit_versions": {entries[0].toolkit: "latest"}},
     ]
     for pins in spellings:
-        assert client.get("tool", {"tool_slug": entries[0].slug, **pins}) == json.loads(entries[-1].body)
-        assert client.get("tools", {"tool_slugs": entries[0].slug, **pins})["items"] == documents(entries[-1:])
-    assert client.get("tool", {"tool_slug": entries[0].slug, "version": "latest"}) == json.loads(entries[-1].body)
+        assert client.get("tool", {"tool_slug": entries[0].slug, **pins}) == json.loads(
+            entries[-1].body
+        )
+        assert client.get("tools", {"tool_slugs": entries[0].slug, **pins})["items"] == documents(
+            entries[-1:]
+        )
+    assert client.get("tool", {"tool_slug": entries[0].slug, "version": "latest"}) == json.loads(
+        entries[-1].body
+    )
 
 
 def test_every_toolkit_at_every_version(client: Client, catalog: Naive) -> None:
-    """A list pinned by a dictionary holds each tool of the toolkit as of that version, and no tool that came later."""
+    """A list pinned by a dictionary holds each tool of the toolkit as of that version, and no tool
+    that came later.
+    """
     for toolkit, versions in catalog.toolkits.items():
-        own = [catalog.tools[slug] for slug in sorted(catalog.tools) if catalog.tools[slug][0].toolkit == toolkit]
+        own = [
+            catalog.tools[slug]
+            for slug in sorted(catalog.tools)
+            if catalog.tools[slug][0].toolkit == toolkit
+        ]
         for version in versions:
             expected = [entry for entries in own for entry in at_version(entries, version)]
-            pinned = client.get("tools", {"toolkit_slug": toolkit, "toolkit_versions": {toolkit: version}, **ALL})
+            pinned = client.get(
+                "tools", {"toolkit_slug": toolkit, "toolkit_versions": {toolkit: version}, **ALL}
+            )
             assert pinned["items"] == documents(expected)
 
 
 def test_pins_of_several_toolkits_and_of_all(client: Client, catalog: Naive) -> None:
-    """Two pins hold for their two toolkits and the newest for the others; a plain version holds for every toolkit."""
-    first, second, *_ = [toolkit for toolkit, versions in catalog.toolkits.items() if len(versions) > 1]
+    """Two pins hold for their two toolkits and the newest for the others; a plain version holds for
+    every toolkit.
+    """
+    first, second, *_ = [
+        toolkit for toolkit, versions in catalog.toolkits.items() if len(versions) > 1
+    ]
     pins = {first: catalog.toolkits[first][0], second: catalog.toolkits[second][1]}
     everything = [catalog.tools[slug] for slug in sorted(catalog.tools)]
-    expected = [entry for entries in everything for entry in at_version(entries, pins.get(entries[0].toolkit, "99999999_99"))]
+    expected = [
+        entry
+        for entries in everything
+        for entry in at_version(entries, pins.get(entries[0].toolkit, "99999999_99"))
+    ]
     assert client.get("tools", {"toolkit_versions": pins, **ALL})["items"] == documents(expected)
     plain = catalog.toolkits[first][0]
     expected = [entry for entries in everything for entry in at_version(entries, plain)]
@@ -201,8 +279,12 @@ def test_pins_of_several_toolkits_and_of_all(client: Client, catalog: Naive) -> 
 # Filters
 
 
-def filtered(client: Client, newest: list[Entry], args: Args, keep: Callable[[Entry], bool]) -> None:
-    """A list narrowed by these arguments holds just the tools to keep, and there are some, but not all."""
+def filtered(
+    client: Client, newest: list[Entry], args: Args, keep: Callable[[Entry], bool]
+) -> None:
+    """A list narrowed by these arguments holds just the tools to keep, and there are some, but not
+    all.
+    """
     expected = [entry.slug for entry in newest if keep(entry)]
     assert 0 < len(expected) < len(newest), args
     page = client.get("tools", {**args, **ALL})
@@ -212,33 +294,64 @@ def filtered(client: Client, newest: list[Entry], args: Args, keep: Callable[[En
 def test_toolkit_slug(client: Client, catalog: Naive, newest: list[Entry]) -> None:
     """Every toolkit's tools by its slug, and those of several by slugs joined with commas."""
     for toolkit in catalog.toolkits:
-        filtered(client, newest, {"toolkit_slug": toolkit}, lambda entry, toolkit=toolkit: entry.toolkit == toolkit)  # type: ignore[misc]
+        filtered(
+            client,
+            newest,
+            {"toolkit_slug": toolkit},
+            lambda entry, toolkit=toolkit: entry.toolkit == toolkit,  # type: ignore[misc]
+        )
     several = sorted(catalog.toolkits)[1:9:3]
-    filtered(client, newest, {"toolkit_slug": ",".join(several)}, lambda entry: entry.toolkit in several)
+    filtered(
+        client, newest, {"toolkit_slug": ",".join(several)}, lambda entry: entry.toolkit in several
+    )
 
 
 @pytest.mark.parametrize("parameter", ["tags", "scopes"])
 def test_tags_and_scopes(client: Client, newest: list[Entry], parameter: str) -> None:
-    """Each tag, each scope and a list of them find the tools with at least one; a word that no tool has finds none and spoils nothing."""
+    """Each tag, each scope and a list of them find the tools with at least one; a word that no tool
+    has finds none and spoils nothing.
+    """
     known = sorted({word for entry in newest for word in getattr(entry, parameter)})
     assert len(known) > 30
     for word in known:
-        filtered(client, newest, {parameter: [word]}, lambda entry, word=word: word in getattr(entry, parameter))  # type: ignore[misc]
+        filtered(
+            client,
+            newest,
+            {parameter: [word]},
+            lambda entry, word=word: word in getattr(entry, parameter),  # type: ignore[misc]
+        )
     some = known[::7]
-    filtered(client, newest, {parameter: [*some, "no such word"]}, lambda entry: any(word in getattr(entry, parameter) for word in some))
+    filtered(
+        client,
+        newest,
+        {parameter: [*some, "no such word"]},
+        lambda entry: any(word in getattr(entry, parameter) for word in some),
+    )
     assert client.get("tools", {parameter: ["no such word"]}) == {
         "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0,
     }  # fmt: skip
 
 
 def test_auth_config_ids(client: Client, catalog: Naive, newest: list[Entry]) -> None:
-    """The tools usable with each auth config, and with any of several, given as a list or as a string with commas."""
+    """The tools usable with each auth config, and with any of several, given as a list or as a
+    string with commas.
+    """
     assert len(catalog.configs) > 1
     for id, config in catalog.configs.items():
-        filtered(client, newest, {"auth_config_ids": [id]}, lambda entry, config=config: usable(entry, config))  # type: ignore[misc]
+        filtered(
+            client,
+            newest,
+            {"auth_config_ids": [id]},
+            lambda entry, config=config: usable(entry, config),  # type: ignore[misc]
+        )
     several = sorted(catalog.configs)[:3]
     for ids in (several, ",".join(several)):
-        filtered(client, newest, {"auth_config_ids": ids}, lambda entry: any(usable(entry, catalog.configs[id]) for id in several))
+        filtered(
+            client,
+            newest,
+            {"auth_config_ids": ids},
+            lambda entry: any(usable(entry, catalog.configs[id]) for id in several),
+        )
 
 
 def usable(entry: Entry, config: Mapping[str, Any]) -> bool:
@@ -250,10 +363,17 @@ def usable(entry: Entry, config: Mapping[str, Any]) -> bool:
 
 
 def test_important_and_include_deprecated(client: Client, newest: list[Entry]) -> None:
-    """`important` narrows only as "true", also with a toolkit, as one SDK sends it; deprecated tools go only where that is asked for."""
+    """`important` narrows only as "true", also with a toolkit, as one SDK sends it; deprecated
+    tools go only where that is asked for.
+    """
     filtered(client, newest, {"important": "true"}, lambda entry: "important" in entry.tags)
     filtered(client, newest, {"include_deprecated": False}, lambda entry: not entry.deprecated)
-    filtered(client, newest, {"important": "true", "toolkit_slug": "github"}, lambda e: "important" in e.tags and e.toolkit == "github")
+    filtered(
+        client,
+        newest,
+        {"important": "true", "toolkit_slug": "github"},
+        lambda e: "important" in e.tags and e.toolkit == "github",
+    )
     for args in ({"important": "false"}, {"include_deprecated": True}):
         assert got(client.get("tools", {**args, **ALL})) == slugs(newest)
 
@@ -261,45 +381,96 @@ def test_important_and_include_deprecated(client: Client, newest: list[Entry]) -
 def test_filters_together(client: Client, catalog: Naive, newest: list[Entry]) -> None:
     """Filters of different kinds must all hold, in the version in force."""
     args = {"toolkit_slug": "github,slack", "tags": ["readOnlyHint"], "include_deprecated": False}
-    filtered(client, newest, args, lambda e: e.toolkit in ("github", "slack") and "readOnlyHint" in e.tags and not e.deprecated)
+    filtered(
+        client,
+        newest,
+        args,
+        lambda e: (
+            e.toolkit in ("github", "slack") and "readOnlyHint" in e.tags and not e.deprecated
+        ),
+    )
     version = catalog.toolkits["github"][0]
     older = [entry for entries in catalog.tools.values() for entry in at_version(entries, version)]
-    expected = sorted(e.slug for e in older if e.toolkit == "github" and "readOnlyHint" in e.tags and not e.deprecated)
-    args = {"toolkit_slug": "github", "toolkit_versions": {"github": version}, "tags": ["readOnlyHint"], "include_deprecated": False}
+    expected = sorted(
+        e.slug
+        for e in older
+        if e.toolkit == "github" and "readOnlyHint" in e.tags and not e.deprecated
+    )
+    args = {
+        "toolkit_slug": "github",
+        "toolkit_versions": {"github": version},
+        "tags": ["readOnlyHint"],
+        "include_deprecated": False,
+    }
     assert got(client.get("tools", {**args, **ALL})) == expected != []
 
 
 @pytest.mark.parametrize("parameter", ["query", "search"])
-def test_query_and_search(client: Client, catalog: Naive, newest: list[Entry], parameter: str) -> None:
-    """Both spellings find the tools that share a term with the text, the same ones in the same order, the tool meant before all others."""
-    for text, first in (("open an issue", None), ("GITHUB_CREATE_ISSUE", "GITHUB_CREATE_ISSUE"), ("café & e-mail +1/é", None)):
+def test_query_and_search(
+    client: Client, catalog: Naive, newest: list[Entry], parameter: str
+) -> None:
+    """Both spellings find the tools that share a term with the text, the same ones in the same
+    order, the tool meant before all others.
+    """
+    for text, first in (
+        ("open an issue", None),
+        ("GITHUB_CREATE_ISSUE", "GITHUB_CREATE_ISSUE"),
+        ("café & e-mail +1/é", None),
+    ):
         page, wanted = client.get("tools", {parameter: text, **ALL}), catalog.wanted(text)
         assert sorted(got(page)) == [entry.slug for entry in newest if entry.terms & wanted] != []
         assert page == client.get("tools", {"query": text, **ALL})
         assert first is None or got(page)[0] == first
     pages = [client.get("tools", {parameter: "open an issue", "limit": 5})]
     while pages[-1]["next_cursor"]:
-        pages.append(client.get("tools", {parameter: "open an issue", "cursor": pages[-1]["next_cursor"]}))
-    assert [slug for page in pages for slug in got(page)] == got(client.get("tools", {"query": "open an issue", **ALL}))
+        pages.append(
+            client.get("tools", {parameter: "open an issue", "cursor": pages[-1]["next_cursor"]})
+        )
+    assert [slug for page in pages for slug in got(page)] == got(
+        client.get("tools", {"query": "open an issue", **ALL})
+    )
 
 
 def test_query_is_soft_and_wins_over_search(client: Client, newest: list[Entry]) -> None:
-    """The other filters choose what a query looks at; beside `query`, `search` does not count; a word that is nowhere finds nothing."""
+    """The other filters choose what a query looks at; beside `query`, `search` does not count; a
+    word that is nowhere finds nothing.
+    """
     narrow = client.get("tools", {"query": "message", "toolkit_slug": "gmail", **ALL})
-    assert sorted(got(narrow)) == [e.slug for e in newest if e.toolkit == "gmail" and "message" in e.words] != []
+    assert (
+        sorted(got(narrow))
+        == [e.slug for e in newest if e.toolkit == "gmail" and "message" in e.words]
+        != []
+    )
     both = client.get("tools", {"query": "weather", "search": "invoice", **ALL})
-    assert both == client.get("tools", {"query": "weather", **ALL}) != client.get("tools", {"query": "invoice", **ALL})
+    assert (
+        both
+        == client.get("tools", {"query": "weather", **ALL})
+        != client.get("tools", {"query": "invoice", **ALL})
+    )
     assert client.get("tools", {"query": "qqqzzzxxx"})["total_items"] == 0
 
 
 def test_tool_slugs(client: Client, newest: list[Entry]) -> None:
-    """Exactly the tools named come, in that order, each once, unknown ones left out, whatever the other filters say; pages still count."""
+    """Exactly the tools named come, in that order, each once, unknown ones left out, whatever the
+    other filters say; pages still count.
+    """
     wanted = slugs(newest)[40:0:-4]
     args = {"tool_slugs": ",".join([*wanted, "NO_SUCH_TOOL", wanted[0]]), "limit": 9999}
     page = client.get("tools", args)
     assert (got(page), page["total_items"]) == (wanted, len(wanted))
-    deaf = {"toolkit_slug": "no-such-toolkit", "tags": ["no such tag"], "scopes": ["no"], "important": "true", "query": "zzzz"}
-    assert client.get("tools", {**args, **deaf, "auth_config_ids": ["ac_none"], "include_deprecated": False}) == page
+    deaf = {
+        "toolkit_slug": "no-such-toolkit",
+        "tags": ["no such tag"],
+        "scopes": ["no"],
+        "important": "true",
+        "query": "zzzz",
+    }
+    assert (
+        client.get(
+            "tools", {**args, **deaf, "auth_config_ids": ["ac_none"], "include_deprecated": False}
+        )
+        == page
+    )
     short = client.get("tools", {**args, "limit": 4})
     rest = client.get("tools", {**args, "cursor": short["next_cursor"]})
     assert [*got(short), *got(rest)] == wanted[:8]
@@ -307,12 +478,20 @@ def test_tool_slugs(client: Client, newest: list[Entry]) -> None:
 
 
 def test_tool_slugs_at_a_version(client: Client, catalog: Naive) -> None:
-    """`toolkit_versions` counts for tools fetched by their slugs; a tool that the toolkit did not have then is left out."""
+    """`toolkit_versions` counts for tools fetched by their slugs; a tool that the toolkit did not
+    have then is left out.
+    """
     version = catalog.toolkits["github"][0]
-    own = [entries for slug, entries in sorted(catalog.tools.items()) if entries[0].toolkit == "github"]
+    own = [
+        entries for slug, entries in sorted(catalog.tools.items()) if entries[0].toolkit == "github"
+    ]
     expected = [entry for entries in own for entry in at_version(entries, version)]
     assert 0 < len(expected) < len(own)
-    asked = {"tool_slugs": ",".join(entries[0].slug for entries in own), "toolkit_versions": {"github": version}, **ALL}
+    asked = {
+        "tool_slugs": ",".join(entries[0].slug for entries in own),
+        "toolkit_versions": {"github": version},
+        **ALL,
+    }
     assert client.get("tools", asked)["items"] == documents(expected)
 
 
@@ -325,14 +504,18 @@ EMPTY: list[Args] = [
 
 
 def test_nothing_said_is_nothing_asked(client: Client) -> None:
-    """An empty text, list or object and a null, as each client sends it, is as if the parameter were not there."""
+    """An empty text, list or object and a null, as each client sends it, is as if the parameter
+    were not there.
+    """
     usual = client.get("tools")
     for args in EMPTY:
         assert client.get("tools", args) == usual, args
 
 
 def test_unknown_and_further_parameters(client: Client, newest: list[Entry]) -> None:
-    """An unknown parameter is ignored; `sort_by` and `order`, which the clients do not know, go through as extra query parameters."""
+    """An unknown parameter is ignored; `sort_by` and `order`, which the clients do not know, go
+    through as extra query parameters.
+    """
     assert client.get("tools", query={"colour": "red"}) == client.get("tools")
     page = client.get("tools", dict(ALL), query={"sort_by": "name", "order": "desc"})
     by_slug = sorted(newest, key=lambda entry: entry.slug)
@@ -342,53 +525,95 @@ def test_unknown_and_further_parameters(client: Client, newest: list[Entry]) -> 
 # Sessions
 
 
-def test_every_session(client: Client, catalog: Naive, sessions: dict[str, Any], keys: dict[str, str | None]) -> None:
-    """Each session gives its owner the meta tools that its file enables, in the newest version, and their schemas hold its own names."""
+def test_every_session(
+    client: Client, catalog: Naive, sessions: dict[str, Any], keys: dict[str, str | None]
+) -> None:
+    """Each session gives its owner the meta tools that its file enables, in the newest version, and
+    their schemas hold its own names.
+    """
     answers = {}
     for id, session in sessions.items():
         answers[id] = client.get(
-            "session", {"session_id": id}, key=keys[session.get("project", "default")], strict=client.kind.strict_on_sessions
+            "session",
+            {"session_id": id},
+            key=keys[session.get("project", "default")],
+            strict=client.kind.strict_on_sessions,
         )
         assert set(answers[id]) == {"items"}
         templates = meta_tools(session)
-        assert [(item["slug"], item["version"]) for item in answers[id]["items"]] == [(slug, version) for slug, version, _ in templates]
-        names = {"session_id": id, "user_id": session.get("user_id", "default"), **allowed(catalog, session)}
-        filled = [one for item, (_, _, template) in zip(answers[id]["items"], templates, strict=True) for one in fillings(template, item)]
+        assert [(item["slug"], item["version"]) for item in answers[id]["items"]] == [
+            (slug, version) for slug, version, _ in templates
+        ]
+        names = {
+            "session_id": id,
+            "user_id": session.get("user_id", "default"),
+            **allowed(catalog, session),
+        }
+        filled = [
+            one
+            for item, (_, _, template) in zip(answers[id]["items"], templates, strict=True)
+            for one in fillings(template, item)
+        ]
         assert {name for name, _ in filled} >= {"toolkits", "tools"}
         assert [value for _, value in filled] == [names[name] for name, _ in filled]
-        assert all(set(item) == FIELDS and item["toolkit"]["slug"] == "router" for item in answers[id]["items"])
+        assert all(
+            set(item) == FIELDS and item["toolkit"]["slug"] == "router"
+            for item in answers[id]["items"]
+        )
     assert len({json.dumps(answer) for answer in answers.values()}) == len(sessions) > 2
 
 
 def meta_tools(session: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     """Slug, newest version and file of each meta tool of a session."""
     newest = {path.parent.name: path for path in sorted(SHIPPED.glob("meta_tools/*/*.yaml"))}
-    found = [(slug, newest[slug].stem, read(newest[slug])) for slug in session.get("meta_tools", newest)]
+    found = [
+        (slug, newest[slug].stem, read(newest[slug])) for slug in session.get("meta_tools", newest)
+    ]
     connects = session.get("manage_connections", {}).get("enable", False)
-    return [(slug, version, template) for slug, version, template in found if connects or "when" not in template]
+    return [
+        (slug, version, template)
+        for slug, version, template in found
+        if connects or "when" not in template
+    ]
 
 
 def allowed(catalog: Naive, session: Mapping[str, Any]) -> dict[str, list[str]]:
     """Toolkits, tools and auth configs of a session."""
-    toolkits = [toolkit for toolkit in sorted(catalog.toolkits) if chosen(session.get("toolkits", {}), [toolkit])]
+    toolkits = [
+        toolkit
+        for toolkit in sorted(catalog.toolkits)
+        if chosen(session.get("toolkits", {}), [toolkit])
+    ]
     configs = session.get("auth_configs", {})
     tools = []
     for slug, entries in sorted(catalog.tools.items()):
         toolkit = entries[0].toolkit
         said = session.get("tools", {}).get(toolkit, {})
-        for entry in at_version(entries, session.get("toolkit_versions", {}).get(toolkit, "99999999_99")):
-            fits = chosen(said, [slug]) and chosen(said.get("tags", session.get("tags", {})), entry.tags)
-            if toolkit in toolkits and fits and (toolkit not in configs or usable(entry, catalog.configs[configs[toolkit]])):
+        for entry in at_version(
+            entries, session.get("toolkit_versions", {}).get(toolkit, "99999999_99")
+        ):
+            fits = chosen(said, [slug]) and chosen(
+                said.get("tags", session.get("tags", {})), entry.tags
+            )
+            if (
+                toolkit in toolkits
+                and fits
+                and (toolkit not in configs or usable(entry, catalog.configs[configs[toolkit]]))
+            ):
                 tools.append(slug)
     return {"toolkits": toolkits, "tools": tools, "auth_configs": sorted(configs.values())}
 
 
 def chosen(choice: Mapping[str, Any], has: list[str]) -> bool:
-    return not set(has) & set(choice.get("disable", [])) and ("enable" not in choice or bool(set(has) & set(choice["enable"])))
+    return not set(has) & set(choice.get("disable", [])) and (
+        "enable" not in choice or bool(set(has) & set(choice["enable"]))
+    )
 
 
 def fillings(template: Any, served: Any) -> Iterator[tuple[str, Any]]:
-    """Each placeholder's name and what was served in its place; a parameter that has nothing to choose from is not served."""
+    """Each placeholder's name and what was served in its place; a parameter that has nothing to
+    choose from is not served.
+    """
     if isinstance(template, dict) and "$session" in template:
         yield template["$session"], served
     elif isinstance(template, dict):
@@ -399,16 +624,28 @@ def fillings(template: Any, served: Any) -> Iterator[tuple[str, Any]]:
             yield from fillings(one, other)
 
 
-def test_a_session_in_pages(client: Client, sessions: dict[str, Any], keys: dict[str, str | None]) -> None:
-    """With a limit a session's tools come in pages like a list, typed as the newer client declares them."""
-    id, session = next((id, session) for id, session in sessions.items() if len(meta_tools(session)) > 4)
+def test_a_session_in_pages(
+    client: Client, sessions: dict[str, Any], keys: dict[str, str | None]
+) -> None:
+    """With a limit a session's tools come in pages like a list, typed as the newer client declares
+    them.
+    """
+    id, session = next(
+        (id, session) for id, session in sessions.items() if len(meta_tools(session)) > 4
+    )
     key = keys[session.get("project", "default")]
-    whole = client.get("session", {"session_id": id}, key=key, strict=client.kind.strict_on_sessions)["items"]
+    whole = client.get(
+        "session", {"session_id": id}, key=key, strict=client.kind.strict_on_sessions
+    )["items"]
     found, page = [], {"limit": 3}
     for number in range(1, -(-len(whole) // 3) + 1):
         by_itself, further = (page, {}) if client.kind.pages_sessions else ({}, page)
         answer = client.get("session", {"session_id": id, **by_itself}, key=key, query=further)
-        assert (answer["current_page"], answer["total_items"], answer["total_pages"]) == (number, len(whole), -(-len(whole) // 3))
+        assert (answer["current_page"], answer["total_items"], answer["total_pages"]) == (
+            number,
+            len(whole),
+            -(-len(whole) // 3),
+        )
         found += answer["items"]
         page = {"cursor": answer["next_cursor"]}
     assert page == {"cursor": None}
@@ -467,14 +704,27 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
 
 @pytest.fixture(scope="session")
 def known(catalog: Naive, sessions: dict[str, Any], seen: tuple[str, ...]) -> dict[str, str]:
-    """Names of the catalog for those in brackets in the table above; what is hidden, the limited key may not see."""
-    config, toolkit = next((id, config["toolkit"]) for id, config in catalog.configs.items() if config["toolkit"] not in seen)
+    """Names of the catalog for those in brackets in the table above; what is hidden, the limited
+    key may not see.
+    """
+    config, toolkit = next(
+        (id, config["toolkit"])
+        for id, config in catalog.configs.items()
+        if config["toolkit"] not in seen
+    )
     tool = next(slug for slug, entries in catalog.tools.items() if entries[0].toolkit == toolkit)
-    return {"(hidden config)": config, "(hidden toolkit)": toolkit, "(hidden tool)": tool, "(session)": next(iter(sessions))}
+    return {
+        "(hidden config)": config,
+        "(hidden toolkit)": toolkit,
+        "(hidden tool)": tool,
+        "(session)": next(iter(sessions)),
+    }
 
 
 @pytest.mark.parametrize(
-    ("op", "args", "who", "raised", "lines"), ERRORS, ids=[f"{slug}-{'+'.join(lines)}-{who}" for _, _, who, (_, _, slug), lines in ERRORS]
+    ("op", "args", "who", "raised", "lines"),
+    ERRORS,
+    ids=[f"{slug}-{'+'.join(lines)}-{who}" for _, _, who, (_, _, slug), lines in ERRORS],
 )
 def test_every_error(
     client: Client,
@@ -486,7 +736,9 @@ def test_every_error(
     raised: tuple[str, int, str],
     lines: list[str],
 ) -> None:
-    """Each error is the exception that the client has for it, with the whole envelope: a line for each problem, and what to do."""
+    """Each error is the exception that the client has for it, with the whole envelope: a line for
+    each problem, and what to do.
+    """
     text = json.dumps(args)
     for bracket, name in known.items():
         text = text.replace(bracket, name)
@@ -497,7 +749,9 @@ def test_every_error(
 
 
 def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
-    """What was raised carries the error envelope, all seven fields of it; each of its lines begins as said, in any order."""
+    """What was raised carries the error envelope, all seven fields of it; each of its lines begins
+    as said, in any order.
+    """
     assert set(answer["body"]) == {"error"}
     error = answer["body"]["error"]
     assert set(error) == ENVELOPE
@@ -506,15 +760,25 @@ def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
     assert error["message"]
     assert error["suggested_fix"]
     assert len(error["errors"]) == len(lines)
-    assert all(line.startswith(f"{begins}:") for line, begins in zip(sorted(error["errors"]), sorted(lines), strict=True)), error["errors"]
+    assert all(
+        line.startswith(f"{begins}:")
+        for line, begins in zip(sorted(error["errors"]), sorted(lines), strict=True)
+    ), error["errors"]
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "slug", "begins"),
-    [("get", "/toolkits", 404, "route_not_found", "There is nothing at "), ("post", "/tools", 405, "method_not_allowed", "POST is not ")],
+    [
+        ("get", "/toolkits", 404, "route_not_found", "There is nothing at "),
+        ("post", "/tools", 405, "method_not_allowed", "POST is not "),
+    ],
 )
-def test_what_the_interface_does_not_have(client: Client, method: str, path: str, status: int, slug: str, begins: str) -> None:
-    """Other operations of the family are not found, and other methods are refused, both with the envelope."""
+def test_what_the_interface_does_not_have(
+    client: Client, method: str, path: str, status: int, slug: str, begins: str
+) -> None:
+    """Other operations of the family are not found, and other methods are refused, both with the
+    envelope.
+    """
     answer = client.ask("call", {"method": method, "path": client.kind.prefix + path})
     assert answer["error"] in {404: ("NotFoundError",), 405: ("APIStatusError", "APIError")}[status]
     error = answer["body"]["error"]
@@ -524,11 +788,18 @@ def test_what_the_interface_does_not_have(client: Client, method: str, path: str
 
 
 def test_the_fix_names_what_is_meant(client: Client, catalog: Naive) -> None:
-    """A typing error in a name is answered with the name that was meant, a version that is not there with those that are."""
-    slug, entries = next((slug, entries) for slug, entries in catalog.tools.items() if len(entries) > 1)
+    """A typing error in a name is answered with the name that was meant, a version that is not
+    there with those that are.
+    """
+    slug, entries = next(
+        (slug, entries) for slug, entries in catalog.tools.items() if len(entries) > 1
+    )
     typing_error = client.ask("tool", {"tool_slug": slug[:-2] + slug[-1]})
     assert slug in typing_error["body"]["error"]["suggested_fix"]
-    assert "github" in client.ask("tools", {"toolkit_slug": "gihtub"})["body"]["error"]["suggested_fix"]
+    assert (
+        "github"
+        in client.ask("tools", {"toolkit_slug": "gihtub"})["body"]["error"]["suggested_fix"]
+    )
     no_version = client.ask("tool", {"tool_slug": slug, "version": "19990101_00"})
     assert all(entry.version in no_version["body"]["error"]["suggested_fix"] for entry in entries)
 
@@ -536,21 +807,32 @@ def test_the_fix_names_what_is_meant(client: Client, catalog: Naive) -> None:
 def test_a_limited_key_sees_its_toolkits_only(
     client: Client, newest: list[Entry], keys: dict[str, str | None], seen: tuple[str, ...]
 ) -> None:
-    """A key limited to toolkits lists and gets the tools of these; asked for by slug, the others are as if they were not there."""
+    """A key limited to toolkits lists and gets the tools of these; asked for by slug, the others
+    are as if they were not there.
+    """
     expected = [entry for entry in newest if entry.toolkit in seen]
     hidden = [entry for entry in newest if entry.toolkit not in seen]
     assert got(client.get("tools", dict(ALL), key=keys["limited"])) == slugs(expected)
-    assert client.get("tool", {"tool_slug": expected[0].slug}, key=keys["limited"]) == json.loads(expected[0].body)
+    assert client.get("tool", {"tool_slug": expected[0].slug}, key=keys["limited"]) == json.loads(
+        expected[0].body
+    )
     both = {"tool_slugs": f"{hidden[0].slug},{expected[0].slug}"}
     assert got(client.get("tools", both, key=keys["limited"])) == [expected[0].slug]
-    found = {key: got(client.get("tools", {"query": hidden[0].name, **ALL}, key=keys[key])) for key in ("default", "limited")}
+    found = {
+        key: got(client.get("tools", {"query": hidden[0].name, **ALL}, key=keys[key]))
+        for key in ("default", "limited")
+    }
     assert hidden[0].slug in found["default"]
     assert set(found["limited"]) == set(found["default"]) & set(slugs(expected))
 
 
 def test_one_text_for_every_bad_key(client: Client) -> None:
-    """A key that is unknown, malformed or not sent at all is refused in the same words: they tell a guesser nothing."""
-    refused = [client.ask("tools", key=key)["body"]["error"] for key in ("tc_" + "0" * 36, "secret", None)]
+    """A key that is unknown, malformed or not sent at all is refused in the same words: they tell a
+    guesser nothing.
+    """
+    refused = [
+        client.ask("tools", key=key)["body"]["error"] for key in ("tc_" + "0" * 36, "secret", None)
+    ]
     assert len({json.dumps({**error, "request_id": ""}) for error in refused}) == 1
 
 
@@ -558,17 +840,23 @@ def test_one_text_for_every_bad_key(client: Client) -> None:
 
 
 def test_the_prefix_of_each_client(client: Client) -> None:
-    """The clients call where they always do, the newer one under /api/v3.1, and are answered in JSON, large answers compressed."""
+    """The clients call where they always do, the newer one under /api/v3.1, and are answered in
+    JSON, large answers compressed.
+    """
     paths = {"tool": "tools/GITHUB_CREATE_ISSUE", "tools": "tools?limit=100"}
     for op, args in (("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}), ("tools", {"limit": 100})):
         answer = client.ask(op, args, raw=True)
-        assert answer["url"].partition("://")[2].partition("/")[2] == f"{client.kind.prefix}/{paths[op]}".removeprefix("/")
+        assert answer["url"].partition("://")[2].partition("/")[
+            2
+        ] == f"{client.kind.prefix}/{paths[op]}".removeprefix("/")
         assert answer["headers"]["content-type"] == "application/json"
         assert answer["headers"]["content-encoding"] == "gzip"
 
 
 def test_request_ids(client: Client, sessions: dict[str, Any], keys: dict[str, str | None]) -> None:
-    """The caller's own X-Request-Id comes back, from each operation and in an error's envelope; without one, each answer has a new one."""
+    """The caller's own X-Request-Id comes back, from each operation and in an error's envelope;
+    without one, each answer has a new one.
+    """
     id, session = next(iter(sessions.items()))
     calls: list[tuple[str, Args, str]] = [
         ("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}, "default"),
@@ -577,7 +865,14 @@ def test_request_ids(client: Client, sessions: dict[str, Any], keys: dict[str, s
     ]
     for op, args, project in calls:
         answers = [
-            client.ask(op, args, key=keys[project], strict=client.kind.strict_on_sessions, raw=True, headers=headers)
+            client.ask(
+                op,
+                args,
+                key=keys[project],
+                strict=client.kind.strict_on_sessions,
+                raw=True,
+                headers=headers,
+            )
             for headers in ({"X-Request-Id": "my-1"}, {}, {})
         ]
         given, first, second = (answer["headers"]["x-request-id"] for answer in answers)
@@ -585,5 +880,7 @@ def test_request_ids(client: Client, sessions: dict[str, Any], keys: dict[str, s
         assert len({given, first, second, ""}) == 4
     raised = client.ask("tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "my-2"})
     assert (raised["request_id"], raised["body"]["error"]["request_id"]) == ("my-2", "my-2")
-    insane = client.ask("tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "not <sane>"})
+    insane = client.ask(
+        "tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "not <sane>"}
+    )
     assert insane["request_id"] == insane["body"]["error"]["request_id"] not in ("", "not <sane>")

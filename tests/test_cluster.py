@@ -1,4 +1,6 @@
-"""The room `cluster`: builds on a real dask scheduler and its workers, processes of this machine, give what a local build gives."""
+"""The room `cluster`: builds on a real dask scheduler and its workers, processes of this machine,
+give what a local build gives.
+"""
 
 import json
 import os
@@ -40,10 +42,17 @@ class Cluster:
     scheduler: "subprocess.Popen[bytes] | None" = None
     workers: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
-    def start(self, name: str, *arguments: object, env: Environment | None = None) -> "subprocess.Popen[bytes]":
+    def start(
+        self, name: str, *arguments: object, env: Environment | None = None
+    ) -> "subprocess.Popen[bytes]":
         """One process of the cluster, with its log beside."""
         log = self.stack.enter_context((self.folder / f"{name}.log").open("wb"))
-        command = [sys.executable, "-m", "distributed.cli.dask_" + name.rstrip("0123456789"), *map(str, arguments)]
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_" + name.rstrip("0123456789"),
+            *map(str, arguments),
+        ]
         process = subprocess.Popen(command, stdout=log, stderr=log, env=env or self.env)
         self.stack.callback(process.wait)
         self.stack.callback(process.kill)
@@ -52,8 +61,17 @@ class Cluster:
     def join(self, *arguments: object, env: Environment | None = None) -> None:
         """A worker more; returns when the scheduler knows it."""
         name = f"worker{len(self.workers)}"
-        few = ("--no-nanny", "--no-dashboard", "--host", "127.0.0.1", "--local-directory", self.folder / "scratch")
-        self.workers.append(self.start(name, self.address, *few, *(arguments or ("--nthreads", 1)), env=env))
+        few = (
+            "--no-nanny",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+            "--local-directory",
+            self.folder / "scratch",
+        )
+        self.workers.append(
+            self.start(name, self.address, *few, *(arguments or ("--nthreads", 1)), env=env)
+        )
         until(lambda: "Registered to" in (self.folder / f"{name}.log").read_text())
 
 
@@ -69,7 +87,15 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
     with ExitStack() as stack:
         found = Cluster(folder, env, stack)
         told = folder / "scheduler.json"
-        free = ("--host", "127.0.0.1", "--port", 0, "--dashboard-address", "127.0.0.1:0", "--no-dashboard")
+        free = (
+            "--host",
+            "127.0.0.1",
+            "--port",
+            0,
+            "--dashboard-address",
+            "127.0.0.1:0",
+            "--no-dashboard",
+        )
         found.scheduler = found.start("scheduler", *free, "--scheduler-file", told)
         until(lambda: told.exists() and told.read_text().endswith("}"))
         found.address = json.loads(told.read_text())["address"]
@@ -80,9 +106,15 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """All run one copy of the program, because all that a worker runs must stay as it is; and a configuration of dask that is nobody's."""
+    """All run one copy of the program, because all that a worker runs must stay as it is; and a
+    configuration of dask that is nobody's.
+    """
     folder = tmp_path_factory.mktemp("program")
-    shutil.copytree(ROOT / "src" / "toolcatalog", folder / "toolcatalog", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "toolcatalog",
+        folder / "toolcatalog",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     return {**os.environ, "PYTHONPATH": str(folder), "DASK_CONFIG": str(folder / "dask")}
 
 
@@ -94,7 +126,9 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def local(catalog: Path, env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the `build` and the `site` that processes of this machine make of it. Not to be changed."""
+    """A folder with the `build` and the `site` that processes of this machine make of it. Not to be
+    changed.
+    """
     folder = tmp_path_factory.mktemp("local")
     done = building(catalog, folder, env)
     assert finished(done)[0] == 0
@@ -108,10 +142,14 @@ def cluster(env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield found
 
 
-def building(catalog: Path, folder: Path, env: Environment, *arguments: str) -> "subprocess.Popen[str]":
+def building(
+    catalog: Path, folder: Path, env: Environment, *arguments: str
+) -> "subprocess.Popen[str]":
     """A build into a folder, given as a path from where it runs, as a person would type it."""
     command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", str(catalog), *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=folder)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=folder
+    )
 
 
 def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
@@ -120,7 +158,9 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 
 def refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> str:
-    """The one sentence of a build that cannot be done; nothing is current, and nothing left in the way of the next one."""
+    """The one sentence of a build that cannot be done; nothing is current, and nothing left in the
+    way of the next one.
+    """
     process = building(catalog, folder, env, *arguments)
     code, output, complaint = finished(process)
     last = complaint.splitlines()[-1] if complaint else ""
@@ -137,52 +177,84 @@ def assert_same(folder: Path, local: Path) -> None:
     assert left_overs(folder / "build", folder / "site") == []
 
 
-def test_a_cluster_makes_the_same_bytes(catalog: Path, cluster: Cluster, local: Path, env: Environment, tmp_path: Path) -> None:
-    """Digest, snapshot and site are those of a local build; the workers did it, and nobody is told of anything but the build."""
-    code, output, complaint = finished(building(catalog, tmp_path, env, "--cluster", cluster.address, "--jobs", "1"))
+def test_a_cluster_makes_the_same_bytes(
+    catalog: Path, cluster: Cluster, local: Path, env: Environment, tmp_path: Path
+) -> None:
+    """Digest, snapshot and site are those of a local build; the workers did it, and nobody is told
+    of anything but the build.
+    """
+    code, output, complaint = finished(
+        building(catalog, tmp_path, env, "--cluster", cluster.address, "--jobs", "1")
+    )
     assert (code, output.strip()) == (0, (local / "build" / "current").resolve().name), complaint
-    assert [line.partition(":")[0] for line in complaint.splitlines()[:-1]] == ["Reading tools", "Writing the snapshot", "Making pages"]
+    assert [line.partition(":")[0] for line in complaint.splitlines()[:-1]] == [
+        "Reading tools",
+        "Writing the snapshot",
+        "Making pages",
+    ]
     assert_same(tmp_path, local)
     (tmp_path / "site" / "index.html").unlink()
-    again = finished(building(catalog, tmp_path, env))  # what workers noted of files holds for who is no worker
+    # what workers noted of files holds for who is no worker
+    again = finished(building(catalog, tmp_path, env))
     assert (again[0], again[1]) == (0, output), again[2]
     assert "Reading tools" not in again[2]
     assert_same(tmp_path, local)
 
 
-def test_workers_killed_midway_cost_nothing(catalog: Path, local: Path, env: Environment, tmp_path: Path) -> None:
-    """One while tools are compiled, another while pages are written: the same digest, and the same bytes in every file."""
+def test_workers_killed_midway_cost_nothing(
+    catalog: Path, local: Path, env: Environment, tmp_path: Path
+) -> None:
+    """One while tools are compiled, another while pages are written: the same digest, and the same
+    bytes in every file.
+    """
     with cluster_of(3, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--cluster", cluster.address)
-        for victim, busy_with in zip(cluster.workers, (PARTS, "site/tools/*/index.html"), strict=False):
+        for victim, busy_with in zip(
+            cluster.workers, (PARTS, "site/tools/*/index.html"), strict=False
+        ):
             until(partial(midway, process, tmp_path, busy_with))
             victim.send_signal(signal.SIGSTOP)  # what it is at will not be done
             before = {*tmp_path.glob(busy_with)}
             assert before
             assert process.poll() is None
             victim.kill()
-        half = min(before).with_name(".index.html.0123abcd.part")  # as one leaves it that was killed while it wrote
+        # as one leaves it that was killed while it wrote
+        half = min(before).with_name(".index.html.0123abcd.part")
         half.write_text("<html>")
         code, output, complaint = finished(process)
-        assert (code, output.strip()) == (0, (local / "build" / "current").resolve().name), complaint
+        assert (code, output.strip()) == (0, (local / "build" / "current").resolve().name), (
+            complaint
+        )
         assert len(before) < len([*tmp_path.glob(busy_with)])  # it was midway
         assert_same(tmp_path, local)
 
 
 @pytest.mark.deep
 def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """When all have gone a build waits for them as long as it was told, and ends; what was built before stays."""
+    """When all have gone a build waits for them as long as it was told, and ends; what was built
+    before stays.
+    """
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         before = generate(tmp_path / "before", 3)
         assert finished(building(before, tmp_path, env))[0] == 0
         kept = bytes_of(tmp_path / "build" / "current")
         command = [sys.executable, "-c", IMPATIENT, str(catalog), cluster.address]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=tmp_path)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+            cwd=tmp_path,
+        )
         until(lambda: len([*tmp_path.glob(PARTS)]) > 1 or process.poll() is not None)
         cluster.workers[0].kill()
         code, output, complaint = finished(process)
         assert (code, complaint) == (0, "")
-        assert output == "No worker of the cluster is left, for 2 seconds: the last good build is untouched. Start some and build again.\n"
+        assert (
+            output
+            == "No worker of the cluster is left, for 2 seconds: the last good build is untouched. Start some and build again.\n"
+        )
         assert bytes_of(tmp_path / "build" / "current") == kept
 
 
@@ -202,7 +274,9 @@ except UsageError as error:
 
 
 @pytest.mark.deep
-def test_a_scheduler_that_ends_is_one_sentence(catalog: Path, env: Environment, tmp_path: Path) -> None:
+def test_a_scheduler_that_ends_is_one_sentence(
+    catalog: Path, env: Environment, tmp_path: Path
+) -> None:
     """There is nobody left who knows what was sent."""
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--no-site", "--cluster", cluster.address)
@@ -216,7 +290,9 @@ def test_a_scheduler_that_ends_is_one_sentence(catalog: Path, env: Environment, 
         ]
 
 
-def test_an_interrupt_ends_it(catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path) -> None:
+def test_an_interrupt_ends_it(
+    catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path
+) -> None:
     """Ctrl-C gives 130 and no more words, and the workers are free for the next build."""
     arguments = ("--no-site", "--cluster", cluster.address)
     process = building(catalog, tmp_path, env, *arguments)
@@ -229,7 +305,9 @@ def test_an_interrupt_ends_it(catalog: Path, cluster: Cluster, env: Environment,
 
 @pytest.mark.deep
 def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Path) -> None:
-    """One letter more in one file of its program, or a second thread: it is told by its address, before any work and when it joins later."""
+    """One letter more in one file of its program, or a second thread: it is told by its address,
+    before any work and when it joins later.
+    """
     other = tmp_path / "other"
     shutil.copytree(env["PYTHONPATH"], other)
     with (other / "toolcatalog" / "names.py").open("a") as file:
@@ -237,7 +315,9 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         arguments = ("--no-site", "--cluster", cluster.address)
         cluster.join("--nthreads", 2)
-        assert "it works with 2 threads (start it with --nthreads 1)" in refused(catalog, tmp_path, env, *arguments)
+        assert "it works with 2 threads (start it with --nthreads 1)" in refused(
+            catalog, tmp_path, env, *arguments
+        )
         cluster.workers[1].kill()
         process = building(catalog, tmp_path, env, *arguments)
         until(partial(midway, process, tmp_path))
@@ -248,14 +328,25 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
         late = "error: A worker that has joined since cannot take part: it runs another toolcatalog, Python or library"
         assert complaint.splitlines()[-1].startswith(late)
         sentence = refused(catalog, tmp_path, env, *arguments)
-        assert sentence.startswith("error: 1 of 1 workers cannot take part in this build; tcp://127.0.0.1:")
-        assert "it runs another toolcatalog, Python or library (install the same, and start it again)" in sentence
+        assert sentence.startswith(
+            "error: 1 of 1 workers cannot take part in this build; tcp://127.0.0.1:"
+        )
+        assert (
+            "it runs another toolcatalog, Python or library (install the same, and start it again)"
+            in sentence
+        )
 
 
-def test_folders_that_are_not_shared_are_refused(catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path) -> None:
-    """A worker that sees something else at a path, as it would on a machine of its own, is told by it."""
+def test_folders_that_are_not_shared_are_refused(
+    catalog: Path, cluster: Cluster, env: Environment, tmp_path: Path
+) -> None:
+    """A worker that sees something else at a path, as it would on a machine of its own, is told by
+    it.
+    """
     command = [sys.executable, "-c", ELSEWHERE, str(catalog), cluster.address]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=240, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=240, check=True
+    )
     missing, copied, read_only = done.stdout.splitlines()
     assert "2 of 2 workers cannot take part in this build; tcp://127.0.0.1:" in missing
     assert f"it does not see {catalog / 'nowhere'}, or something else there" in missing
@@ -288,11 +379,23 @@ for needs in (
 """
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:8786", "scheduler", "scheduler:8786", "tcp://scheduler", "tcp://scheduler:port"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:8786",
+        "scheduler",
+        "scheduler:8786",
+        "tcp://scheduler",
+        "tcp://scheduler:port",
+    ],
+)
 def test_what_is_no_address(address: str) -> None:
     """It is told before anything is tried."""
     with pytest.raises(
-        UsageError, match=re.escape(f"{address} is not the address of a scheduler: give tcp://HOST:PORT or tls://HOST:PORT.")
+        UsageError,
+        match=re.escape(
+            f"{address} is not the address of a scheduler: give tcp://HOST:PORT or tls://HOST:PORT."
+        ),
     ):
         clusters._security(address, Security())
 
@@ -309,8 +412,12 @@ def test_a_scheduler_that_is_not_there(catalog: Path, env: Environment, tmp_path
     assert sentence.startswith("error: No scheduler answers at tcp://127.0.0.1:1 (")
 
 
-def test_without_the_library_it_says_what_to_install(catalog: Path, env: Environment, tmp_path: Path) -> None:
+def test_without_the_library_it_says_what_to_install(
+    catalog: Path, env: Environment, tmp_path: Path
+) -> None:
     """The extra `cluster` is named."""
     (tmp_path / "distributed.py").write_text("raise ImportError")
     poor = {**env, "PYTHONPATH": f"{tmp_path}{os.pathsep}{env['PYTHONPATH']}"}
-    assert "run `pip install 'toolcatalog[cluster]'`" in refused(catalog, tmp_path, poor, "--cluster", "tcp://127.0.0.1:1")
+    assert "run `pip install 'toolcatalog[cluster]'`" in refused(
+        catalog, tmp_path, poor, "--cluster", "tcp://127.0.0.1:1"
+    )

@@ -5,14 +5,20 @@ import pytest
 from toolcatalog.comments import Comment, found, silenced
 
 CASES = {
-    "at the end of its line": (b"name: A # toolcatalog: ignore[some-rule] it is so", [(1, 9, 1, ("some-rule",), "it is so")]),
+    "at the end of its line": (
+        b"name: A # toolcatalog: ignore[some-rule] it is so",
+        [(1, 9, 1, ("some-rule",), "it is so")],
+    ),
     "above the next line that is none": (
         b"# toolcatalog: ignore[a] one\n  # a comment\n  # toolcatalog: ignore[b] two\n  name: A\n",
         [(1, 1, 4, ("a",), "one"), (3, 3, 4, ("b",), "two")],
     ),
     "several rules": (b"a: 1 # toolcatalog: ignore[ a , b,] why", [(1, 6, 1, ("a", "b"), "why")]),
     "no reason": (b"a: 1 # toolcatalog: ignore[a]  \r\n", [(1, 6, 1, ("a",), "")]),
-    "after a byte-order mark": (b"\xef\xbb\xbf# toolcatalog: ignore[a] b\nname: A", [(1, 1, 2, ("a",), "b")]),
+    "after a byte-order mark": (
+        b"\xef\xbb\xbf# toolcatalog: ignore[a] b\nname: A",
+        [(1, 1, 2, ("a",), "b")],
+    ),
     "the last line": (b"a: 1\n# toolcatalog: ignore[a] b", [(2, 1, 2, ("a",), "b")]),
     "no comment at all": (b"name: it's '#toolcatalog: ignore[a] b' here", []),
     "another one's": (b"a: 1 # toolcatalogs: ignore[a] b", []),
@@ -22,7 +28,9 @@ CASES = {
 @pytest.mark.parametrize(("data", "expected"), CASES.values(), ids=CASES)
 def test_found(data: bytes, expected: list[tuple[int, int, int, tuple[str, ...], str]]) -> None:
     """A comment speaks of its own line, or, where it stands alone, of the next that is none."""
-    assert [(one.line, one.column, one.of, one.rules, one.reason) for one in found(data)] == expected
+    assert [
+        (one.line, one.column, one.of, one.rules, one.reason) for one in found(data)
+    ] == expected
     assert all(one.understood for one in found(data))
 
 

@@ -1,4 +1,6 @@
-"""What differs between two sides: every sort of entry, the worst first, and that what could not be compared is never no change."""
+"""What differs between two sides: every sort of entry, the worst first, and that what could not be
+compared is never no change.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,39 +15,73 @@ from toolcatalog.snapshot import Tool
 from toolcatalog.wording import KINDS
 
 V1, V2, V3 = "20250101_00", "20250202_00", "20250303_00"
-PLAIN = replace(TOOL, toolkit="a", slug="A_DO", version=V1, input_parameters={}, output_parameters={}, tags=(), scopes=(), deprecation=None)
+PLAIN = replace(
+    TOOL,
+    toolkit="a",
+    slug="A_DO",
+    version=V1,
+    input_parameters={},
+    output_parameters={},
+    tags=(),
+    scopes=(),
+    deprecation=None,
+)
 REWORDED = replace(PLAIN, description="Other words.")
-NEEDY = replace(PLAIN, input_parameters={"to": {"type": "string", "description": "", "required": True}})
-OLD = replace(PLAIN, deprecation={"reason": "", "since": "", "sunset": "2026-01-31", "replaced_by": ""})
+NEEDY = replace(
+    PLAIN, input_parameters={"to": {"type": "string", "description": "", "required": True}}
+)
+OLD = replace(
+    PLAIN, deprecation={"reason": "", "since": "", "sunset": "2026-01-31", "replaced_by": ""}
+)
 UNREAD = Unread("line 3: no key")
 
 
-def side(tools: Mapping[str, Tool | Unread] | None = None, files: Mapping[str, Facts | Unread] | None = None, slug: str = "A_DO") -> Side:
+def side(
+    tools: Mapping[str, Tool | Unread] | None = None,
+    files: Mapping[str, Facts | Unread] | None = None,
+    slug: str = "A_DO",
+) -> Side:
     """A side with a tool at these versions."""
     found = tools or {}
     return Side(
-        {("a", slug): sorted(found)} if found else {}, {Key("a", slug, version): one for version, one in found.items()}, files or {}
+        {("a", slug): sorted(found)} if found else {},
+        {Key("a", slug, version): one for version, one in found.items()},
+        files or {},
     )
 
 
 def told(before: Side, after: Side) -> list[tuple[str, ...]]:
     return [
-        (entry.what, entry.version, entry.before, entry.kind, *(change.what for change in entry.changes))
+        (
+            entry.what,
+            entry.version,
+            entry.before,
+            entry.kind,
+            *(change.what for change in entry.changes),
+        )
         for entry in compare(before, after).entries
     ]
 
 
 def test_a_tool_comes_and_goes() -> None:
     assert told(side(), side({V1: PLAIN, V2: PLAIN})) == [("added", V2, "", "additive", "is new")]
-    assert told(side({V1: PLAIN, V2: PLAIN}), side()) == [("removed", V2, "", "breaking", "was removed")]
-    assert told(side({V1: OLD}), side()) == [("removed", V1, "", "breaking", "was removed, announced for 2026-01-31")]
+    assert told(side({V1: PLAIN, V2: PLAIN}), side()) == [
+        ("removed", V2, "", "breaking", "was removed")
+    ]
+    assert told(side({V1: OLD}), side()) == [
+        ("removed", V1, "", "breaking", "was removed, announced for 2026-01-31")
+    ]
     assert compare(side({V1: OLD}), side()).entries[0].sunset == "2026-01-31"
 
 
 def test_a_version_comes_and_goes() -> None:
-    """A new version is compared with the one before it, wherever that is; one that sorts first with none."""
+    """A new version is compared with the one before it, wherever that is; one that sorts first with
+    none.
+    """
     both = side({V1: PLAIN, V2: NEEDY})
-    assert told(side({V1: PLAIN}), both) == [("new version", V2, V1, "breaking", "is new and required")]
+    assert told(side({V1: PLAIN}), both) == [
+        ("new version", V2, V1, "breaking", "is new and required")
+    ]
     assert told(both, side({V1: PLAIN})) == [("version removed", V2, "", "breaking", "was removed")]
     assert told(side({V1: PLAIN}), side({V2: NEEDY})) == [
         ("version removed", V1, "", "breaking", "was removed"),
@@ -62,15 +98,26 @@ def test_a_version_comes_and_goes() -> None:
 
 def test_a_published_version_changes() -> None:
     """Deprecation stands apart from all else; a file that says the same in another way is no entry."""
-    assert told(side({V1: PLAIN}), side({V1: NEEDY})) == [("changed", V1, "", "breaking", "is new and required")]
-    assert told(side({V1: PLAIN}), side({V1: OLD})) == [("deprecated", V1, "", "text", "is new: sunset `2026-01-31`")]
-    assert told(side({V1: OLD}), side({V1: PLAIN})) == [("deprecation", V1, "", "text", "was taken back")]
-    assert [row[0] for row in told(side({V1: REWORDED}), side({V1: OLD}))] == ["changed", "deprecated"]
+    assert told(side({V1: PLAIN}), side({V1: NEEDY})) == [
+        ("changed", V1, "", "breaking", "is new and required")
+    ]
+    assert told(side({V1: PLAIN}), side({V1: OLD})) == [
+        ("deprecated", V1, "", "text", "is new: sunset `2026-01-31`")
+    ]
+    assert told(side({V1: OLD}), side({V1: PLAIN})) == [
+        ("deprecation", V1, "", "text", "was taken back")
+    ]
+    assert [row[0] for row in told(side({V1: REWORDED}), side({V1: OLD}))] == [
+        "changed",
+        "deprecated",
+    ]
     assert told(side({V1: PLAIN}), side({V1: PLAIN})) == []
 
 
 def test_what_is_not_read_is_not_the_same() -> None:
-    """On either side, on both, of a new version, of what that is compared with, of another file: each is told."""
+    """On either side, on both, of a new version, of what that is compared with, of another file:
+    each is told.
+    """
     one = {V1: PLAIN}
     for before, after in (
         (side(one), side({V1: UNREAD})),
@@ -84,26 +131,55 @@ def test_what_is_not_read_is_not_the_same() -> None:
         (entry,) = compare(before, after).entries
         assert (entry.what, entry.kind) == ("not compared", "unknown")
         assert "line 3: no key" in entry.why
-    (entry,) = compare(side({V1: UNREAD}), Side({("a", "A_DO"): [V1, V2]}, {Key("a", "A_DO", V2): PLAIN}, {})).entries
-    assert (entry.what, entry.before, entry.why) == ("not compared", V1, f"{V1}, before it: line 3: no key")
+    (entry,) = compare(
+        side({V1: UNREAD}), Side({("a", "A_DO"): [V1, V2]}, {Key("a", "A_DO", V2): PLAIN}, {})
+    ).entries
+    assert (entry.what, entry.before, entry.why) == (
+        "not compared",
+        V1,
+        f"{V1}, before it: line 3: no key",
+    )
 
 
 def test_other_files() -> None:
-    """Toolkits by their fields, sessions and auth configs as what may be used, meta tools not at all."""
-    kit, session, meta = "toolkits/a/toolkit.yaml", "sessions/trs_a.yaml", "meta_tools/M/20250101_00.yaml"
+    """Toolkits by their fields, sessions and auth configs as what may be used, meta tools not at
+    all.
+    """
+    kit, session, meta = (
+        "toolkits/a/toolkit.yaml",
+        "sessions/trs_a.yaml",
+        "meta_tools/M/20250101_00.yaml",
+    )
     before = side(
         {},
-        {kit: {"name": "A", "no_auth": True}, session: {"project": "p", "tags": 1}, meta: {"template": 1}, "catalog.yaml": {"title": "T"}},
+        {
+            kit: {"name": "A", "no_auth": True},
+            session: {"project": "p", "tags": 1},
+            meta: {"template": 1},
+            "catalog.yaml": {"title": "T"},
+        },
     )
     after = side(
         {},
-        {kit: {"name": "B", "no_auth": False}, session: {"project": "p", "tags": 2}, meta: {"template": 2}, "catalog.yaml": {"title": "U"}},
+        {
+            kit: {"name": "B", "no_auth": False},
+            session: {"project": "p", "tags": 2},
+            meta: {"template": 2},
+            "catalog.yaml": {"title": "U"},
+        },
     )
-    found = {entry.path: [(change.kind, change.place, change.what) for change in entry.changes] for entry in compare(before, after).entries}
+    found = {
+        entry.path: [(change.kind, change.place, change.what) for change in entry.changes]
+        for entry in compare(before, after).entries
+    }
     assert found == {
         kit: [
             ("text", "name", "`A` became `B`"),
-            ("breaking", "no_auth", "is false now: tools that do not say otherwise need authentication"),
+            (
+                "breaking",
+                "no_auth",
+                "is false now: tools that do not say otherwise need authentication",
+            ),
         ],
         session: [("scope", "tags", "is another: it says what may be used")],
         meta: [("breaking", "template", "changed in a way that is not looked into")],
@@ -125,24 +201,39 @@ def test_the_worst_first() -> None:
     )
     after = Side(
         {("a", slug): [V1] for slug in names},
-        {Key("a", "NO", V1): PLAIN, Key("a", "BREAK", V1): NEEDY, Key("a", "TEXT", V1): REWORDED, Key("a", "ADD", V1): PLAIN},
+        {
+            Key("a", "NO", V1): PLAIN,
+            Key("a", "BREAK", V1): NEEDY,
+            Key("a", "TEXT", V1): REWORDED,
+            Key("a", "ADD", V1): PLAIN,
+        },
         {},
     )
     found = compare(before, after, ("main", "here"))
     assert [entry.slug for entry in found.entries] == [*names]
     assert (found.before, found.after) == ("main", "here")
-    assert {what: many for what, many in found.whats.items() if many} == {"not compared": 1, "changed": 2, "added": 1}
+    assert {what: many for what, many in found.whats.items() if many} == {
+        "not compared": 1,
+        "changed": 2,
+        "added": 1,
+    }
     assert found.kinds == {"breaking": 1, "scope": 0, "additive": 1, "text": 1}
 
 
 VERSIONS = st.lists(st.sampled_from([V1, V2, V3]), unique=True).map(sorted)
-STATES = st.dictionaries(st.sampled_from([V1, V2, V3]), st.sampled_from([PLAIN, REWORDED, NEEDY, OLD, UNREAD]))
+STATES = st.dictionaries(
+    st.sampled_from([V1, V2, V3]), st.sampled_from([PLAIN, REWORDED, NEEDY, OLD, UNREAD])
+)
 
 
 @examples(66)
 @given(before=STATES, after=STATES)
-def test_whatever_differs_is_told(before: dict[str, Tool | Unread], after: dict[str, Tool | Unread]) -> None:
-    """A version that is not the same on both sides is always told of, and nothing is where all is the same and was read."""
+def test_whatever_differs_is_told(
+    before: dict[str, Tool | Unread], after: dict[str, Tool | Unread]
+) -> None:
+    """A version that is not the same on both sides is always told of, and nothing is where all is
+    the same and was read.
+    """
     found = compare(side(before), side(after)).entries
     if not before or not after:
         unread = [version for version in after if after[version] is UNREAD]
@@ -150,7 +241,9 @@ def test_whatever_differs_is_told(before: dict[str, Tool | Unread], after: dict[
         assert {entry.version for entry in found} == told_of
         return
     differing = {
-        version for version in before.keys() | after.keys() if before.get(version) != after.get(version) or before[version] is UNREAD
+        version
+        for version in before.keys() | after.keys()
+        if before.get(version) != after.get(version) or before[version] is UNREAD
     }
     assert {entry.version for entry in found} == differing
     assert [*found] == sorted(found, key=lambda entry: ("unknown", *KINDS).index(entry.kind))
@@ -158,13 +251,17 @@ def test_whatever_differs_is_told(before: dict[str, Tool | Unread], after: dict[
 
 @given(before=VERSIONS, after=VERSIONS)
 def test_a_predecessor_is_the_nearest_before(before: Sequence[str], after: Sequence[str]) -> None:
-    """Of a new version, the latest of all that sort before it; none for versions that were there, or tools that were not."""
+    """Of a new version, the latest of all that sort before it; none for versions that were there,
+    or tools that were not.
+    """
     found = predecessors({("a", "A_DO"): before} if before else {}, {("a", "A_DO"): after})
     for new, old in found.items():
         assert new.version in after
         assert new.version not in before
         assert not [one for one in (*before, *after) if old.version < one < new.version]
-    assert bool(found) == (bool(before) and any(one not in before and one > min([*before, *after]) for one in after))
+    assert bool(found) == (
+        bool(before) and any(one not in before and one > min([*before, *after]) for one in after)
+    )
 
 
 def test_nothing_is_an_empty_comparison() -> None:

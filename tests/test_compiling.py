@@ -1,4 +1,6 @@
-"""The rooms `compiling` and `assembling`: tool files to a part, and parts to the files of a snapshot."""
+"""The rooms `compiling` and `assembling`: tool files to a part, and parts to the files of a
+snapshot.
+"""
 
 import hashlib
 import json
@@ -18,12 +20,18 @@ from toolcatalog.batches import Task
 from toolcatalog.errors import UsageError
 from toolcatalog.model import Toolkit, ToolVersion
 
-OLD, NEW, CHAT = tool("MAIL_SEND", description="Old."), tool("MAIL_SEND", "20250601_00", tags=["t"]), tool("CHAT_POST", scopes=["s"])
+OLD, NEW, CHAT = (
+    tool("MAIL_SEND", description="Old."),
+    tool("MAIL_SEND", "20250601_00", tags=["t"]),
+    tool("CHAT_POST", scopes=["s"]),
+)
 TOOLS = (NEW, CHAT, OLD)
 
 
 def test_a_part_of_tools() -> None:
-    """Sorted by slug and version, the newest of each tool apart from the older ones; facts tell of the bytes of each."""
+    """Sorted by slug and version, the newest of each tool apart from the older ones; facts tell of
+    the bytes of each.
+    """
     part = compiling.part(TOOLS, catalog(*TOOLS).toolkits)
     facts = part.facts
     assert [*zip(facts.slugs, facts.versions, facts.newest, strict=True)] == [
@@ -44,15 +52,30 @@ def test_a_part_of_tools() -> None:
         rows.append(json.loads(part.rows[end : end + size]))
         end += size
     assert end == len(part.rows)
-    assert [(row["slug"], row["version"], row["digest"]) for row in rows] == [*zip(facts.slugs, facts.versions, facts.digests, strict=True)]
+    assert [(row["slug"], row["version"], row["digest"]) for row in rows] == [
+        *zip(facts.slugs, facts.versions, facts.digests, strict=True)
+    ]
 
 
 def task_of(root: Path, cache: Path) -> Task:
     """All tools of a catalog as one task."""
     _, folders, _ = tree.outline(root)
-    heads = {kit.parent.name: tree.digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml") for kit in root.glob("toolkits/*/toolkit.yaml")}
-    toolkits = {slug: Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.svg") for slug in heads}
-    return Task(root=root, cache=cache, program="this", folders=tuple(folders), heads=heads, toolkits=toolkits)
+    heads = {
+        kit.parent.name: tree.digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml")
+        for kit in root.glob("toolkits/*/toolkit.yaml")
+    }
+    toolkits = {
+        slug: Toolkit(slug=slug, name=slug.title(), logo=f"https://{slug}.example/logo.svg")
+        for slug in heads
+    }
+    return Task(
+        root=root,
+        cache=cache,
+        program="this",
+        folders=tuple(folders),
+        heads=heads,
+        toolkits=toolkits,
+    )
 
 
 @pytest.fixture
@@ -76,16 +99,30 @@ def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     part = compiling.part_of(replace(task, known=looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
-        folder.rpartition("/")[2] for folder in sorted(task.folders, key=lambda one: one.rpartition("/")[2])
+        folder.rpartition("/")[2]
+        for folder in sorted(task.folders, key=lambda one: one.rpartition("/")[2])
     ]
 
 
 def test_what_the_key_depends_on(task: Task, root: Path) -> None:
-    """Another program, toolkit, file name or content has another key; the rest of the catalog and empty folders do not matter."""
-    files = [("toolkits/kit0/KIT0_DO_0/20250101_00.yaml", "aa"), ("toolkits/kit1/KIT1_DO_1/20250101_00.yaml", "bb")]
+    """Another program, toolkit, file name or content has another key; the rest of the catalog and
+    empty folders do not matter.
+    """
+    files = [
+        ("toolkits/kit0/KIT0_DO_0/20250101_00.yaml", "aa"),
+        ("toolkits/kit1/KIT1_DO_1/20250101_00.yaml", "bb"),
+    ]
     key = batches.key(task, files)
     assert key == batches.key(task, files[::-1])
-    assert key == batches.key(replace(task, root=root / "elsewhere", cache=root, folders=(*task.folders, "toolkits/kit9/EMPTY")), files)
+    assert key == batches.key(
+        replace(
+            task,
+            root=root / "elsewhere",
+            cache=root,
+            folders=(*task.folders, "toolkits/kit9/EMPTY"),
+        ),
+        files,
+    )
     assert key == batches.key(replace(task, heads={**task.heads, "kit2": "other"}), files)
     others = {
         batches.key(replace(task, program="that"), files),
@@ -98,13 +135,19 @@ def test_what_the_key_depends_on(task: Task, root: Path) -> None:
 
 
 def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
-    """What is wrong is told of each file, the sound ones come without their parameters, and no part is kept."""
+    """What is wrong is told of each file, the sound ones come without their parameters, and no part
+    is kept.
+    """
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
     done = compiling.compiled(task)
     assert done.known is None
     assert len(done.examined) == 7
-    assert {one.path: [problem.rule for problem in one.problems] for one in done.examined if one.problems} == {
+    assert {
+        one.path: [problem.rule for problem in one.problems]
+        for one in done.examined
+        if one.problems
+    } == {
         "toolkits/kit0/KIT0_DO_0/20250101_00.yaml": ["missing-key"],
         "toolkits/kit0/KIT0_DO_0/stray.txt": ["file-unexpected"],
     }
@@ -163,13 +206,19 @@ def assembled(folder: Path, batched: list[list[ToolVersion]]) -> Assembly:
 def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
     """A JSON array, the newest of each tool first; the columns say where each lies."""
     assembly = assembled(tmp_path, batched)
-    ordered = sorted((one for batch in batched for one in batch), key=lambda one: (one.slug, one.version))
+    ordered = sorted(
+        (one for batch in batched for one in batch), key=lambda one: (one.slug, one.version)
+    )
     newest = {one.slug: one.version for one in ordered}
     found = documents(tmp_path)
     expected = [(one.slug, one.version) for one in ordered if newest[one.slug] == one.version]
-    assert [*found] == expected + [(one.slug, one.version) for one in ordered if newest[one.slug] != one.version]
+    assert [*found] == expected + [
+        (one.slug, one.version) for one in ordered if newest[one.slug] != one.version
+    ]
     data = (tmp_path / "tools.json").read_bytes()
-    assert [data[row[0] : row[1]] for row in placed(tmp_path)] == [found[one.slug, one.version] for one in ordered]
+    assert [data[row[0] : row[1]] for row in placed(tmp_path)] == [
+        found[one.slug, one.version] for one in ordered
+    ]
     for path, said in assembly.files.items():
         written = (tmp_path / path).read_bytes()
         assert (said.size, said.sha256) == (len(written), hashlib.sha256(written).hexdigest())
@@ -181,7 +230,10 @@ def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path
 def test_large_documents(size: int, tmp_path: Path) -> None:
     """Older documents of more than a block are copied to the last byte."""
     versions = ("20250101_00", "20250201_00", "20250301_00")
-    assembled(tmp_path, [[tool("MAIL_SEND", version, description=version * (size // 22)) for version in versions]])
-    assert {key: json.loads(document)["description"] for key, document in documents(tmp_path).items()} == {
-        ("MAIL_SEND", version): version * (size // 22) for version in versions
-    }
+    assembled(
+        tmp_path,
+        [[tool("MAIL_SEND", version, description=version * (size // 22)) for version in versions]],
+    )
+    assert {
+        key: json.loads(document)["description"] for key, document in documents(tmp_path).items()
+    } == {("MAIL_SEND", version): version * (size // 22) for version in versions}

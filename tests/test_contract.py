@@ -1,4 +1,6 @@
-"""The contract: the OpenAPI document and the server say the same, whatever is sent, by schemathesis; and each answer that the document names does come."""
+"""The contract: the OpenAPI document and the server say the same, whatever is sent, by
+schemathesis; and each answer that the document names does come.
+"""
 
 import asyncio
 import json
@@ -53,13 +55,24 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, most: in
         f"{server.url}/openapi.json",
         "--no-color",
     ]
-    command += ["--checks", "all", "--phases", PHASES if DEEP else phases, "--max-examples", str(100 if DEEP else most)]
+    command += [
+        "--checks",
+        "all",
+        "--phases",
+        PHASES if DEEP else phases,
+        "--max-examples",
+        str(100 if DEEP else most),
+    ]
     command += ["--generation-deterministic", "--warnings", "off"]
     command += [] if DEEP else [QUICK]
     command += ["--header", f"x-api-key: {key}"] if key else []
-    paths = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    paths = os.pathsep.join(
+        filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
+    )
     env = {**os.environ, "SCHEMATHESIS_HOOKS": "contracting", "PYTHONPATH": paths}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{8 if DEEP else 5} selected" in done.stdout, done.stdout
     assert "Traceback" not in server.log.read_text()
@@ -110,7 +123,11 @@ class Asked(NamedTuple):
     body: bytes = b""
 
 
-TOOL, LIST, SESSION = "/api/v3/tools/{tool_slug}", "/api/v3/tools", "/api/v3/tool_router/session/{session_id}/tools"
+TOOL, LIST, SESSION = (
+    "/api/v3/tools/{tool_slug}",
+    "/api/v3/tools",
+    "/api/v3/tool_router/session/{session_id}/tools",
+)
 PLAIN = {
     (TOOL, 200): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE"),
     (TOOL, 400): Asked("/api/v3/tools/GITHUB_CREATE_ISSUE?version=no"),
@@ -140,18 +157,26 @@ JUDGE = Judge(json.loads(json.dumps(openapi.document())))
 
 def test_each_answer_of_the_document_is_provoked() -> None:
     """The tests below have all that the document names, and nothing else."""
-    named = {(path, int(status)) for path, item in JUDGE.document["paths"].items() for status in item["get"]["responses"]}
+    named = {
+        (path, int(status))
+        for path, item in JUDGE.document["paths"].items()
+        for status in item["get"]["responses"]
+    }
     tried = {*PLAIN, *ELSEWHERE}
     assert named == tried | {(path.replace("/v3/", "/v3.1/"), status) for path, status in tried}
 
 
 @pytest.mark.parametrize(("operation", "status"), [*PLAIN])
-def test_an_answer_is_as_the_document_says(shipped: Server, slack_key: str, operation: str, status: int) -> None:
+def test_an_answer_is_as_the_document_says(
+    shipped: Server, slack_key: str, operation: str, status: int
+) -> None:
     """Each status, at both prefixes, has the body that its schema describes."""
     asked = PLAIN[operation, status]
     key = {"all": shipped.key, "slack": slack_key}.get(asked.key or "")
     for path in {asked.path, asked.path.replace("/v3/", "/v3.1/", 1)}:
-        answer = httpx.request("GET", shipped.url + path, headers={"x-api-key": key} if key else {}, content=asked.body)
+        answer = httpx.request(
+            "GET", shipped.url + path, headers={"x-api-key": key} if key else {}, content=asked.body
+        )
         assert answer.status_code == status, answer.text
         JUDGE(answer)
 
@@ -169,11 +194,15 @@ def test_too_many_lists(limited: Server, prefix: str) -> None:
     """429 has its schema, and the headers that the document names."""
     answer = until(f"{limited.url}{prefix}/tools", 429, {"x-api-key": limited.key})
     JUDGE(answer)
-    assert {*JUDGE.document["components"]["responses"]["RateLimited"]["headers"]} <= {_titled(name) for name in answer.headers}
+    assert {*JUDGE.document["components"]["responses"]["RateLimited"]["headers"]} <= {
+        _titled(name) for name in answer.headers
+    }
 
 
 def _titled(name: str) -> str:
-    return {"ratelimit": "RateLimit", "ratelimit-policy": "RateLimit-Policy"}.get(name, name.title())
+    return {"ratelimit": "RateLimit", "ratelimit-policy": "RateLimit-Policy"}.get(
+        name, name.title()
+    )
 
 
 def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> None:
@@ -185,11 +214,21 @@ def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> N
         assert httpx.get(f"{server.url}/healthz").status_code == 200
 
 
-def test_a_fault_anywhere(shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """500 at every operation, by a fault put into what puts answers together; `test_server` has one by a damaged snapshot."""
+def test_a_fault_anywhere(
+    shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """500 at every operation, by a fault put into what puts answers together; `test_server` has one
+    by a damaged snapshot.
+    """
     monkeypatch.setattr(app, "answer", lambda *_: 1 / 0)
     faulty = app.long_way(Live(KeyRing(shipped.keys_file), open_build(shipped_build)), None)
-    found = asyncio.run(_answers(faulty, [asked.path for (_, status), asked in PLAIN.items() if status == 200], shipped.key))
+    found = asyncio.run(
+        _answers(
+            faulty,
+            [asked.path for (_, status), asked in PLAIN.items() if status == 200],
+            shipped.key,
+        )
+    )
     assert [answer.status_code for answer in found] == [500] * 6
     for answer in found:
         JUDGE(answer)
@@ -197,5 +236,7 @@ def test_a_fault_anywhere(shipped: Server, shipped_build: Path, monkeypatch: pyt
 
 async def _answers(faulty: ASGIApp, paths: list[str], key: str) -> list[httpx.Response]:
     transport = httpx.ASGITransport(faulty, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://here", headers={"x-api-key": key}) as client:
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://here", headers={"x-api-key": key}
+    ) as client:
         return [await client.get(path) for path in paths]

@@ -26,7 +26,10 @@ MANY = 1500  # tools: far more than the few batches for which no process is star
 PATIENCE = 20.0  # seconds
 EVERY = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only /proc tells which processes a build has started")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(),
+    reason="only /proc tells which processes a build has started",
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +48,30 @@ def snapshot(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def building(catalog: Path, out: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", catalog, "--out", out, "--no-site", "--jobs", "2"]
-    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        catalog,
+        "--out",
+        out,
+        "--no-site",
+        "--jobs",
+        "2",
+    ]
+    return subprocess.Popen(
+        [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def workers(process: "subprocess.Popen[str]") -> list[int]:
     """The processes that this one has started, once there are two."""
-    children, until = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + PATIENCE
+    children, until = (
+        Path(f"/proc/{process.pid}/task/{process.pid}/children"),
+        time.monotonic() + PATIENCE,
+    )
     while len(found := children.read_text().split()) < 2:
         assert time.monotonic() < until
     return [int(pid) for pid in found]
@@ -65,14 +85,20 @@ def all_end(pids: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("jobs", [2, 5])
-def test_any_number_of_jobs_gives_the_same_bytes(jobs: int, many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
+def test_any_number_of_jobs_gives_the_same_bytes(
+    jobs: int, many: Path, snapshot: dict[str, bytes], tmp_path: Path
+) -> None:
     """A build with several processes makes the snapshot that one process makes."""
     succeed("build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", jobs)
     assert bytes_of(tmp_path / "build" / "current") == snapshot
 
 
-def test_a_killed_worker_is_one_sentence(many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
-    """Where the system kills a worker, the build ends with 2 and says so, the old snapshot stays, and no process is left."""
+def test_a_killed_worker_is_one_sentence(
+    many: Path, snapshot: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Where the system kills a worker, the build ends with 2 and says so, the old snapshot stays,
+    and no process is left.
+    """
     catalog, out = tmp_path / "catalog", tmp_path / "build"
     build(generate(catalog, 3), out, None)
     before = bytes_of(out / "current")
@@ -93,10 +119,18 @@ def test_a_killed_worker_is_one_sentence(many: Path, snapshot: dict[str, bytes],
     assert left_overs(out) == []
 
 
-def test_a_site_is_looked_at_beside_the_catalog(many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a process beside: where nothing has changed nothing is made, a page that somebody has touched is, and a change gives what it gives."""
+def test_a_site_is_looked_at_beside_the_catalog(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process beside: where nothing has changed nothing is made, a page that somebody has
+    touched is, and a change gives what it gives.
+    """
     monkeypatch.setattr("toolcatalog.build._SOME", 100)
-    catalog, out, site = shutil.copytree(many, tmp_path / "catalog"), tmp_path / "build", tmp_path / "site"
+    catalog, out, site = (
+        shutil.copytree(many, tmp_path / "catalog"),
+        tmp_path / "build",
+        tmp_path / "site",
+    )
     first = build(catalog, out, site, jobs=2)
     page = site / "tools" / "KIT0_DO_0" / "index.html"
     made = bytes_of(site)
@@ -107,12 +141,20 @@ def test_a_site_is_looked_at_beside_the_catalog(many: Path, tmp_path: Path, monk
     assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
     assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == marked
     add_tool(catalog, "kit0", "KIT0_DO_0", 1)
-    assert build(catalog, out, site, jobs=2).digest == build(catalog, tmp_path / "other", tmp_path / "other-site").digest != first.digest
+    assert (
+        build(catalog, out, site, jobs=2).digest
+        == build(catalog, tmp_path / "other", tmp_path / "other-site").digest
+        != first.digest
+    )
     assert bytes_of(site) == bytes_of(tmp_path / "other-site")
 
 
-def test_a_single_batch_is_compiled_beside(many: Path, snapshot: dict[str, bytes], tmp_path: Path) -> None:
-    """By the other process: what is wrong in it is told as ever, and mended it gives what a clean build gives."""
+def test_a_single_batch_is_compiled_beside(
+    many: Path, snapshot: dict[str, bytes], tmp_path: Path
+) -> None:
+    """By the other process: what is wrong in it is told as ever, and mended it gives what a clean
+    build gives.
+    """
     catalog, out = shutil.copytree(many, tmp_path / "catalog"), tmp_path / "build"
     build(catalog, out, None, jobs=2)
     file = next(catalog.glob("toolkits/kit0/KIT0_DO_0/*.yaml"))
@@ -120,7 +162,9 @@ def test_a_single_batch_is_compiled_beside(many: Path, snapshot: dict[str, bytes
     file.write_text(text.replace("name:", "nmae:", 1))
     with pytest.raises(InvalidCatalog) as wrong:
         build(catalog, out, None, jobs=2)
-    assert {problem.path for problem in wrong.value.problems} == {file.relative_to(tmp_path).as_posix()}
+    assert {problem.path for problem in wrong.value.problems} == {
+        file.relative_to(tmp_path).as_posix()
+    }
     assert bytes_of(out / "current") == snapshot
     file.write_text(text.replace("name: ", "name: Another ", 1))
     again = build(catalog, out, None, jobs=2)
@@ -128,14 +172,20 @@ def test_a_single_batch_is_compiled_beside(many: Path, snapshot: dict[str, bytes
     assert again.changed
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name
+)
 def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_path: Path) -> None:
-    """However a build ends, killed without a word or interrupted, its workers end within seconds, and nothing is current."""
+    """However a build ends, killed without a word or interrupted, its workers end within seconds,
+    and nothing is current.
+    """
     with building(many, tmp_path / "build") as process:
         found = workers(process)
         process.send_signal(number)
         output, complaint = process.communicate(timeout=60)
-    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: -15, signal.SIGINT: 130}[number], complaint
+    assert (
+        process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: -15, signal.SIGINT: 130}[number]
+    ), complaint
     assert output == ""
     assert "Traceback" not in complaint
     assert all_end(found)
@@ -150,19 +200,39 @@ os.register_at_fork({when}=lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
 @pytest.mark.parametrize("when", ["before", "after_in_parent"])
-def test_an_interrupt_while_processes_are_begun_is_heard(when: str, many: Path, tmp_path: Path) -> None:
+def test_an_interrupt_while_processes_are_begun_is_heard(
+    when: str, many: Path, tmp_path: Path
+) -> None:
     """Python itself loses it there, or leaves a pool half begun, for which it would wait for ever."""
     (tmp_path / "sitecustomize.py").write_text(AS_IT_FORKS.format(when=when))
-    command = [sys.executable, "-m", "toolcatalog", "build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "build",
+        "--catalog",
+        many,
+        "--out",
+        tmp_path / "build",
+        "--no-site",
+        "--jobs",
+        "3",
+    ]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([*map(str, command)], env=env, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [*map(str, command)], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (130, False), done.stderr
     assert not (tmp_path / "build" / "current").exists()
 
 
 def test_an_interrupted_beginning_leaves_nobody_behind() -> None:
-    """Processes that were begun are waited for before the program goes to its end: there it may meet them as they end, and tell of it."""
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    """Processes that were begun are waited for before the program goes to its end: there it may
+    meet them as they end, and tell of it.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.stdout.split(), done.stderr) == (["1", "1"], "")
 
 
@@ -181,8 +251,12 @@ for begin in lambda crew: crew.each(abs, range(40)), lambda crew: crew.stand_by(
 
 
 def test_a_second_interrupt_waits_for_what_is_under_way() -> None:
-    """It comes while processes are waited for: Python would take them for ended, not tell them to end, and wait for them for ever."""
-    done = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False)
+    """It comes while processes are waited for: Python would take them for ended, not tell them to
+    end, and wait for them for ever.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.stdout.split(), done.stderr) == (["1"], "")
 
 
@@ -207,7 +281,13 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
     """Whatever takes longer, here or in processes; nothing is begun where there is nothing to do."""
     tasks = [*range(40)]
     for jobs in (1, 2):
-        done = subprocess.run([sys.executable, "-c", ORDER, str(jobs)], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", ORDER, str(jobs)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         assert done.stdout.split() == [str(-task) for task in tasks] + ["[]", "[]"]
 
 
@@ -226,9 +306,13 @@ with Crew(int(sys.argv[1])) as crew:
 """
 
 
-@pytest.mark.parametrize(("jobs", "size", "apart"), [(2, 100, True), (2, 3, False), (1, 100, False)])
+@pytest.mark.parametrize(
+    ("jobs", "size", "apart"), [(2, 100, True), (2, 3, False), (1, 100, False)]
+)
 def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
-    """It has a process of its own where that is worth it; what it gives is there when it is asked for."""
+    """It has a process of its own where that is worth it; what it gives is there when it is asked
+    for.
+    """
     with Crew(jobs) as crew:
         crew.stand_by(size)
         process = crew.beside(os.getpid)()
@@ -236,7 +320,9 @@ def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
 
 
 def test_a_few_tasks_are_done_in_two_processes() -> None:
-    """The one beside takes the last ones as soon as it is free; what it has not begun is done here, and all come in their order."""
+    """The one beside takes the last ones as soon as it is free; what it has not begun is done here,
+    and all come in their order.
+    """
     with Crew(2) as crew:
         crew.stand_by(100)
         beside = crew.beside(os.getpid)()
@@ -255,7 +341,9 @@ def told(number: int) -> tuple[int, int]:
 
 
 def test_a_few_tasks_wait_for_nobody() -> None:
-    """While the process beside has other work, all but the one or two that it is to do next are done here; what fails there fails here."""
+    """While the process beside has other work, all but the one or two that it is to do next are
+    done here; what fails there fails here.
+    """
     with Crew(2) as crew:
         crew.stand_by(100)
         other = crew.beside(partial(time.sleep, 1))
@@ -267,7 +355,9 @@ def test_a_few_tasks_wait_for_nobody() -> None:
             [*crew.each(slowly, [1, 2, 3])]
 
 
-def test_the_next_process_beside_has_all_that_is_loaded_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_process_beside_has_all_that_is_loaded_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It begins anew after it has been let go; in between, all is done here."""
     with Crew(2) as crew:
         crew.stand_by(100)
@@ -301,10 +391,15 @@ def test_processes_are_waited_for_where_their_work_has_failed() -> None:
     assert multiprocessing.active_children() == []
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives back what is free between what is held")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc",
+    reason="only glibc gives back what is free between what is held",
+)
 def test_free_memory_goes_back_to_the_system() -> None:
     """Also where something behind it is held."""
-    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", HOLES], capture_output=True, text=True, timeout=60, check=True
+    )
     before, after = map(int, done.stdout.split())
     assert before - after > 80_000_000
 
@@ -341,8 +436,12 @@ print(before, resident())
         ({"cpu/cpu.cfs_quota_us": "50000\n"}, EVERY),
     ],
 )
-def test_a_container_has_the_cores_that_it_has_the_time_of(files: dict[str, str], expected: int, tmp_path: Path) -> None:
-    """As control groups tell it, of either version; where they tell nothing, those that the process may run on."""
+def test_a_container_has_the_cores_that_it_has_the_time_of(
+    files: dict[str, str], expected: int, tmp_path: Path
+) -> None:
+    """As control groups tell it, of either version; where they tell nothing, those that the process
+    may run on.
+    """
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)

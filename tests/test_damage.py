@@ -1,4 +1,6 @@
-"""What is damaged on the disk: snapshots, which are refused, and key files, by which nobody gets in. docs/faults.md tells what was seen."""
+"""What is damaged on the disk: snapshots, which are refused, and key files, by which nobody gets
+in. docs/faults.md tells what was seen.
+"""
 
 import json
 import logging
@@ -59,14 +61,23 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 def damages(folder: Path, number: int) -> Iterator[tuple[str, bytes]]:
-    """So many damages to files of a folder, drawn but each file at least once: its path, and the bytes that it has then."""
+    """So many damages to files of a folder, drawn but each file at least once: its path, and the
+    bytes that it has then.
+    """
     draw = random.Random(SEED)  # noqa: S311 - nothing secret
-    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    paths = sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
     draw.shuffle(paths)
     for at in range(number):
         path = paths[at % len(paths)]
         data = (folder / path).read_bytes()
-        yield path, data[: draw.randrange(len(data))] if draw.random() < 0.5 else flipped(data, draw.randrange(8 * len(data)))
+        yield (
+            path,
+            data[: draw.randrange(len(data))]
+            if draw.random() < 0.5
+            else flipped(data, draw.randrange(8 * len(data))),
+        )
 
 
 def opens(folder: Path) -> bool:
@@ -87,7 +98,9 @@ def is_found(folder: Path) -> bool:
 
 
 def test_damage_to_any_file_is_found(two: Two) -> None:
-    """Files cut off or with a changed bit: each is told by `verify`; some are seen as soon as the snapshot is opened."""
+    """Files cut off or with a changed bit: each is told by `verify`; some are seen as soon as the
+    snapshot is opened.
+    """
     folder = holding.folder_of(two.out, two.second)
     number, at_open = (300 if DEEP else 20), 0
     for path, damaged in damages(folder, number):
@@ -112,13 +125,17 @@ ASKED = (
 
 def answers(server: Server, client: httpx.Client) -> dict[str, tuple[int, bytes]]:
     """Status and body of some questions."""
-    found = {path: client.get(server.url + path, headers={"x-api-key": server.key}) for path in ASKED}
+    found = {
+        path: client.get(server.url + path, headers={"x-api-key": server.key}) for path in ASKED
+    }
     return {path: (answer.status_code, answer.content) for path, answer in found.items()}
 
 
 @pytest.mark.deep
 def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path) -> None:
-    """A new snapshot with any file damaged is refused in the log, the old one answers on; the whole one is taken over."""
+    """A new snapshot with any file damaged is refused in the log, the old one answers on; the whole
+    one is taken over.
+    """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder, refused = holding.folder_of(out, two.second), 0
     with serving(out, tmp_path) as server, httpx.Client() as client:
@@ -138,8 +155,12 @@ def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path
 
 
 @pytest.mark.deep
-def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(two: Two, tmp_path: Path) -> None:
-    """What is not seen at open is met by the questions that it concerns: they are answered 500, all others as ever."""
+def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
+    two: Two, tmp_path: Path
+) -> None:
+    """What is not seen at open is met by the questions that it concerns: they are answered 500, all
+    others as ever.
+    """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder, started, faults = holding.folder_of(out, two.first), 0, 0
     served = {path.name for path in folder.iterdir() if path.is_file()}
@@ -155,13 +176,17 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(two: Two, 
                     assert answer == expected[asked] or answer[0] == 500, (path, asked)
                     faults += answer[0] == 500
         files.write(folder / path, good)
-    print(f"seed {SEED}: {started} damages not seen at open; {faults} of {started * len(ASKED)} answers were 500")
+    print(
+        f"seed {SEED}: {started} damages not seen at open; {faults} of {started * len(ASKED)} answers were 500"
+    )
     assert 0 < faults < started * len(ASKED)
 
 
 @pytest.mark.deep
 def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) -> None:
-    """The system's rule for maps: whoever reads what is gone is ended. Nothing wrong is answered before that."""
+    """The system's rule for maps: whoever reads what is gone is ended. Nothing wrong is answered
+    before that.
+    """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     with serving(out, tmp_path) as server, httpx.Client() as client:
         answers(server, client)
@@ -172,7 +197,9 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
 
 
 def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_path: Path) -> None:
-    """What docs/operating.md warns of: written into the file that is served, a document that was read before is not looked at again."""
+    """What docs/operating.md warns of: written into the file that is served, a document that was
+    read before is not looked at again.
+    """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     folder = holding.folder_of(out, two.first)
     store, tools = open_snapshot(folder), folder / "tools.json"
@@ -208,7 +235,9 @@ def unless_refused(data: bytes, file: Path) -> tuple[keys.Key, ...] | None:
 
 
 def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
-    """Cut off at every length, and with each bit changed: it is refused, or says of every key what it said."""
+    """Cut off at every length, and with each bit changed: it is refused, or says of every key what
+    it said.
+    """
     data, good = file.read_bytes(), keys.load(file)
     cut = [unless_refused(data[:length], file) for length in range(len(data))]
     bits = [unless_refused(flipped(data, bit), file) for bit in range(8 * len(data))]
@@ -230,8 +259,12 @@ def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
     assert set(json.loads(file.read_bytes())) == {"format", "sha256", "keys"}
 
 
-def test_a_key_file_that_somebody_edited_says_what_to_do(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Blanks may be others; a key that lives longer is told as a change, and is taken where the checksum is taken away too."""
+def test_a_key_file_that_somebody_edited_says_what_to_do(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Blanks may be others; a key that lives longer is told as a change, and is taken where the
+    checksum is taken away too.
+    """
     document = json.loads(file.read_bytes())
     file.write_text(json.dumps(document))
     assert keys.load(file)[0].project == "default"
@@ -310,7 +343,9 @@ def patience(seconds: int) -> Iterator[None]:
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_server_does_not_start_with_a_damaged_key_file(damage: Callable[[Path], None], file: Path, small_build: Path,
                                                          capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    """It ends with 2 and one sentence that names the file and says what to do, and waits for nothing."""
+    """It ends with 2 and one sentence that names the file and says what to do, and waits for
+    nothing.
+    """
     damage(file)
     with patience(30):
         assert main(["serve", "--build", str(small_build), "--port", "0", "--keys", str(file)]) == 2
@@ -322,7 +357,9 @@ def test_a_server_does_not_start_with_a_damaged_key_file(damage: Callable[[Path]
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                 caplog: pytest.LogCaptureFixture) -> None:  # fmt: skip
-    """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the log has one line; a mended file is taken."""
+    """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the
+    log has one line; a mended file is taken.
+    """
     monkeypatch.setattr(keys, "_LOOK_EVERY", 0.0)  # it looks each time that it is asked
     file = tmp_path / "keys.json"
     good, _ = keys.create(file, "default", None, timedelta(days=90))
@@ -347,9 +384,13 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
     assert ring.find(revoked.encode()) is None
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become the other user whom the file keeps out")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become the other user whom the file keeps out"
+)
 def test_a_folder_that_has_become_unreadable(file: Path) -> None:
-    """The same where the file is there and its folder lets nobody in: at the start, and under a ring of keys."""
+    """The same where the file is there and its folder lets nobody in: at the start, and under a
+    ring of keys.
+    """
     program = """\
 import os, sys, logging; from pathlib import Path; from toolcatalog import keys; from toolcatalog.cli import drawing, main, serve
 keys._LOOK_EVERY, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
@@ -366,7 +407,9 @@ except Exception as error: print(error)
 
 @pytest.mark.deep
 def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path) -> None:
-    """Over HTTP: after each damage the good key is answered 200, the revoked one and an unknown one 401, and the log has one line more."""
+    """Over HTTP: after each damage the good key is answered 200, the revoked one and an unknown one
+    401, and the log has one line more.
+    """
     with serving(small_build, tmp_path) as server, httpx.Client() as client:
         keys.create(server.keys_file, "ending", None, timedelta(days=90))
         revoked, key = keys.create(server.keys_file, "default", None, None)
@@ -374,7 +417,9 @@ def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path)
         before = server.keys_file.read_bytes()
 
         def status(secret: str) -> int:
-            return client.get(f"{server.url}/api/v3/tools", headers={"x-api-key": secret}).status_code
+            return client.get(
+                f"{server.url}/api/v3/tools", headers={"x-api-key": secret}
+            ).status_code
 
         def has_told(times: int) -> bool:
             assert status(server.key) == 200
@@ -388,4 +433,6 @@ def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path)
             files.remove(server.keys_file)
             server.keys_file.write_bytes(before)
             again = server.log.read_text().count("keys read again")
-            until(lambda: has_told(number) and server.log.read_text().count("keys read again") > again)  # noqa: B023 - at once
+            until(
+                lambda: has_told(number) and server.log.read_text().count("keys read again") > again  # noqa: B023
+            )

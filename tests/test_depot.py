@@ -11,7 +11,11 @@ SHA = "0123456789abcdef" * 4
 
 def test_what_is_packed_is_unpacked() -> None:
     """The chunks of files and the pointer, there and back."""
-    files = {"tools.json": [Chunk(SHA, 3), Chunk(SHA[::-1], 4)], "toolkits/a/20250101_00.json": [], "sessions/b.json": [Chunk(SHA, 3)]}
+    files = {
+        "tools.json": [Chunk(SHA, 3), Chunk(SHA[::-1], 4)],
+        "toolkits/a/20250101_00.json": [],
+        "sessions/b.json": [Chunk(SHA, 3)],
+    }
     assert depot.unpack(depot.pack(files)) == files
     assert depot.named(depot.pointer(SHA)) == SHA
 
@@ -46,7 +50,19 @@ def test_what_is_newer_is_refused_with_advice() -> None:
 
 
 @pytest.mark.parametrize(
-    "chunk", [[SHA], [SHA, -1], [SHA, 1 << 40], [SHA, "3"], [SHA, 3, 4], ["x", 3], [None, 3], SHA, {}, [f"../{SHA[3:]}", 3]]
+    "chunk",
+    [
+        [SHA],
+        [SHA, -1],
+        [SHA, 1 << 40],
+        [SHA, "3"],
+        [SHA, 3, 4],
+        ["x", 3],
+        [None, 3],
+        SHA,
+        {},
+        [f"../{SHA[3:]}", 3],
+    ],
 )
 def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
     """Something in the list that is no SHA-256 with a size."""
@@ -54,8 +70,13 @@ def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
         depot.unpack(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
 
 
-@pytest.mark.parametrize("path", ["", "/etc/passwd", "../tools.json", "a/../../b", "a//b", "./a", "a/", "a\\b", "a\0b", "."])
+@pytest.mark.parametrize(
+    "path",
+    ["", "/etc/passwd", "../tools.json", "a/../../b", "a//b", "./a", "a/", "a\\b", "a\0b", "."],
+)
 def test_no_path_leads_out(path: str) -> None:
-    """A path that would be written elsewhere than below the folder of the snapshot, or that has another name there."""
+    """A path that would be written elsewhere than below the folder of the snapshot, or that has
+    another name there.
+    """
     with pytest.raises(Refused, match=r"leads elsewhere"):
         depot.unpack(orjson.dumps({"format": 1, "files": {path: []}}))

@@ -1,4 +1,6 @@
-"""`toolcatalog deprecate`: the one thing of a published version that may change, and nothing else does."""
+"""`toolcatalog deprecate`: the one thing of a published version that may change, and nothing else
+does.
+"""
 
 import shutil
 from datetime import datetime
@@ -33,10 +35,17 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_that_can_be_said(tool: Path) -> None:
-    """The block stands where the format has it, the path is printed, the older version is told of, and `check` takes it."""
-    done = toolcatalog("deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "It: is old.", *DATES)
+    """The block stands where the format has it, the path is printed, the older version is told of,
+    and `check` takes it.
+    """
+    done = toolcatalog(
+        "deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "It: is old.", *DATES
+    )
     assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
-    assert "1 older version is as before, for whoever has pinned one: --all-versions deprecates those too." in done.stderr
+    assert (
+        "1 older version is as before, for whoever has pinned one: --all-versions deprecates those too."
+        in done.stderr
+    )
     block = b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n  replaced_by: A_OTHER\n"
     assert tool.read_bytes() == TEXT.replace(b"it.\n", b"it.\n" + block)
     assert (tool.parent / "20240101_00.yaml").read_bytes() == TEXT
@@ -56,7 +65,12 @@ def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
     """A second call adds and changes; a third that says the same writes nothing."""
     assert main(["deprecate", "A_DO", "--reason", "Old.", *DATES]) == 0
     assert main(["deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "Older."]) == 0
-    expected = {"reason": "Older.", "since": "2025-10-27", "sunset": "2026-06-30", "replaced_by": "A_OTHER"}
+    expected = {
+        "reason": "Older.",
+        "since": "2025-10-27",
+        "sunset": "2026-06-30",
+        "replaced_by": "A_OTHER",
+    }
     assert [*yaml12.read(tool.read_bytes()).value["deprecation"].items()] == [*expected.items()]
     again = toolcatalog("deprecate", "A_DO", "--reason", "Older.")
     assert (again.returncode, again.stdout) == (0, "")
@@ -83,7 +97,9 @@ def test_every_version_and_back(tool: Path) -> None:
         (["A_DO", "--undo", "--reason", "x"], "--undo takes the whole deprecation back: give it alone."),
     ],
 )  # fmt: skip
-def test_a_sentence_that_says_what_to_do(tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str) -> None:
+def test_a_sentence_that_says_what_to_do(
+    tool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
     """Exit code 2, and nothing written."""
     assert main(["deprecate", *arguments]) == 2
     out, err = capsys.readouterr()
@@ -94,13 +110,25 @@ def test_a_sentence_that_says_what_to_do(tool: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(
     "data",
-    [b'{"name": "A", "description": "B"}\n', b"name: A\nname: B\n", b"name: [\n", b"", b"- a\n", b"name: A\ndescription: |+\n  B\n\n"],
+    [
+        b'{"name": "A", "description": "B"}\n',
+        b"name: A\nname: B\n",
+        b"name: [\n",
+        b"",
+        b"- a\n",
+        b"name: A\ndescription: |+\n  B\n\n",
+    ],
 )
-def test_a_file_that_it_does_not_dare_to_change(tool: Path, capsys: pytest.CaptureFixture[str], data: bytes) -> None:
+def test_a_file_that_it_does_not_dare_to_change(
+    tool: Path, capsys: pytest.CaptureFixture[str], data: bytes
+) -> None:
     """It says so and leaves all as it is, the other versions too."""
     tool.write_bytes(data)
     assert main(["deprecate", "A_DO", "--all-versions"]) == 2
-    assert "catalog/toolkits/a/A_DO/20250101_00.yaml is left as it is, for the " in capsys.readouterr().err
+    assert (
+        "catalog/toolkits/a/A_DO/20250101_00.yaml is left as it is, for the "
+        in capsys.readouterr().err
+    )
     assert tool.read_bytes() == data
     assert (tool.parent / "20240101_00.yaml").read_bytes() == TEXT
 
@@ -116,8 +144,13 @@ def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixtu
     """A meta tool is replaced by a meta tool, placeholders and all."""
     catalog = tmp_path / "catalog"
     shutil.copytree(SHIPPED, catalog)
-    one, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[:2]
-    assert main(["deprecate", one, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)]) == 2
+    one, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
+        :2
+    ]
+    assert (
+        main(["deprecate", one, "--replaced-by", "GITHUB_CREATE_ISSUE", "--catalog", str(catalog)])
+        == 2
+    )
     assert "A meta tool is replaced by a meta tool" in capsys.readouterr().err
     assert main(["deprecate", one, "--replaced-by", other, "--catalog", str(catalog)]) == 0
     assert toolcatalog("check", "--catalog", catalog, "--format", "concise").returncode == 0

@@ -1,4 +1,6 @@
-"""The rooms `dialects` and `descriptions`: JSON Schema in any spelling becomes a parameter description of the same meaning."""
+"""The rooms `dialects` and `descriptions`: JSON Schema in any spelling becomes a parameter
+description of the same meaning.
+"""
 
 import json
 from collections.abc import Mapping
@@ -13,13 +15,29 @@ from running import examples
 from toolcatalog import parameters
 from toolcatalog.importers.descriptions import describe, holdable
 
-ANYTHING = {"anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array")], "nullable": True}
-PERSON = {"type": "object", "title": "Person", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-DESCRIBED_PERSON = {"type": "object", "title": "Person", "properties": {"name": {"type": "string", "required": True}}}
+ANYTHING = {
+    "anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array")],
+    "nullable": True,
+}
+PERSON = {
+    "type": "object",
+    "title": "Person",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+}
+DESCRIBED_PERSON = {
+    "type": "object",
+    "title": "Person",
+    "properties": {"name": {"type": "string", "required": True}},
+}
 
 
-def described(schema: Any, root: Mapping[str, Any] | None = None, of: str = "input_parameters") -> tuple[Any, list[tuple[Any, ...]]]:
-    """The description of the one parameter `x`, and the losses as tuples: their pointers from `x` on, and what is lost."""
+def described(
+    schema: Any, root: Mapping[str, Any] | None = None, of: str = "input_parameters"
+) -> tuple[Any, list[tuple[Any, ...]]]:
+    """The description of the one parameter `x`, and the losses as tuples: their pointers from `x`
+    on, and what is lost.
+    """
     found, losses = describe({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
     return found.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.what) for loss in losses]
 
@@ -79,10 +97,17 @@ def described(schema: Any, root: Mapping[str, Any] | None = None, of: str = "inp
         ({"description": "Any value."}, {"description": "Any value.", **ANYTHING}),
     ],
 )  # fmt: skip
-def test_every_spelling_becomes_the_one_of_the_catalog(schema: Any, expected: dict[str, Any]) -> None:
-    """A schema that says nothing special has one description, in the format's spelling, and nothing is lost."""
+def test_every_spelling_becomes_the_one_of_the_catalog(
+    schema: Any, expected: dict[str, Any]
+) -> None:
+    """A schema that says nothing special has one description, in the format's spelling, and nothing
+    is lost.
+    """
     found, losses = described(schema)
-    if any("anyOf" in branch or "minLength" in branch or "properties" in branch for branch in found.get("anyOf", [])):
+    if any(
+        "anyOf" in branch or "minLength" in branch or "properties" in branch
+        for branch in found.get("anyOf", [])
+    ):
         found = json.loads(json.dumps(found))
     assert (found, losses) == (expected, [])
     assert [*found][: len([key for key in ("type", "description") if key in found])] == [
@@ -117,21 +142,35 @@ def test_every_spelling_becomes_the_one_of_the_catalog(schema: Any, expected: di
         ({"const": 1, "enum": [True]}, {"type": "boolean", "enum": [True]}, [("const", "`const`")]),
     ],
 )  # fmt: skip
-def test_what_the_format_cannot_say_is_told(schema: Any, expected: Any, lost: list[tuple[str, str]]) -> None:
-    """What has no place in the format is left out, the rest stays, and there is one loss for each thing left out."""
+def test_what_the_format_cannot_say_is_told(
+    schema: Any, expected: Any, lost: list[tuple[str, str]]
+) -> None:
+    """What has no place in the format is left out, the rest stays, and there is one loss for each
+    thing left out.
+    """
     assert described(schema) == (expected, lost)
 
 
 def test_references_are_written_out() -> None:
-    """`$ref` is replaced by what it leads to, wherever it leads, also through other references and escaped names."""
+    """`$ref` is replaced by what it leads to, wherever it leads, also through other references and
+    escaped names.
+    """
     definitions = {"a/b": {"$ref": "#/definitions/Person"}}
-    found, losses = described({"$ref": "#/$defs/a~1b"}, {"$defs": definitions, "definitions": {"Person": PERSON}})
+    found, losses = described(
+        {"$ref": "#/$defs/a~1b"}, {"$defs": definitions, "definitions": {"Person": PERSON}}
+    )
     assert (found, losses) == (DESCRIBED_PERSON, [])
 
 
 def test_a_schema_within_itself_is_cut() -> None:
-    """A schema that contains itself is written out once, and where it comes again only its type, title and description stand."""
-    node = {"type": "object", "title": "Node", "properties": {"next": {"$ref": "#/$defs/Node"}, "value": {"type": "string"}}}
+    """A schema that contains itself is written out once, and where it comes again only its type,
+    title and description stand.
+    """
+    node = {
+        "type": "object",
+        "title": "Node",
+        "properties": {"next": {"$ref": "#/$defs/Node"}, "value": {"type": "string"}},
+    }
     found, losses = described({"$ref": "#/$defs/Node"}, {"$defs": {"Node": node}})
     assert found == {
         "type": "object",
@@ -143,7 +182,10 @@ def test_a_schema_within_itself_is_cut() -> None:
 
 def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
     """A definition used in two places, one beside the other, is written out in both."""
-    found, losses = described({"allOf": [{"$ref": "#/$defs/P"}, {"properties": {"boss": {"$ref": "#/$defs/P"}}}]}, {"$defs": {"P": PERSON}})
+    found, losses = described(
+        {"allOf": [{"$ref": "#/$defs/P"}, {"properties": {"boss": {"$ref": "#/$defs/P"}}}]},
+        {"$defs": {"P": PERSON}},
+    )
     assert found["properties"]["boss"] == DESCRIBED_PERSON
     assert losses == []
 
@@ -161,43 +203,65 @@ def test_siblings_that_share_a_definition_are_not_taken_for_a_circle() -> None:
     ],
 )
 def test_a_reference_to_nowhere_is_told(ref: str, where: str) -> None:
-    """A `$ref` that leads out of its definition, or to no schema, is never fetched: what stands beside it stays."""
+    """A `$ref` that leads out of its definition, or to no schema, is never fetched: what stands
+    beside it stays.
+    """
     found, losses = described({"$ref": ref, "type": "string"}, {"$defs": {"P": PERSON}})
     assert (found, losses) == ({"type": "string"}, [("$ref", f"a `$ref` that leads to {where}")])
 
 
 def test_references_that_multiply_end() -> None:
-    """Thirty definitions that each use the next one twice would unfold to a thousand million schemas: it stops, and says so."""
+    """Thirty definitions that each use the next one twice would unfold to a thousand million
+    schemas: it stops, and says so.
+    """
     definitions = {
-        f"d{number}": {"type": "object", "properties": {side: {"$ref": f"#/$defs/d{number + 1}"} for side in "ab"}} for number in range(30)
+        f"d{number}": {
+            "type": "object",
+            "properties": {side: {"$ref": f"#/$defs/d{number + 1}"} for side in "ab"},
+        }
+        for number in range(30)
     }
     _, losses = described({"allOf": [{"$ref": "#/$defs/d0"}]}, {"$defs": definitions})
     assert "nesting beyond 32 levels" in {what for _, what in losses}
-    chained = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(30)}
+    chained = {
+        f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(30)
+    }
     _, losses = described({"allOf": [{"$ref": "#/$defs/d0"}]}, {"$defs": chained})
     assert "what follows the first 20,000 schemas of a definition" in {what for _, what in losses}
 
 
 def test_a_reference_may_lead_into_a_list() -> None:
     """Steps of a reference may be numbers of a list's items."""
-    found, losses = described({"$ref": "#/$defs/A/anyOf/1"}, {"$defs": {"A": {"anyOf": [{"type": "string"}, PERSON]}}})
+    found, losses = described(
+        {"$ref": "#/$defs/A/anyOf/1"}, {"$defs": {"A": {"anyOf": [{"type": "string"}, PERSON]}}}
+    )
     assert (found, losses) == (DESCRIBED_PERSON, [])
 
 
 def test_references_in_a_long_row_end() -> None:
     """A reference to a reference to a reference is followed, but not a hundred times."""
-    row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(100)} | {"d100": PERSON}
+    row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(100)} | {
+        "d100": PERSON
+    }
     assert described({"$ref": "#/$defs/d60"}, {"$defs": row}) == (DESCRIBED_PERSON, [])
-    assert described({"$ref": "#/$defs/d0"}, {"$defs": row})[1] == [("$ref", "what is more than 50 references away")]
+    assert described({"$ref": "#/$defs/d0"}, {"$defs": row})[1] == [
+        ("$ref", "what is more than 50 references away")
+    ]
 
 
 def test_values_count_as_schemas_do() -> None:
-    """A list of a hundred thousand choices is held once, and not in each of a thousand places: no file could be so large."""
+    """A list of a hundred thousand choices is held once, and not in each of a thousand places: no
+    file could be so large.
+    """
     choices = {"type": "string", "enum": [f"choice {number}" for number in range(50_000)]}
     properties = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(1000)}
-    found, losses = describe({"properties": properties, "$defs": {"A": choices}}, "input_parameters")
+    found, losses = describe(
+        {"properties": properties, "$defs": {"A": choices}}, "input_parameters"
+    )
     assert [name for name in found if "enum" in found[name]] == ["p0"]
-    assert {loss.what for loss in losses} == {"what follows the first 20,000 schemas of a definition"}
+    assert {loss.what for loss in losses} == {
+        "what follows the first 20,000 schemas of a definition"
+    }
 
 
 def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:
@@ -215,12 +279,18 @@ def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:
 def test_required_of_outputs_is_told() -> None:
     """Outputs never carry `required`, at no level: one loss for each list of names."""
     found, losses = described(PERSON, {"required": ["x"]}, "output_parameters")
-    assert found == {"type": "object", "title": "Person", "properties": {"name": {"type": "string"}}}
+    assert found == {
+        "type": "object",
+        "title": "Person",
+        "properties": {"name": {"type": "string"}},
+    }
     assert [what for _, what in losses] == ["`required` of outputs"] * 2
 
 
 def test_the_root_keeps_its_properties_alone() -> None:
-    """Of a whole parameters object only properties and required names have a place; also references and parts of it count."""
+    """Of a whole parameters object only properties and required names have a place; also references
+    and parts of it count.
+    """
     root = {
         "title": "Request", "description": "D", "$ref": "#/$defs/A", "allOf": [{"title": "B", "properties": {"b": {"type": "string"}}}], "required": ["b", "c"],
         "properties": {"o": {"type": "integer"}}, "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
@@ -237,22 +307,38 @@ def test_the_root_keeps_its_properties_alone() -> None:
 
 
 def test_parts_of_the_root_that_disagree_are_told() -> None:
-    """Where two parts of a root describe one parameter differently, the first counts, the others' further parameters stay, and it is told."""
+    """Where two parts of a root describe one parameter differently, the first counts, the others'
+    further parameters stay, and it is told.
+    """
     text, number = {"type": "string"}, {"type": "integer"}
-    found, losses = describe({"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]}, "input_parameters")
+    found, losses = describe(
+        {"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]},
+        "input_parameters",
+    )
     assert found == {"a": text, "b": number}
     assert [(loss.pointer, loss.what) for loss in losses] == [
-        (("input_parameters", "properties"), "`properties` of a schema that is part of one with another `properties`")
+        (
+            ("input_parameters", "properties"),
+            "`properties` of a schema that is part of one with another `properties`",
+        )
     ]
 
 
 def test_what_the_api_serves_is_read_as_well() -> None:
-    """A map of names to descriptions, as the API serves it, gives descriptions that are served the same again."""
+    """A map of names to descriptions, as the API serves it, gives descriptions that are served the
+    same again.
+    """
     described_by_author: dict[str, dict[str, Any]] = {
         "a": {"type": "string", "description": "A.", "required": True, "examples": ["x"]},
         "type": {
             "type": "object",
-            "properties": {"c": {"anyOf": [{"type": "integer"}, {"type": "string"}], "required": True, "nullable": True}},
+            "properties": {
+                "c": {
+                    "anyOf": [{"type": "integer"}, {"type": "string"}],
+                    "required": True,
+                    "nullable": True,
+                }
+            },
         },
     }
     served = parameters.served_inputs(described_by_author)
@@ -263,7 +349,24 @@ def test_what_the_api_serves_is_read_as_well() -> None:
 
 
 TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"]
-INSTANCES = st.sampled_from([None, True, 1, 2.5, "a", "bb", [], ["a"], [1], {}, {"a": "a"}, {"a": 1}, {"b": None}, {"a": {"a": "a"}}])
+INSTANCES = st.sampled_from(
+    [
+        None,
+        True,
+        1,
+        2.5,
+        "a",
+        "bb",
+        [],
+        ["a"],
+        [1],
+        {},
+        {"a": "a"},
+        {"a": 1},
+        {"b": None},
+        {"a": {"a": "a"}},
+    ]
+)
 
 
 def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -277,16 +380,24 @@ def _schema(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         "maxItems": st.integers(0, 1), "title": st.sampled_from("xy"), "description": st.sampled_from("xy"),
     }  # fmt: skip
     names = st.lists(st.sampled_from(sorted(keywords)), min_size=1, max_size=4, unique=True)
-    return names.flatmap(lambda chosen: st.fixed_dictionaries({name: keywords[name] for name in chosen}))
+    return names.flatmap(
+        lambda chosen: st.fixed_dictionaries({name: keywords[name] for name in chosen})
+    )
 
 
-SCHEMAS = st.recursive(st.builds(lambda name: {"type": name}, st.sampled_from(TYPES)), _schema, max_leaves=6)
+SCHEMAS = st.recursive(
+    st.builds(lambda name: {"type": name}, st.sampled_from(TYPES)), _schema, max_leaves=6
+)
 
 
 @examples(133, *HealthCheck)
-@given(SCHEMAS, SCHEMAS.filter(lambda schema: "$ref" not in json.dumps(schema)), INSTANCES, INSTANCES)
+@given(
+    SCHEMAS, SCHEMAS.filter(lambda schema: "$ref" not in json.dumps(schema)), INSTANCES, INSTANCES
+)
 def test_the_meaning_stays(schema: Any, target: Any, one: Any, other: Any) -> None:
-    """Where nothing is lost, the description accepts exactly the values that the schema does; null alone it may accept in more places."""
+    """Where nothing is lost, the description accepts exactly the values that the schema does; null
+    alone it may accept in more places.
+    """
     found, losses = described(schema, {"$defs": {"A": target}})
     assume(found and all(what.startswith("`title`") for _, what in losses))
     before = jsonschema_rs.Draft202012Validator({**schema, "$defs": {"A": target}})

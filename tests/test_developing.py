@@ -25,9 +25,20 @@ def dev(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "toolcatalog", "dev", "--catalog", str(catalog), "--out", str(tmp_path / "build")]
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "dev",
+        "--catalog",
+        str(catalog),
+        "--out",
+        str(tmp_path / "build"),
+    ]
     command += ["--site", str(tmp_path / "site"), "--port", str(port)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"})
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
+    )
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(300):
@@ -83,13 +94,33 @@ def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         catalog = generate(tmp_path / "catalog", 1)
-        done = toolcatalog("dev", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site", "--port", port)
+        done = toolcatalog(
+            "dev",
+            "--catalog",
+            catalog,
+            "--out",
+            tmp_path / "build",
+            "--site",
+            tmp_path / "site",
+            "--port",
+            port,
+        )
     assert done.returncode == 2
     assert f"Cannot listen on 127.0.0.1:{port} (the port is in use)" in done.stderr
     assert not (tmp_path / "build").exists()
 
 
 def test_a_catalog_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
-    done = toolcatalog("dev", "--catalog", tmp_path / "none", "--out", tmp_path / "build", "--site", tmp_path / "site", "--port", 0)
+    done = toolcatalog(
+        "dev",
+        "--catalog",
+        tmp_path / "none",
+        "--out",
+        tmp_path / "build",
+        "--site",
+        tmp_path / "site",
+        "--port",
+        0,
+    )
     assert done.returncode == 2
     assert "none" in done.stderr

@@ -1,4 +1,6 @@
-"""What changed between two versions of a tool: each rule, both sides, and that no change is ever left untold."""
+"""What changed between two versions of a tool: each rule, both sides, and that no change is ever
+left untold.
+"""
 
 import copy
 import json
@@ -30,11 +32,19 @@ A_OR_B = {"type": "string", "enum": ["a", "b"]}
 
 def of_inputs(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Changes of inputs, by place without the word `input`."""
-    return of("input", replace(EMPTY, input_parameters=served_inputs(before)), replace(EMPTY, input_parameters=served_inputs(after)))
+    return of(
+        "input",
+        replace(EMPTY, input_parameters=served_inputs(before)),
+        replace(EMPTY, input_parameters=served_inputs(after)),
+    )
 
 
 def of_outputs(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str, str]]:
-    return of("output", replace(EMPTY, output_parameters=served_outputs(before)), replace(EMPTY, output_parameters=served_outputs(after)))
+    return of(
+        "output",
+        replace(EMPTY, output_parameters=served_outputs(before)),
+        replace(EMPTY, output_parameters=served_outputs(after)),
+    )
 
 
 def of(side: str, before: Tool, after: Tool) -> list[tuple[str, str, str]]:
@@ -48,23 +58,47 @@ def of(side: str, before: Tool, after: Tool) -> list[tuple[str, str, str]]:
 NARROWER = [
     ({"type": "number"}, {"type": "integer"}, "type number became integer"),
     (STRING, A_OR_B, {"input": "takes only `a`, `b` now", "output": "may be only `a`, `b` now"}),
-    (A_OR_B, {**A_OR_B, "enum": ["b"]}, {"input": "no longer takes `a`", "output": "is no longer `a`"}),
+    (
+        A_OR_B,
+        {**A_OR_B, "enum": ["b"]},
+        {"input": "no longer takes `a`", "output": "is no longer `a`"},
+    ),
     ({**STRING, "nullable": True}, STRING, "may no longer be null"),
     ({"type": "integer"}, {"type": "integer", "minimum": 1}, "has minimum 1 now"),
     ({"type": "integer", "minimum": 1}, {"type": "integer", "minimum": 2}, "minimum 1 became 2"),
-    ({"type": "integer", "maximum": 100}, {"type": "integer", "maximum": 50}, "maximum 100 became 50"),
-    ({"type": "number", "exclusiveMinimum": 0}, {"type": "number", "exclusiveMinimum": 0.5}, "exclusiveMinimum 0 became 0.5"),
-    ({"type": "number"}, {"type": "number", "exclusiveMaximum": 1.5}, "has exclusiveMaximum 1.5 now"),
+    (
+        {"type": "integer", "maximum": 100},
+        {"type": "integer", "maximum": 50},
+        "maximum 100 became 50",
+    ),
+    (
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "number", "exclusiveMinimum": 0.5},
+        "exclusiveMinimum 0 became 0.5",
+    ),
+    (
+        {"type": "number"},
+        {"type": "number", "exclusiveMaximum": 1.5},
+        "has exclusiveMaximum 1.5 now",
+    ),
     (STRING, {**STRING, "minLength": 1}, "minLength 0 became 1"),
     ({**STRING, "maxLength": 9}, {**STRING, "maxLength": 8}, "maxLength 9 became 8"),
     ({"type": "array"}, {"type": "array", "minItems": 1}, "minItems 0 became 1"),
     ({"type": "array"}, {"type": "array", "maxItems": 3}, "has maxItems 3 now"),
     ({"type": "array"}, {"type": "array", "uniqueItems": True}, "no item may repeat now"),
     ({"type": "array"}, {"type": "array", "items": STRING}, "items may no longer be anything"),
-    ({"type": "object"}, {"type": "object", "additionalProperties": STRING}, "other properties may no longer be anything"),
+    (
+        {"type": "object"},
+        {"type": "object", "additionalProperties": STRING},
+        "other properties may no longer be anything",
+    ),
     (STRING, {**STRING, "pattern": "^a"}, "has pattern `^a` now"),
     (STRING, {**STRING, "format": "date"}, "has format `date` now"),
-    ({"anyOf": [STRING, {"type": "integer"}]}, {"type": "string", "description": "D"}, "type string or integer became string"),
+    (
+        {"anyOf": [STRING, {"type": "integer"}]},
+        {"type": "string", "description": "D"},
+        "type string or integer became string",
+    ),
 ]
 WIDER = {
     "type number became integer": "type integer became number",
@@ -95,14 +129,22 @@ def plain(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     return [change for change in found if change[0] != TEXT]
 
 
-@pytest.mark.parametrize(("before", "after", "what"), NARROWER, ids=[json.dumps(case[1]) for case in NARROWER])
-def test_what_narrows_and_what_widens(before: dict[str, Any], after: dict[str, Any], what: str | dict[str, str]) -> None:
-    """To take less is breaking and to take more additive; to answer less is additive and to answer more breaking."""
+@pytest.mark.parametrize(
+    ("before", "after", "what"), NARROWER, ids=[json.dumps(case[1]) for case in NARROWER]
+)
+def test_what_narrows_and_what_widens(
+    before: dict[str, Any], after: dict[str, Any], what: str | dict[str, str]
+) -> None:
+    """To take less is breaking and to take more additive; to answer less is additive and to answer
+    more breaking.
+    """
     said = what if isinstance(what, dict) else {"input": what, "output": what}
     assert plain(of_inputs({"x": before}, {"x": after})) == [(BREAKING, "x", said["input"])]
     assert plain(of_inputs({"x": after}, {"x": before})) == [(ADDITIVE, "x", WIDER[said["input"]])]
     assert plain(of_outputs({"x": before}, {"x": after})) == [(ADDITIVE, "x", said["output"])]
-    assert plain(of_outputs({"x": after}, {"x": before})) == [(BREAKING, "x", WIDER[said["output"]])]
+    assert plain(of_outputs({"x": after}, {"x": before})) == [
+        (BREAKING, "x", WIDER[said["output"]])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -144,30 +186,47 @@ def test_what_narrows_and_what_widens(before: dict[str, Any], after: dict[str, A
         ({**STRING, "multipleOf": 2}, {**STRING, "multipleOf": 3}, [(BREAKING, "x", "`multipleOf` changed in a way that is not understood")]),
     ],
 )  # fmt: skip
-def test_what_is_neither(before: dict[str, Any], after: dict[str, Any], expected: list[tuple[str | None, str, str]]) -> None:
-    """What cannot be told to be narrower or wider is breaking on both sides, and what callers do not feel is text. None: as the side goes."""
-    for found, narrower in ((of_inputs({"x": before}, {"x": after}), BREAKING), (of_outputs({"x": before}, {"x": after}), ADDITIVE)):
+def test_what_is_neither(
+    before: dict[str, Any], after: dict[str, Any], expected: list[tuple[str | None, str, str]]
+) -> None:
+    """What cannot be told to be narrower or wider is breaking on both sides, and what callers do
+    not feel is text. None: as the side goes.
+    """
+    for found, narrower in (
+        (of_inputs({"x": before}, {"x": after}), BREAKING),
+        (of_outputs({"x": before}, {"x": after}), ADDITIVE),
+    ):
         kinds = {"may now be null": BREAKING if narrower == ADDITIVE else ADDITIVE}
-        filled = [(kind or kinds.get(what, narrower), place, what) for kind, place, what in expected]
+        filled = [
+            (kind or kinds.get(what, narrower), place, what) for kind, place, what in expected
+        ]
         assert found == sorted(filled, key=lambda change: (KINDS.index(change[0]), change[1:]))
 
 
 @pytest.mark.parametrize("at", [[], ["a"], ["a", "b"]])
 def test_names_that_come_and_go(at: list[str]) -> None:
-    """At every level: an input that goes or must now be there is breaking, an optional one that comes is not."""
+    """At every level: an input that goes or must now be there is breaking, an optional one that
+    comes is not.
+    """
 
     def within(inner: dict[str, Any]) -> dict[str, Any]:
         for name in reversed(at):
             inner = {name: {"type": "object", "properties": inner}}
         return inner
 
-    nothing, optional, required = (within(one) for one in ({}, {"x": STRING}, {"x": {**STRING, "required": True}}))
+    nothing, optional, required = (
+        within(one) for one in ({}, {"x": STRING}, {"x": {**STRING, "required": True}})
+    )
     place = ".".join([*at, "x"])
     assert plain(of_inputs(nothing, optional)) == [(ADDITIVE, place, "is new and optional")]
     assert plain(of_inputs(nothing, required)) == [(BREAKING, place, "is new and required")]
     assert of_inputs(optional, required) == [(BREAKING, place, "is required now")]
     assert of_inputs(required, optional) == [(ADDITIVE, place, "is optional now")]
-    assert plain(of_inputs(required, nothing)) == plain(of_inputs(optional, nothing)) == [(BREAKING, place, "was removed")]
+    assert (
+        plain(of_inputs(required, nothing))
+        == plain(of_inputs(optional, nothing))
+        == [(BREAKING, place, "was removed")]
+    )
     assert plain(of_outputs(nothing, optional)) == [(ADDITIVE, place, "is new")]
     assert plain(of_outputs(optional, nothing)) == [(BREAKING, place, "was removed")]
 
@@ -175,13 +234,25 @@ def test_names_that_come_and_go(at: list[str]) -> None:
 def test_places_cannot_be_mistaken() -> None:
     """A name that holds what places are made of is quoted; a name like a keyword is a name."""
     inner = {"a.b": STRING, "": STRING, "x`": STRING, "items": STRING, "*": STRING}
-    found = of_inputs({"type": {"type": "object", "properties": inner}}, {"type": {"type": "object", "properties": {}}})
-    assert [place for _, place, _ in found] == ['type.""', 'type."*"', 'type."a.b"', 'type."x\\u0060"', "type.items"]
+    found = of_inputs(
+        {"type": {"type": "object", "properties": inner}},
+        {"type": {"type": "object", "properties": {}}},
+    )
+    assert [place for _, place, _ in found] == [
+        'type.""',
+        'type."*"',
+        'type."a.b"',
+        'type."x\\u0060"',
+        "type.items",
+    ]
 
 
 def test_long_values_are_cut() -> None:
     """A sentence stays one line, and backquotes in it pair."""
-    before, after = {"x": {**STRING, "enum": [f"{number}\n`" for number in range(12)]}}, {"x": {**STRING, "enum": ["a" * 500]}}
+    before, after = (
+        {"x": {**STRING, "enum": [f"{number}\n`" for number in range(12)]}},
+        {"x": {**STRING, "enum": ["a" * 500]}},
+    )
     what = " ".join(change[2] for change in of_inputs(before, after))
     assert "and 2 more" in what
     assert f"`{'a' * 119}…`" in what
@@ -217,8 +288,12 @@ def test_long_values_are_cut() -> None:
         ({"slug": "MAIL_SEND"}, {"slug": "MAIL_POST"}, [(BREAKING, "slug", "changed in a way that is not understood")]),
     ],
 )  # fmt: skip
-def test_fields_of_the_tool(before: dict[str, Any], after: dict[str, Any], expected: list[Change]) -> None:
-    """Words are text, scopes are their own kind, and two hints and the need of authentication are the contract."""
+def test_fields_of_the_tool(
+    before: dict[str, Any], after: dict[str, Any], expected: list[Change]
+) -> None:
+    """Words are text, scopes are their own kind, and two hints and the need of authentication are
+    the contract.
+    """
     assert changes(replace(EMPTY, **before), replace(EMPTY, **after)) == expected
 
 
@@ -226,7 +301,11 @@ def test_the_order() -> None:
     """Breaking, scope, additive, text; by place within each."""
     before = replace(EMPTY, input_parameters=served_inputs({"b": STRING, "a": STRING}))
     after = replace(
-        EMPTY, name="N", scopes=(), output_parameters=served_outputs({"o": STRING}), input_parameters=served_inputs({"c": STRING})
+        EMPTY,
+        name="N",
+        scopes=(),
+        output_parameters=served_outputs({"o": STRING}),
+        input_parameters=served_inputs({"c": STRING}),
     )
     assert [(change.kind, change.place) for change in changes(before, after)] == [
         (BREAKING, "input a"),
@@ -246,7 +325,17 @@ def test_the_order() -> None:
 def test_nothing_where_nothing_changed(tool: Tool, chance: random.Random) -> None:
     """Nor where only the order of names is another, which JSON does not know."""
     assert changes(tool, copy.deepcopy(tool)) == []
-    assert changes(tool, replace(tool, input_parameters=shuffled(tool.input_parameters, chance), version="20990101_00")) == []
+    assert (
+        changes(
+            tool,
+            replace(
+                tool,
+                input_parameters=shuffled(tool.input_parameters, chance),
+                version="20990101_00",
+            ),
+        )
+        == []
+    )
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
@@ -262,7 +351,9 @@ def test_no_change_is_left_untold(before: Tool, after: Tool) -> None:
     for field in fields(Tool):
         if field.name not in ("version", "available_versions"):
             new = replace(before, **{field.name: getattr(after, field.name)})
-            expected = json.dumps(getattr(before, field.name), sort_keys=True) != json.dumps(getattr(new, field.name), sort_keys=True)
+            expected = json.dumps(getattr(before, field.name), sort_keys=True) != json.dumps(
+                getattr(new, field.name), sort_keys=True
+            )
             assert bool(changes(before, new)) == bool(changes(new, before)) == expected
 
 
@@ -270,8 +361,12 @@ Served = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @st.composite
-def mutations(draw: st.DrawFn, served: Served = served_inputs, but: frozenset[str] = frozenset()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Served parameters, and the same with some keywords of some descriptions, at any depth, as they are in another one."""
+def mutations(
+    draw: st.DrawFn, served: Served = served_inputs, but: frozenset[str] = frozenset()
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Served parameters, and the same with some keywords of some descriptions, at any depth, as
+    they are in another one.
+    """
     before = served(draw(parameters(but=but).filter(bool)))
     after = copy.deepcopy(before)
     for _ in range(draw(st.integers(1, 3))):
@@ -289,10 +384,14 @@ def mutations(draw: st.DrawFn, served: Served = served_inputs, but: frozenset[st
 @given(mutations())
 def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Whatever is other within a description, at whatever depth, is told from both ends."""
-    before, after = (replace(EMPTY, input_parameters=one, output_parameters=one) for one in mutation)
+    before, after = (
+        replace(EMPTY, input_parameters=one, output_parameters=one) for one in mutation
+    )
     differs = json.dumps(mutation[0], sort_keys=True) != json.dumps(mutation[1], sort_keys=True)
     for old, new in ((before, after), (after, before)):
-        assert {change.place.partition(" ")[0] for change in changes(old, new)} == ({"input", "output"} if differs else set())
+        assert {change.place.partition(" ")[0] for change in changes(old, new)} == (
+            {"input", "output"} if differs else set()
+        )
 
 
 TRIED = [
@@ -322,35 +421,56 @@ UNSAID = frozenset(["oneOf", "description", "title", "examples", "default"])
 
 @examples(50)
 @given(mutations(but=UNSAID), st.lists(VALUES, max_size=3))
-def test_inputs_take_what_they_took_unless_it_is_breaking(mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]) -> None:
+def test_inputs_take_what_they_took_unless_it_is_breaking(
+    mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]
+) -> None:
     """A validator agrees. What had the name of a new and optional input before was nobody's."""
     before, after = mutation
     found = changes(replace(EMPTY, input_parameters=before), replace(EMPTY, input_parameters=after))
-    if BREAKING in {change.kind for change in found} or any(change.what == "is new and optional" for change in found):
+    if BREAKING in {change.kind for change in found} or any(
+        change.what == "is new and optional" for change in found
+    ):
         return
     old, new = gates(before, after)
-    assert [value for value in (*near(before, values), *near(after, values)) if old.is_valid(value) and not new.is_valid(value)] == []
+    assert [
+        value
+        for value in (*near(before, values), *near(after, values))
+        if old.is_valid(value) and not new.is_valid(value)
+    ] == []
 
 
 @examples(40)
 @given(mutations(served_outputs, UNSAID | {"required"}), st.lists(VALUES, max_size=3))
-def test_outputs_are_what_they_were_unless_it_is_breaking(mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]) -> None:
+def test_outputs_are_what_they_were_unless_it_is_breaking(
+    mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]
+) -> None:
     """A validator agrees. Names that come break nobody."""
     before, after = mutation
-    found = changes(replace(EMPTY, output_parameters=before), replace(EMPTY, output_parameters=after))
+    found = changes(
+        replace(EMPTY, output_parameters=before), replace(EMPTY, output_parameters=after)
+    )
     names = {"is new", "may have other properties now"}
     if BREAKING in {change.kind for change in found} or names & {change.what for change in found}:
         return
     old, new = gates(before, after)
-    assert [value for value in (*near(before, values), *near(after, values)) if new.is_valid(value) and not old.is_valid(value)] == []
+    assert [
+        value
+        for value in (*near(before, values), *near(after, values))
+        if new.is_valid(value) and not old.is_valid(value)
+    ] == []
 
 
 def gates(*parameters: dict[str, Any]) -> list[jsonschema_rs.Draft202012Validator]:
-    return [jsonschema_rs.Draft202012Validator(input_schema(one), validate_formats=True) for one in parameters]
+    return [
+        jsonschema_rs.Draft202012Validator(input_schema(one), validate_formats=True)
+        for one in parameters
+    ]
 
 
 def test_the_shipped_catalog_is_understood() -> None:
-    """Between the versions of its tools there are changes of every kind, each of them understood, and none that is told from one end only."""
+    """Between the versions of its tools there are changes of every kind, each of them understood,
+    and none that is told from one end only.
+    """
     found = []
     for entries in Naive(SHIPPED).tools.values():
         for before, after in pairwise(tool_of(json.loads(entry.body), None) for entry in entries):

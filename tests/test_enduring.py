@@ -6,7 +6,9 @@ from enduring import CLIENTS, Plan, endure
 
 
 def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:
-    """Reloads, rollbacks, killed workers and a store that is away: every request is answered, and each from one snapshot."""
+    """Reloads, rollbacks, killed workers and a store that is away: every request is answered, and
+    each from one snapshot.
+    """
     plan = Plan(reloads=10, rollbacks=2, kills=1, outages=1, published=2)
     local, following = endure(tmp_path, plan)
     assert (local.failed, following.failed, local.mixed, following.mixed) == (0, 0, 0, 0)

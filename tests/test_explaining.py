@@ -25,19 +25,34 @@ def store(shipped_build: Path) -> Store:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
-    """The points of fields are those of their term, and the parts of the score those by which the best tools are ordered."""
+    """The points of fields are those of their term, and the parts of the score those by which the
+    best tools are ordered.
+    """
     found = store.matching(Filters(query=query), Pins())
     assert found.ranked is not None
     raised = []
-    for number, score in zip(found.ranked.best.tolist(), found.ranked.best_scores.tolist(), strict=True):
+    for number, score in zip(
+        found.ranked.best.tolist(), found.ranked.best_scores.tolist(), strict=True
+    ):
         why = store.explain(query, found, number)
         assert why.score == pytest.approx(score, rel=1e-5)
-        assert [one.points for one in why.given] == sorted((one.points for one in why.given), reverse=True)
+        assert [one.points for one in why.given] == sorted(
+            (one.points for one in why.given), reverse=True
+        )
         for one in why.given:
             assert sum(one.fields.values()) == pytest.approx(one.points)
-        raised.append((sum(one.points for one in why.given) * (1 + 0.3 * why.name) * (1 + 0.3 * why.toolkit), why.whole))
+        raised.append(
+            (
+                sum(one.points for one in why.given)
+                * (1 + 0.3 * why.name)
+                * (1 + 0.3 * why.toolkit),
+                why.whole,
+            )
+        )
     highest = max(points for points, _ in raised)
-    assert [whole for _, whole in raised] == pytest.approx([points / highest for points, _ in raised], rel=1e-4)
+    assert [whole for _, whole in raised] == pytest.approx(
+        [points / highest for points, _ in raised], rel=1e-4
+    )
 
 
 def test_what_was_typed_is_said(store: Store) -> None:
@@ -45,5 +60,7 @@ def test_what_was_typed_is_said(store: Store) -> None:
     lifts = []
     for query in ("GMAIL_SEND_EMAIL", "GMAIL_SEND_EM", "Send an email", "send email to"):
         found = store.matching(Filters(query=query), Pins())
-        lifts.append(store.explain(query, found, int(store.page(found, "relevance", True, 0, 1)[0])).typed)
+        lifts.append(
+            store.explain(query, found, int(store.page(found, "relevance", True, 0, 1)[0])).typed
+        )
     assert lifts == [4, 3, 2, 0]

@@ -1,4 +1,6 @@
-"""`toolcatalog export`: which tools, in which order, on standard output and nothing else; and what the site has beside it."""
+"""`toolcatalog export`: which tools, in which order, on standard output and nothing else; and what
+the site has beside it.
+"""
 
 import json
 import subprocess
@@ -22,7 +24,9 @@ LONG = f"A_{'VERY_' * 20}LONG_NAME"
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build, with its site beside it, of tools that are not all taken by all: one has two versions."""
+    """A build, with its site beside it, of tools that are not all taken by all: one has two
+    versions.
+    """
     folder = tmp_path_factory.mktemp("small")
     files = {
         "catalog.yaml": "title: Small\n",
@@ -37,7 +41,15 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path, text in files.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_text(text)
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--site", folder / "site")
+    succeed(
+        "build",
+        "--catalog",
+        folder / "catalog",
+        "--out",
+        folder / "build",
+        "--site",
+        folder / "site",
+    )
     return folder / "build"
 
 
@@ -57,9 +69,14 @@ def name(definition: dict[str, Any]) -> str:
 def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_build: Path) -> None:
     """Those that are named first, then those of the toolkits by slug, each once."""
     named = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
-    found = [name(one).split("@")[0] for one in exported(shipped_build, form, *named, "--toolkit", "slack")]
+    found = [
+        name(one).split("@")[0]
+        for one in exported(shipped_build, form, *named, "--toolkit", "slack")
+    ]
     store = open_build(shipped_build)
-    slack = store.page(store.matching(Filters(toolkits=["slack"]), Pins()), "slug", False, 0, 1000).tolist()
+    slack = store.page(
+        store.matching(Filters(toolkits=["slack"]), Pins()), "slug", False, 0, 1000
+    ).tolist()
     slugs = [json.loads(bytes(store.document(number)[0]))["slug"] for number in slack]
     assert found == [*named[:2], *(slug for slug in slugs if slug not in named)]
     assert len(found) > 10
@@ -67,21 +84,29 @@ def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_buil
 
 @pytest.mark.parametrize("form", exports.FORMS)
 def test_the_site_has_the_same_bytes(form: str, shipped_build: Path) -> None:
-    """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's page leads to it."""
+    """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
+    page leads to it.
+    """
     folders = sorted((SHIPPED / "toolkits").iterdir())
     for folder in folders if DEEP else folders[::3]:
         site = shipped_build.parent / "site" / "toolkits" / folder.name
-        assert (site / f"{form}.json").read_text() == succeed("export", form, "--toolkit", folder.name, "--build", shipped_build)
+        assert (site / f"{form}.json").read_text() == succeed(
+            "export", form, "--toolkit", folder.name, "--build", shipped_build
+        )
         assert f'href="{form}.json"' in (site / "index.html").read_text()
 
 
 def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
     """Its meta tools, with its own toolkits in their choices."""
-    answer = json.loads((shipped_build / "current" / "sessions" / "trs_issue_triage.json").read_bytes())
+    answer = json.loads(
+        (shipped_build / "current" / "sessions" / "trs_issue_triage.json").read_bytes()
+    )
     found = exported(shipped_build, "openai", "--session", "trs_issue_triage")
     assert [name(one) for one in found] == [item["slug"] for item in answer["items"]]
     assert found
-    assert [one["function"]["parameters"] for one in found] == [exports.input_schema(item["input_parameters"]) for item in answer["items"]]
+    assert [one["function"]["parameters"] for one in found] == [
+        exports.input_schema(item["input_parameters"]) for item in answer["items"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +116,10 @@ def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
         (["A_DO@20250101_00"], ["A_DO@20250101_00"]),
         (["A_DO@20250101_00", "A_DO"], ["A_DO@20250101_00", "A_DO@20260101_00"]),
         (["A_DO", "--version", "20251231_00"], ["A_DO@20250101_00"]),
-        (["--toolkit", "a", "--version", "20251231_00"], ["A_DO@20250101_00", "A_TOP@20250101_00", f"{LONG}@20250101_00"]),
+        (
+            ["--toolkit", "a", "--version", "20251231_00"],
+            ["A_DO@20250101_00", "A_TOP@20250101_00", f"{LONG}@20250101_00"],
+        ),
         (["--toolkit", "b"], []),
     ],
 )
@@ -122,7 +150,10 @@ def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
         (["openai", "--session", "trs_x"], "There is no session trs_x"),
         (["openai", "NEW_A"], "There is no tool NEW_A (did you mean A_NEW?)"),
         (["openai", "a_do"], "There is no tool a_do (did you mean A_DO?)"),
-        (["openai", "A_DO@20240101_00"], "A_DO has no version 20240101_00: it has 20250101_00, 20260101_00."),
+        (
+            ["openai", "A_DO@20240101_00"],
+            "A_DO has no version 20240101_00: it has 20250101_00, 20260101_00.",
+        ),
         (["openai", "A_NEW", "--version", "20250101_00"], "A_NEW has no version 20250101_00"),
         (["openai", "A_DO", "--version", "today"], "`today` is not a version"),
         (["openai", "--toolkit", "c"], "There is no toolkit c"),
@@ -130,7 +161,9 @@ def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
         (["gemini", "A_DO"], "'gemini' is not one of 'openai', 'anthropic', 'mcp', 'json-schema'"),
     ],
 )
-def test_a_wrong_call_is_told_in_a_sentence(arguments: list[str], sentence: str, small: Path) -> None:
+def test_a_wrong_call_is_told_in_a_sentence(
+    arguments: list[str], sentence: str, small: Path
+) -> None:
     """Exit code 2, and nothing on standard output."""
     if "\x00" in arguments:
         arguments.remove("\x00")  # no shell can hand it over
@@ -151,14 +184,25 @@ def test_all_wrong_names_are_told_at_once(small: Path) -> None:
 
 
 def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path: Path) -> None:
-    """Served by the official SDK and listed by its client, every tool of the catalog arrives as it was exported, page by page."""
-    toolkits = [word for folder in (SHIPPED / "toolkits").iterdir() for word in ("--toolkit", folder.name)]
+    """Served by the official SDK and listed by its client, every tool of the catalog arrives as it
+    was exported, page by page.
+    """
+    toolkits = [
+        word for folder in (SHIPPED / "toolkits").iterdir() for word in ("--toolkit", folder.name)
+    ]
     text = succeed("export", "mcp", *toolkits, "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
-    script = (
-        "import json, sys\nfrom toolcatalog.cli.listing_mcp import listed\nprint(json.dumps(listed([sys.executable, *sys.argv[1:]], 60)))"
-    )
-    command = [sys.executable, "-W", "error", "-c", script, str(SERVER), str(tmp_path / "tools.json"), "50"]
+    script = "import json, sys\nfrom toolcatalog.cli.listing_mcp import listed\nprint(json.dumps(listed([sys.executable, *sys.argv[1:]], 60)))"
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        script,
+        str(SERVER),
+        str(tmp_path / "tools.json"),
+        "50",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["tools"] == json.loads(text)

@@ -1,4 +1,6 @@
-"""Tools in the forms that others use: they mean what the catalog says, they are valid, and what is offered to copy runs."""
+"""Tools in the forms that others use: they mean what the catalog says, they are valid, and what is
+offered to copy runs.
+"""
 
 import ast
 import json
@@ -59,14 +61,27 @@ SCHEMA = {
             "type": ["object", "null"],
             "description": "What stands above.",
             "title": "Head",
-            "properties": {"topic": {"type": "string", "minLength": 1}, "size": {"type": "integer", "default": 3}},
+            "properties": {
+                "topic": {"type": "string", "minLength": 1},
+                "size": {"type": "integer", "default": 3},
+            },
             "required": ["topic"],
-            "additionalProperties": {"type": "object", "properties": {"required": {"type": "number"}}, "required": ["required"]},
+            "additionalProperties": {
+                "type": "object",
+                "properties": {"required": {"type": "number"}},
+                "required": ["required"],
+            },
         },
-        "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}, {"type": "null"}], "examples": [7]},
+        "when": {
+            "anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}, {"type": "null"}],
+            "examples": [7],
+        },
         "one": {
             "title": "One",
-            "anyOf": [{"oneOf": [{"type": ["integer", "null"]}, {"type": "string"}], "enum": [1, "a"]}, {"type": "null"}],
+            "anyOf": [
+                {"oneOf": [{"type": ["integer", "null"]}, {"type": "string"}], "enum": [1, "a"]},
+                {"type": "null"},
+            ],
         },
         "state": {"type": ["string", "null"], "enum": ["open", "closed", None], "default": None},
     },
@@ -87,7 +102,10 @@ NAMES = st.sampled_from(["a", "b", "required", "nullable", "description", "a.b",
 TEXTS = st.sampled_from(["", "A", "B `c`"])
 VALUES = st.recursive(
     st.sampled_from(["", "a", "b", "2025-01-15", 0, 1, 7, -1, 1.5, True, False, None]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 _LIMITS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
@@ -108,11 +126,20 @@ SAYING = {
 
 
 @st.composite
-def described(draw: st.DrawFn, named: bool = True, depth: int = 2, but: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """A description as an author may write it, without keys of `but`; `examples`, `default` and `enum` need not fit, which nothing here asks."""
+def described(
+    draw: st.DrawFn, named: bool = True, depth: int = 2, but: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """A description as an author may write it, without keys of `but`; `examples`, `default` and
+    `enum` need not fit, which nothing here asks.
+    """
     kind = draw(st.sampled_from(TYPES))
     inner = described(False, depth - 1, but) if depth else st.just({"type": "string"})
-    more = {**SAYING, **_LIMITS[kind], "nullable": st.booleans(), **({"required": st.booleans()} if named else {})}
+    more = {
+        **SAYING,
+        **_LIMITS[kind],
+        "nullable": st.booleans(),
+        **({"required": st.booleans()} if named else {}),
+    }
     branches = {}
     if depth and draw(st.integers(0, 3)) == 0:
         key = draw(st.sampled_from(sorted({"anyOf", "oneOf"} - but)))
@@ -123,17 +150,26 @@ def described(draw: st.DrawFn, named: bool = True, depth: int = 2, but: frozense
         more["properties"] = parameters(depth - 1, but) if depth else st.just({})
         more["additionalProperties"] = st.booleans() | inner
     optional = {key: how for key, how in more.items() if key not in but}
-    return draw(st.fixed_dictionaries({} if branches else {"type": st.just(kind)}, optional=optional)) | branches
+    return (
+        draw(st.fixed_dictionaries({} if branches else {"type": st.just(kind)}, optional=optional))
+        | branches
+    )
 
 
-def parameters(depth: int = 2, but: frozenset[str] = frozenset()) -> st.SearchStrategy[dict[str, Any]]:
+def parameters(
+    depth: int = 2, but: frozenset[str] = frozenset()
+) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(NAMES, described(True, depth, but), max_size=3)
 
 
 def tools() -> st.SearchStrategy[Tool]:
     """Any served tool."""
-    words = st.lists(st.sampled_from(["x", "y", "important", *exports.HINTS]), max_size=3, unique=True).map(tuple)
-    deprecations = st.none() | st.fixed_dictionaries(dict.fromkeys(("reason", "since", "sunset", "replaced_by"), TEXTS))
+    words = st.lists(
+        st.sampled_from(["x", "y", "important", *exports.HINTS]), max_size=3, unique=True
+    ).map(tuple)
+    deprecations = st.none() | st.fixed_dictionaries(
+        dict.fromkeys(("reason", "since", "sunset", "replaced_by"), TEXTS)
+    )
     return st.builds(
         Tool, slug=st.from_regex(names.TOOL_SLUG, fullmatch=True), toolkit=st.just("kit"), version=st.from_regex(versions.PATTERN, fullmatch=True),
         available_versions=st.just(()), name=TEXTS, description=TEXTS, scopes=words, tags=words, no_auth=st.booleans(), deprecation=deprecations,
@@ -144,13 +180,20 @@ def tools() -> st.SearchStrategy[Tool]:
 @pytest.fixture(scope="module")
 def shipped_tools() -> list[Tool]:
     """Every version of every tool of the shipped catalog."""
-    return [tool_of(json.loads(entry.body), None) for entries in Naive(SHIPPED).tools.values() for entry in entries]
+    return [
+        tool_of(json.loads(entry.body), None)
+        for entries in Naive(SHIPPED).tools.values()
+        for entry in entries
+    ]
 
 
 @pytest.fixture(scope="module")
 def meta_tools(shipped_build: Path) -> list[Tool]:
     """The meta tools of every session of the shipped catalog."""
-    answers = [json.loads(file.read_bytes()) for file in sorted(shipped_build.glob("current/sessions/*.json"))]
+    answers = [
+        json.loads(file.read_bytes())
+        for file in sorted(shipped_build.glob("current/sessions/*.json"))
+    ]
     return [tool_of(document, None) for answer in answers for document in answer["items"]]
 
 
@@ -158,7 +201,9 @@ def meta_tools(shipped_build: Path) -> list[Tool]:
 
 
 def test_the_standard_form_of_inputs() -> None:
-    """`required` becomes a list at each level, null a second type or branch; a type taken from branches that differ is no constraint."""
+    """`required` becomes a list at each level, null a second type or branch; a type taken from
+    branches that differ is no constraint.
+    """
     assert exports.input_schema(TOOL.input_parameters) == SCHEMA
     assert exports.input_schema({}) == {"type": "object", "properties": {}}
 
@@ -171,12 +216,20 @@ def test_the_standard_form_of_outputs() -> None:
 @examples(66)
 @given(parameters(), VALUES)
 def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: Any) -> None:
-    """The standard form of what is served is valid, and takes the very values that the author's description takes."""
+    """The standard form of what is served is valid, and takes the very values that the author's
+    description takes.
+    """
     schema = exports.input_schema(served_inputs(authored))
     jsonschema.Draft202012Validator.check_schema(schema)
     ours = jsonschema_rs.Draft202012Validator(schema)
-    authors = jsonschema_rs.Draft202012Validator(value_schema({"type": "object", "properties": authored}))
-    for tried in (value, *({name: value} for name in authored), exports.sample(served_inputs(authored))):
+    authors = jsonschema_rs.Draft202012Validator(
+        value_schema({"type": "object", "properties": authored})
+    )
+    for tried in (
+        value,
+        *({name: value} for name in authored),
+        exports.sample(served_inputs(authored)),
+    ):
         assert ours.is_valid(tried) == authors.is_valid(tried)
 
 
@@ -186,13 +239,17 @@ def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
     """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
     for name, schema in exports.input_schema(served_inputs(authored))["properties"].items():
         kept = {
-            key: value for key, value in authored[name].items() if key in SAYING and key != "enum" and (key, value) != ("description", "")
+            key: value
+            for key, value in authored[name].items()
+            if key in SAYING and key != "enum" and (key, value) != ("description", "")
         }
         assert {key: schema[key] for key in kept} == kept
 
 
 def test_schemas_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
-    """Every schema is valid by the standard, also those within other forms, and all forms have the same."""
+    """Every schema is valid by the standard, also those within other forms, and all forms have the
+    same.
+    """
     assert len(shipped_tools) >= 190
     hold_schemas(shipped_tools)
 
@@ -207,9 +264,17 @@ def test_meta_tools_can_be_exported_too(meta_tools: list[Tool]) -> None:
 def hold_schemas(tools: list[Tool]) -> None:
     for tool in tools:
         schema = exports.input_schema(tool.input_parameters)
-        for one in (schema, exports.output_schema(tool.output_parameters), exports.json_schema(tool)):
+        for one in (
+            schema,
+            exports.output_schema(tool.output_parameters),
+            exports.json_schema(tool),
+        ):
             jsonschema.Draft202012Validator.check_schema(one)
-        forms = (exports.openai(tool)["function"]["parameters"], exports.anthropic(tool)["input_schema"], exports.mcp(tool)["inputSchema"])
+        forms = (
+            exports.openai(tool)["function"]["parameters"],
+            exports.anthropic(tool)["input_schema"],
+            exports.mcp(tool)["inputSchema"],
+        )
         assert [*forms] == [schema] * 3
 
 
@@ -222,9 +287,23 @@ def test_definitions() -> None:
     assert exports.openai(TOOL) == {"type": "function", "function": {**told, "parameters": SCHEMA}}
     assert exports.anthropic(TOOL) == {**told, "input_schema": SCHEMA}
     hints = {"destructiveHint": True, "openWorldHint": True}
-    assert exports.mcp(TOOL) == {**told, "title": "Send a mail", "inputSchema": SCHEMA, "outputSchema": ANSWER, "annotations": hints}
-    assert exports.mcp(replace(TOOL, tags=("x",), output_parameters={})) == {**told, "title": "Send a mail", "inputSchema": SCHEMA}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Send a mail", "description": TOOL.description}
+    assert exports.mcp(TOOL) == {
+        **told,
+        "title": "Send a mail",
+        "inputSchema": SCHEMA,
+        "outputSchema": ANSWER,
+        "annotations": hints,
+    }
+    assert exports.mcp(replace(TOOL, tags=("x",), output_parameters={})) == {
+        **told,
+        "title": "Send a mail",
+        "inputSchema": SCHEMA,
+    }
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Send a mail",
+        "description": TOOL.description,
+    }
     assert exports.json_schema(TOOL) == {**head, **SCHEMA}
 
 
@@ -268,17 +347,50 @@ def test_uses_tell_the_tokens(shipped_tools: list[Tool]) -> None:
         ({"type": "array", "items": {"type": "integer", "minimum": 5}}, [5]),
         ({"type": "array"}, ["text"]),
         ({"type": "array", "maxItems": 0}, []),
-        ({"type": "array", "minItems": 2, "items": {"type": "string", "examples": ["a", "b", "c"]}}, ["a", "b"]),
-        ({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "string", "examples": ["a"]}}, ["a", "a 2", "a 3"]),
-        ({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "integer"}}, [1, 2, 3]),
+        (
+            {
+                "type": "array",
+                "minItems": 2,
+                "items": {"type": "string", "examples": ["a", "b", "c"]},
+            },
+            ["a", "b"],
+        ),
+        (
+            {
+                "type": "array",
+                "minItems": 3,
+                "uniqueItems": True,
+                "items": {"type": "string", "examples": ["a"]},
+            },
+            ["a", "a 2", "a 3"],
+        ),
+        (
+            {"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "integer"}},
+            [1, 2, 3],
+        ),
         ({"type": "array", "minItems": 10**12}, ["text"] * 10),
         ({"anyOf": [{"type": "integer", "minimum": 2}, {"type": "string"}]}, 2),
-        ({"type": "object", "properties": {"a": {"type": "string", "required": True}, "b": {"type": "string"}}}, {"a": "text"}),
-        ({"oneOf": [{"type": "object", "properties": {"a": {"type": "boolean", "required": True}}}]}, {"a": True}),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string", "required": True}, "b": {"type": "string"}},
+            },
+            {"a": "text"},
+        ),
+        (
+            {
+                "oneOf": [
+                    {"type": "object", "properties": {"a": {"type": "boolean", "required": True}}}
+                ]
+            },
+            {"a": True},
+        ),
     ],
 )
 def test_sample(description: dict[str, Any], expected: Any) -> None:
-    """What the author names comes first, and what is made up heeds type, format, bounds and lengths."""
+    """What the author names comes first, and what is made up heeds type, format, bounds and
+    lengths.
+    """
     served = served_inputs({"x": {**description, "required": True}, "y": {**description}})
     made = exports.sample(served)
     assert json.dumps(made) == json.dumps({"x": expected})
@@ -297,10 +409,15 @@ def test_a_sample_stays_small() -> None:
 def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
     """Where nothing is named by the author, what is made up fits."""
     served = served_inputs(authored)
-    jsonschema_rs.Draft202012Validator(exports.input_schema(served)).validate(exports.sample(served))
+    jsonschema_rs.Draft202012Validator(exports.input_schema(served)).validate(
+        exports.sample(served)
+    )
 
 
-@pytest.mark.parametrize("format", ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"])
+@pytest.mark.parametrize(
+    "format",
+    ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"],
+)
 def test_made_up_texts_have_their_format(format: str) -> None:
     """What is no text of that format is refused by a validator that asks for it."""
     served = served_inputs({"x": {"type": "string", "format": format, "required": True}})
@@ -317,7 +434,9 @@ def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
 def hold_samples(tools: list[Tool]) -> None:
     for tool in tools:
         made = exports.sample(tool.input_parameters)
-        jsonschema_rs.Draft202012Validator(exports.input_schema(tool.input_parameters), validate_formats=True).validate(made)
+        jsonschema_rs.Draft202012Validator(
+            exports.input_schema(tool.input_parameters), validate_formats=True
+        ).validate(made)
         assert {*made} == {name for name, it in tool.input_parameters.items() if it["required"]}
 
 
@@ -342,15 +461,21 @@ def test_which_snippets_there_are_and_their_order() -> None:
 @examples(16)
 @given(tools())
 def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
-    """Python parses to the one call that is meant, the shell sees three words, and JSON is what the forms say."""
+    """Python parses to the one call that is meant, the shell sees three words, and JSON is what the
+    forms say.
+    """
     texts = {one.name: one.text for one in exports.uses(tool).snippets}
     calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
     constants = [
-        node.value for call in calls for node in (*call.args, *(word.value for word in call.keywords)) if isinstance(node, ast.Constant)
+        node.value
+        for call in calls
+        for node in (*call.args, *(word.value for word in call.keywords))
+        if isinstance(node, ast.Constant)
     ]
     assert sorted(map(str, constants)) == sorted([exports.LOCAL, tool.slug, tool.version])
     assert (
-        texts["curl"] == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
+        texts["curl"]
+        == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
     )
     for name, form in (
         ("openai", exports.openai),
@@ -366,25 +491,55 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
 
 def test_texts_of_the_catalog_are_kept_as_they_are() -> None:
     """Not escaped beyond what JSON asks for."""
-    assert any("Send “it” & <wait>." in one.text for one in exports.uses(TOOL).snippets if one.name == "openai")
+    assert any(
+        "Send “it” & <wait>." in one.text
+        for one in exports.uses(TOOL).snippets
+        if one.name == "openai"
+    )
 
 
 @pytest.mark.parametrize("name", ["curl", "python", "typescript"])
-def test_a_call_gets_the_tool(name: str, shipped: Server, shipped_tools: list[Tool], tmp_path: Path) -> None:
-    """Run as it stands, with the key in the environment, a call prints the very version that the page is of."""
-    tool = next(one for one in shipped_tools if one.slug == "GITHUB_CREATE_ISSUE" and one.version != one.available_versions[-1])
+def test_a_call_gets_the_tool(
+    name: str, shipped: Server, shipped_tools: list[Tool], tmp_path: Path
+) -> None:
+    """Run as it stands, with the key in the environment, a call prints the very version that the
+    page is of.
+    """
+    tool = next(
+        one
+        for one in shipped_tools
+        if one.slug == "GITHUB_CREATE_ISSUE" and one.version != one.available_versions[-1]
+    )
     text = next(one.text for one in exports.requests(tool, f"{shipped.url}/") if one.name == name)
-    suffix, program = {"curl": ("sh", "sh"), "python": ("py", sys.executable), "typescript": ("mjs", "node")}[name]
-    if shutil.which("curl" if name == "curl" else program) is None or (name == "typescript" and KINDS[2].missing()):
+    suffix, program = {
+        "curl": ("sh", "sh"),
+        "python": ("py", sys.executable),
+        "typescript": ("mjs", "node"),
+    }[name]
+    if shutil.which("curl" if name == "curl" else program) is None or (
+        name == "typescript" and KINDS[2].missing()
+    ):
         pytest.skip(f"{name} cannot be run here")
     if name == "typescript":
         (tmp_path / "node_modules").symlink_to(str(KINDS[2].place and KINDS[2].place.parent.parent))
     (tmp_path / f"run.{suffix}").write_text(text)
     env = {**os.environ, "TOOLCATALOG_KEY": shipped.key, "NO_PROXY": "*"}
-    done = subprocess.run([program, f"run.{suffix}"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [program, f"run.{suffix}"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert (answer["slug"], answer["version"], answer["input_parameters"]) == (tool.slug, tool.version, tool.input_parameters)
+    assert (answer["slug"], answer["version"], answer["input_parameters"]) == (
+        tool.slug,
+        tool.version,
+        tool.input_parameters,
+    )
 
 
 def test_a_hostile_base_stays_one_text() -> None:
@@ -392,7 +547,19 @@ def test_a_hostile_base_stays_one_text() -> None:
     base = "http://h/$(id)'\";`x`\\"
     texts = {one.name: one.text for one in exports.requests(TOOL, base)}
     done = subprocess.run(
-        ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)], capture_output=True, text=True, check=True, timeout=20
+        ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
     )
-    assert done.stdout.splitlines() == ["-H", "x-api-key: ", f"{base}/api/v3/tools/MAIL_SEND?version=20250101_00"]
-    assert base in [node.value for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Constant)]
+    assert done.stdout.splitlines() == [
+        "-H",
+        "x-api-key: ",
+        f"{base}/api/v3/tools/MAIL_SEND?version=20250101_00",
+    ]
+    assert base in [
+        node.value
+        for node in ast.walk(ast.parse(texts["python"]))
+        if isinstance(node, ast.Constant)
+    ]

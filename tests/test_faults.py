@@ -1,4 +1,6 @@
-"""Faults: a killed build, a disk that takes no more, a damaged snapshot, a damaged key file. docs/faults.md tells what was seen."""
+"""Faults: a killed build, a disk that takes no more, a damaged snapshot, a damaged key file.
+docs/faults.md tells what was seen.
+"""
 
 import errno
 import gc
@@ -50,20 +52,41 @@ def in_force(out: Path) -> str:
 
 
 class Building:
-    """A catalog of several names, what a clean build makes of each, and a folder in which one after another is built."""
+    """A catalog of several names, what a clean build makes of each, and a folder in which one after
+    another is built.
+    """
 
     def __init__(self, folder: Path, runner: Runner) -> None:
-        self.runner, self.catalog, self.out, self.site = runner, many_batches(folder / "catalog"), folder / "build", folder / "site"
+        self.runner, self.catalog, self.out, self.site = (
+            runner,
+            many_batches(folder / "catalog"),
+            folder / "build",
+            folder / "site",
+        )
         self.clean = {name: self._clean(folder / name, name) for name in ("One", "Two", "Three")}
-        self.command = ("build", "--catalog", self.catalog, "--out", self.out, "--site", self.site, "--jobs", 2)
+        self.command = (
+            "build",
+            "--catalog",
+            self.catalog,
+            "--out",
+            self.out,
+            "--site",
+            self.site,
+            "--jobs",
+            2,
+        )
         self.finish()
 
     def _clean(self, folder: Path, name: str) -> tuple[str, dict[str, bytes]]:
         again(self.catalog, name)
-        return build(self.catalog, folder / "build", folder / "site").digest, bytes_of(folder / "site")
+        return build(self.catalog, folder / "build", folder / "site").digest, bytes_of(
+            folder / "site"
+        )
 
     def finish(self) -> float:
-        """Build to the end, as soon as nobody else does, and leave this snapshot alone there: how many seconds that took."""
+        """Build to the end, as soon as nobody else does, and leave this snapshot alone there: how
+        many seconds that took.
+        """
         ended = []
 
         def ends() -> bool:
@@ -83,7 +106,9 @@ def building(tmp_path: Path, runner: Runner) -> Building:
 
 
 def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
-    """Kill builds of one name after another at random moments, every other time the first process alone: which is in force, and if old."""
+    """Kill builds of one name after another at random moments, every other time the first process
+    alone: which is in force, and if old.
+    """
     draw, names = random.Random(SEED), cycle(building.clean)  # noqa: S311 - nothing secret
     again(building.catalog, next(names))
     longest = building.finish()
@@ -91,13 +116,17 @@ def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
         before = in_force(building.out)
         name = next(names)
         again(building.catalog, name)
-        ended = building.runner.run(*building.command, seconds=draw.uniform(0.02, longest), alone=number % 2 == 0)
+        ended = building.runner.run(
+            *building.command, seconds=draw.uniform(0.02, longest), alone=number % 2 == 0
+        )
         assert ended.status in (0, -signal.SIGKILL)
         now = in_force(building.out)
         assert now in (before, building.clean[name][0]), f"kill {number} of seed {SEED}"
         yield now, now == before and ended.status != 0
         longest = max(longest / 2, building.finish())  # machines have their moods
-        assert in_force(building.out) == building.clean[name][0], f"after kill {number} of seed {SEED}"
+        assert in_force(building.out) == building.clean[name][0], (
+            f"after kill {number} of seed {SEED}"
+        )
         assert left_overs(building.out.parent) == [], f"after kill {number} of seed {SEED}"
         assert bytes_of(building.site) | {".lock": b""} == building.clean[name][1] | {".lock": b""}
 
@@ -109,13 +138,19 @@ def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_pa
     (tmp_path / "server").mkdir()
     with ExitStack() as stack:
         server = stack.enter_context(serving(building.out, tmp_path / "server"))
-        client = stack.enter_context(httpx.Client(base_url=server.url, headers={"x-api-key": server.key}))
+        client = stack.enter_context(
+            httpx.Client(base_url=server.url, headers={"x-api-key": server.key})
+        )
         for _, old in kill(building, 200):
             answer = client.get("/api/v3/tools")
             assert answer.status_code == 200
             assert answer.headers["x-catalog-snapshot"] in every
             olds += old
-        until(lambda: client.get("/api/v3/tools").headers["x-catalog-snapshot"] == in_force(building.out))
+        until(
+            lambda: (
+                client.get("/api/v3/tools").headers["x-catalog-snapshot"] == in_force(building.out)
+            )
+        )
     print(f"seed {SEED}: 200 builds, {olds} killed before the new snapshot was in force")
     assert 20 < olds <= 200
 
@@ -124,10 +159,17 @@ def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_pa
 
 
 class Given:
-    """What commands work on: a catalog, a build of it with a snapshot more, its site, a key, and definitions to import."""
+    """What commands work on: a catalog, a build of it with a snapshot more, its site, a key, and
+    definitions to import.
+    """
 
     def __init__(self, folder: Path, runner: Runner) -> None:
-        self.folder, catalog, out, file = folder, many_batches(folder / "catalog", 10), folder / "build", folder / "keys.json"
+        self.folder, catalog, out, file = (
+            folder,
+            many_batches(folder / "catalog", 10),
+            folder / "build",
+            folder / "keys.json",
+        )
         build(catalog, out, folder / "site")
         self.old = holding.current(out)
         again(catalog, "Another")
@@ -170,11 +212,20 @@ class Given:
 
     def run(self, name: str, to: Path, **met: Any) -> Outcome:
         """Run a command in that copy."""
-        paths = {*[path.name for path in self.folder.iterdir()], "new/build", "new/site", "new/keys.json", "agent.lock", "mirror"}
+        paths = {
+            *[path.name for path in self.folder.iterdir()],
+            "new/build",
+            "new/site",
+            "new/keys.json",
+            "agent.lock",
+            "mirror",
+        }
         command, *rest = self.commands[name]
         arguments = [command, *(f"{to}/given/{word}" if word in paths else word for word in rest)]
         met = {"below": str(to / "given"), **met}
-        return self._runner.run(*[word.replace("file://", f"file://{to}/given/") for word in arguments], **met)
+        return self._runner.run(
+            *[word.replace("file://", f"file://{to}/given/") for word in arguments], **met
+        )
 
 
 def wire(number: int) -> dict[str, Any]:
@@ -192,14 +243,19 @@ def given(tmp_path_factory: pytest.TempPathFactory, runner: Runner) -> Given:
 
 
 def state_of(folder: Path) -> dict[str, object]:
-    """Every file and link, but what is only there for the next time; of keys, whose they are and whether they are good."""
+    """Every file and link, but what is only there for the next time; of keys, whose they are and
+    whether they are good.
+    """
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if re.search(r"/\.cache/|\.lock$|\.part$", name):
             continue
         if path.name == "keys.json":
-            found[name] = [(key.project, key.expires is None, key.state(datetime.now(UTC))) for key in keys.load(path)]
+            found[name] = [
+                (key.project, key.expires is None, key.state(datetime.now(UTC)))
+                for key in keys.load(path)
+            ]
         elif path.is_symlink():
             found[name] = path.readlink()
         elif path.is_file():
@@ -208,25 +264,33 @@ def state_of(folder: Path) -> dict[str, object]:
 
 
 def told(ended: Outcome, folder: Path) -> str:
-    """The one sentence with which a command that the disk has refused something ends: it names what, why, and what to do."""
+    """The one sentence with which a command that the disk has refused something ends: it names
+    what, why, and what to do.
+    """
     assert ended.status == 2, ended
     assert "Traceback" not in ended.err
     sentence = ended.err.strip().rpartition("\n")[2]
     assert ended.err.count("error: ") == 1, ended.err
     assert not re.search(r"\.[0-9a-f]{8}\.part", sentence), "nobody knows this name"
-    assert re.fullmatch(rf"error: .*{re.escape(str(folder))}.* \(.+\): [a-z].+\.", sentence), sentence
+    assert re.fullmatch(rf"error: .*{re.escape(str(folder))}.* \(.+\): [a-z].+\.", sentence), (
+        sentence
+    )
     return sentence
 
 
 def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
-    """Let a command meet a disk that fails, and then a sound one: whether the first ended without a fault, and did all."""
+    """Let a command meet a disk that fails, and then a sound one: whether the first ended without a
+    fault, and did all.
+    """
     given.copied(name, to)
     before = state_of(to / "given")
     ended = given.run(name, to, first=at, last=at if error == errno.EIO else ALWAYS, error=error)
     if ended.status:
         assert f"({os.strerror(error)}): {WHAT_TO_DO[error]}" in told(ended, to / "given")
     now = state_of(to / "given")
-    assert in_force(to / "given/build") in ((given.old, given.new) if name in ("build", "snapshots use") else (given.old,))
+    assert in_force(to / "given/build") in (
+        (given.old, given.new) if name in ("build", "snapshots use") else (given.old,)
+    )
     if ended.status and name in ALL_OR_NOTHING and error != errno.EROFS:
         assert now == before
     if not ended.status:
@@ -243,7 +307,16 @@ WHAT_TO_DO = {
     errno.EROFS: "have its disk mounted for writing",
     errno.EIO: "look whether its disk is sound",
 }
-ALL_OR_NOTHING = {"keys create", "keys rotate", "keys revoke", "lock", "import", "bump", "deprecate", "snapshots use"}
+ALL_OR_NOTHING = {
+    "keys create",
+    "keys rotate",
+    "keys revoke",
+    "lock",
+    "import",
+    "bump",
+    "deprecate",
+    "snapshots use",
+}
 _AFTER: dict[str, dict[str, object]] = {}
 
 
@@ -265,7 +338,12 @@ def steps_of(given: Given, name: str, error: int, to: Path) -> int:
 
 def spread(steps: int, most: int) -> list[int]:
     """So many steps at most, evenly spread, the first and the last among them."""
-    return sorted({1 + number * (steps - 1) // max(1, min(steps, most) - 1) for number in range(min(steps, most))})
+    return sorted(
+        {
+            1 + number * (steps - 1) // max(1, min(steps, most) - 1)
+            for number in range(min(steps, most))
+        }
+    )
 
 
 FAULTS = (errno.ENOSPC, errno.EROFS, errno.EIO)
@@ -278,9 +356,15 @@ FEW = [
 ]
 
 
-@pytest.mark.parametrize(("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP else FEW)
-def test_a_write_that_fails_is_one_sentence_and_harms_nothing(name: str, error: int, given: Given, tmp_path: Path) -> None:
-    """From a step on the disk is full, or read-only, or one step fails; then the same command on a sound disk does what it would have."""
+@pytest.mark.parametrize(
+    ("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP else FEW
+)
+def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
+    name: str, error: int, given: Given, tmp_path: Path
+) -> None:
+    """From a step on the disk is full, or read-only, or one step fails; then the same command on a
+    sound disk does what it would have.
+    """
     steps = spread(steps_of(given, name, error, tmp_path), 20 if DEEP else 2)
     through = [fail(given, name, error, at, tmp_path) for at in steps]
     print(f"{name}, {errno.errorcode[error]}: {len(steps)} steps, {sum(through)} got through")
@@ -291,19 +375,34 @@ def test_a_file_that_may_not_be_mended_is_one_sentence(given: Given, tmp_path: P
     """`check --fix` in a catalog that it may not write to says so, and leaves the file as it was."""
     given.copied("check --fix", tmp_path)
     before = state_of(tmp_path / "given/catalog")
-    ended = given.run("check --fix", tmp_path, below=str(tmp_path / "given/catalog"), first=1, last=ALWAYS, error=errno.EACCES)
+    ended = given.run(
+        "check --fix",
+        tmp_path,
+        below=str(tmp_path / "given/catalog"),
+        first=1,
+        last=ALWAYS,
+        error=errno.EACCES,
+    )
     assert f"{given.slug}/20250101_00.yaml (Permission denied)" in told(ended, tmp_path / "given")
     assert state_of(tmp_path / "given/catalog") == before
 
 
 @contextmanager
 def disk(folder: Path) -> Iterator[Callable[[str], None]]:
-    """A disk of its own at a folder, and what mounts it again with other options; skips where this account may mount nothing."""
+    """A disk of its own at a folder, and what mounts it again with other options; skips where this
+    account may mount nothing.
+    """
     folder.mkdir()
     if not mounted("-t", "tmpfs", "-o", "size=64m", "tmpfs", folder):
         pytest.skip("this account may not mount a disk")
     try:
-        yield lambda options: None if mounted("-o", f"remount,{options}", folder) else pytest.fail(f"cannot remount with {options}")
+        yield (
+            lambda options: (
+                None
+                if mounted("-o", f"remount,{options}", folder)
+                else pytest.fail(f"cannot remount with {options}")
+            )
+        )
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
@@ -311,16 +410,33 @@ def disk(folder: Path) -> Iterator[Callable[[str], None]]:
 def mounted(*arguments: object) -> bool:
     """Whether mounting succeeds."""
     command = shutil.which("mount")
-    return command is not None and subprocess.run([command, *map(str, arguments)], capture_output=True, check=False).returncode == 0
+    return (
+        command is not None
+        and subprocess.run(
+            [command, *map(str, arguments)], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
-REAL = ("build", "keys create", "keys revoke", "import", "lock", "mirror", "publish", "snapshots use")
+REAL = (
+    "build",
+    "keys create",
+    "keys revoke",
+    "import",
+    "lock",
+    "mirror",
+    "publish",
+    "snapshots use",
+)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", REAL)
 def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_path: Path) -> None:
-    """A disk with room for 0, 1, 2, ... pages more, until the command gets through; and one that is mounted read-only."""
+    """A disk with room for 0, 1, 2, ... pages more, until the command gets through; and one that is
+    mounted read-only.
+    """
     place, full, room = tmp_path / "disk", 0, 0
     with disk(place) as remount:
         while True:
@@ -329,11 +445,15 @@ def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_pa
             remount(f"size={(free.f_blocks - free.f_bfree + room) * free.f_frsize}")
             ended = given.run(name, place)
             remount("size=64m")
-            assert in_force(place / "given/build") in ((given.old, given.new) if name in ("build", "snapshots use") else (given.old,))
+            assert in_force(place / "given/build") in (
+                (given.old, given.new) if name in ("build", "snapshots use") else (given.old,)
+            )
             if not ended.status:
                 break
             full += 1
-            assert "No space left on device" in ended.err or "no room" in ended.err.lower(), ended.err
+            assert "No space left on device" in ended.err or "no room" in ended.err.lower(), (
+                ended.err
+            )
             assert_one_sentence(ended)
             assert given.run(name, place).status == 0
             room += 1 + room // 8
@@ -342,7 +462,11 @@ def test_a_disk_that_is_really_full_or_read_only(name: str, given: Given, tmp_pa
         remount("ro")
         ended = given.run(name, place)
         remount("rw")
-        assert "Read-only file system" in told(ended, place) if name != "publish" else ended.status == 2
+        assert (
+            "Read-only file system" in told(ended, place)
+            if name != "publish"
+            else ended.status == 2
+        )
         assert given.run(name, place).status == 0
     print(f"{name}: {full} sizes were too small, {room} pages were enough")
     assert full or name == "snapshots use"  # a link takes no room here
@@ -356,10 +480,18 @@ def assert_one_sentence(ended: Outcome) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP else [])])
+@pytest.mark.parametrize(
+    "arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP else [])]
+)
 def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> None:
     """Standard output on a full disk is no bug but one sentence."""
-    command = [sys.executable, "-m", "toolcatalog", *arguments, *(["--build", str(small_build)] if "search" in arguments else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        *arguments,
+        *(["--build", str(small_build)] if "search" in arguments else []),
+    ]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     sentence = "error: Cannot write standard output (No space left on device): make room, and run this again.\n"

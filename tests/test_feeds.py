@@ -17,7 +17,12 @@ SEARCH = "{http://a9.com/-/spec/opensearch/1.1/}"
 HOME = "https://tools.example/catalog"
 
 
-def changed(slug: str = "MAIL_SEND", version: str = "20251027_00", what: str = "new tool", text: str = "Send") -> Changed:
+def changed(
+    slug: str = "MAIL_SEND",
+    version: str = "20251027_00",
+    what: str = "new tool",
+    text: str = "Send",
+) -> Changed:
     return Changed(slug, text, ("mail", text), version, what, text)
 
 
@@ -57,20 +62,33 @@ def test_a_feed_without_a_home() -> None:
             "Mail: changes",
             "toolkits/mail/feed.xml",
             "",
-            [changed(), changed(version="20251028_01", what="new version"), changed(version="20251028_01", what="deprecated")],
+            [
+                changed(),
+                changed(version="20251028_01", what="new version"),
+                changed(version="20251028_01", what="deprecated"),
+            ],
         )
     )
     assert one(feed, "id") == "urn:toolcatalog:toolkits/mail/feed.xml"
     assert one(feed, "updated") == "2025-10-28T00:01:00Z"
-    assert links(feed) == {"self": "../../toolkits/mail/feed.xml", "alternate": "../../toolkits/mail/index.html"}
+    assert links(feed) == {
+        "self": "../../toolkits/mail/feed.xml",
+        "alternate": "../../toolkits/mail/index.html",
+    }
     entries = feed.findall(f"{ATOM}entry")
     assert [one(entry, "id") for entry in entries] == [
         "urn:toolcatalog:MAIL_SEND:20251028_01:deprecated", "urn:toolcatalog:MAIL_SEND:20251028_01", "urn:toolcatalog:MAIL_SEND:20251027_00",
     ]  # fmt: skip
-    assert [one(entry, "title") for entry in entries] == ["Send: deprecated", "Send: new version 20251028_01", "Send: new tool"]
+    assert [one(entry, "title") for entry in entries] == [
+        "Send: deprecated",
+        "Send: new version 20251028_01",
+        "Send: new tool",
+    ]
     assert one(entries[2], "updated") == "2025-10-27T00:00:00Z"
     assert links(entries[2]) == {"alternate": "../../tools/MAIL_SEND/index.html"}
-    assert [entry.find(f"{ATOM}category").attrib for entry in entries] == [{"term": "mail", "label": "Send"}] * 3  # type: ignore[union-attr]
+    assert [entry.find(f"{ATOM}category").attrib for entry in entries] == [  # type: ignore[union-attr]
+        {"term": "mail", "label": "Send"}
+    ] * 3
 
 
 @pytest.mark.parametrize("home", [HOME, f"{HOME}/"])
@@ -90,9 +108,10 @@ def test_an_empty_feed_has_a_fixed_date() -> None:
 
 
 def test_a_feed_has_the_newest_hundred_whatever_their_order() -> None:
-    every = [changed(f"MAIL_{number % 7}", f"{20250101 + number % 28}_{number:02}") for number in range(100)] + [
-        changed(f"OLD_{number}", "20240101_00") for number in range(50)
-    ]
+    every = [
+        changed(f"MAIL_{number % 7}", f"{20250101 + number % 28}_{number:02}")
+        for number in range(100)
+    ] + [changed(f"OLD_{number}", "20240101_00") for number in range(50)]
     data = feeds.atom("Changes", "feed.xml", "", iter(every))
     assert data == feeds.atom("Changes", "feed.xml", "", reversed(every))
     entries = seen_to_be_atom(data).findall(f"{ATOM}entry")
@@ -118,7 +137,9 @@ def test_no_text_breaks_the_xml(text: str) -> None:
 
 def test_texts_are_said_as_they_are() -> None:
     text = "]]><b a='x'>&amp;\x00\n\"y\"</b> \u202e"
-    (entry,) = seen_to_be_atom(feeds.atom(text, "feed.xml", "", [changed(text=text)])).findall(f"{ATOM}entry")
+    (entry,) = seen_to_be_atom(feeds.atom(text, "feed.xml", "", [changed(text=text)])).findall(
+        f"{ATOM}entry"
+    )
     assert one(entry, "summary") == "]]><b a='x'>&amp; \"y\"</b> U+202E"
     assert entry.find(f"{ATOM}category").get("label") == "]]><b a='x'>&amp; \"y\"</b> U+202E"  # type: ignore[union-attr]
 
@@ -143,21 +164,30 @@ def test_the_moment_of_a_version(version: str, moment: str) -> None:
     assert feeds.moment(version) == moment
 
 
-@given(st.from_regex("[0-9]{4}[0-4][0-9]{3}_[0-9]{2}", fullmatch=True), st.from_regex("[0-9]{8}_[0-9]{2}", fullmatch=True))
+@given(
+    st.from_regex("[0-9]{4}[0-4][0-9]{3}_[0-9]{2}", fullmatch=True),
+    st.from_regex("[0-9]{8}_[0-9]{2}", fullmatch=True),
+)
 def test_moments_are_real_and_in_the_order_of_versions(some: str, other: str) -> None:
     before, after = sorted((some, other))
     assert feeds.moment(before)[:10] <= feeds.moment(after)[:10]
     day = date.fromisoformat(feeds.moment(some)[:10])
     said = f"{day:%Y%m%d}".rjust(8, "0")
     assert said <= some[:8] or day == date.min
-    assert day.toordinal() == date.max.toordinal() or f"{date.fromordinal(day.toordinal() + 1).isoformat().replace('-', '')}" > some[:8]
+    assert (
+        day.toordinal() == date.max.toordinal()
+        or f"{date.fromordinal(day.toordinal() + 1).isoformat().replace('-', '')}" > some[:8]
+    )
 
 
 def test_a_sitemap() -> None:
     paths = ["index.html", "tags/a b&c/index.html"]
     ((name, leads_to, make),) = feeds.sitemap(f"{HOME}/", paths, 2)
     assert (name, leads_to) == ("sitemap.xml", paths)
-    assert [loc.text for loc in read(make()).findall(f"{MAP}url/{MAP}loc")] == [f"{HOME}/index.html", f"{HOME}/tags/a%20b%26c/index.html"]
+    assert [loc.text for loc in read(make()).findall(f"{MAP}url/{MAP}loc")] == [
+        f"{HOME}/index.html",
+        f"{HOME}/tags/a%20b%26c/index.html",
+    ]
 
 
 def test_a_long_sitemap_is_split() -> None:
@@ -168,7 +198,9 @@ def test_a_long_sitemap_is_split() -> None:
     assert sorted(files) == [*names, "sitemap.xml"]
     index = read(files["sitemap.xml"]())
     assert index.tag == f"{MAP}sitemapindex"
-    assert [loc.text for loc in index.findall(f"{MAP}sitemap/{MAP}loc")] == [f"{HOME}/{name}" for name in names]
+    assert [loc.text for loc in index.findall(f"{MAP}sitemap/{MAP}loc")] == [
+        f"{HOME}/{name}" for name in names
+    ]
     parts = [[loc.text for loc in read(files[name]()).iter(f"{MAP}loc")] for name in names]
     assert [len(part) for part in parts] == [50_000, 50_000, 1]
     assert [loc for part in parts for loc in part] == [f"{HOME}/{path}" for path in paths]
@@ -177,7 +209,15 @@ def test_a_long_sitemap_is_split() -> None:
 
 
 def test_opensearch() -> None:
-    found = read(feeds.opensearch({"title": "A catalog of many tools", "description": "word " * 300, "home": "https://x.example/{a}"}))
+    found = read(
+        feeds.opensearch(
+            {
+                "title": "A catalog of many tools",
+                "description": "word " * 300,
+                "home": "https://x.example/{a}",
+            }
+        )
+    )
     assert found.tag == f"{SEARCH}OpenSearchDescription"
     assert found.findtext(f"{SEARCH}ShortName") == "A catalog of"
     assert len(found.findtext(f"{SEARCH}Description") or "") == 1_024
@@ -185,4 +225,9 @@ def test_opensearch() -> None:
         "type": "text/html",
         "template": "https://x.example/%7Ba%7D/tools/index.html?q={searchTerms}",
     }
-    assert read(feeds.opensearch({"title": "W" * 40, "description": "", "home": HOME})).findtext(f"{SEARCH}ShortName") == "W" * 16
+    assert (
+        read(feeds.opensearch({"title": "W" * 40, "description": "", "home": HOME})).findtext(
+            f"{SEARCH}ShortName"
+        )
+        == "W" * 16
+    )

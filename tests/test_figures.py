@@ -23,7 +23,10 @@ def found(shipped_build: Path) -> Figures:
 @pytest.fixture(scope="module")
 def documents(shipped_build: Path) -> list[bytes]:
     """The newest documents of the shipped catalog, as they stand in its site."""
-    return [path.read_bytes() for path in sorted((shipped_build.parent / "site" / "tools").glob("*/index.json"))]
+    return [
+        path.read_bytes()
+        for path in sorted((shipped_build.parent / "site" / "tools").glob("*/index.json"))
+    ]
 
 
 def named(parameters: dict[str, Any]) -> list[str]:
@@ -35,44 +38,84 @@ def named(parameters: dict[str, Any]) -> list[str]:
 
 
 def nameless(one: dict[str, Any]) -> list[str]:
-    inner = [one.get("items"), one.get("additionalProperties"), *one.get("anyOf", []), *one.get("oneOf", [])]
-    return named(one.get("properties", {})) + [said for other in inner if isinstance(other, dict) for said in nameless(other)]
+    inner = [
+        one.get("items"),
+        one.get("additionalProperties"),
+        *one.get("anyOf", []),
+        *one.get("oneOf", []),
+    ]
+    return named(one.get("properties", {})) + [
+        said for other in inner if isinstance(other, dict) for said in nameless(other)
+    ]
 
 
 def test_the_numbers(found: Figures, documents: list[bytes], shipped_build: Path) -> None:
     """Each number is what a plain count gives."""
     tools = [json.loads(document) for document in documents]
     counts = json.loads((shipped_build / "current" / "manifest.json").read_bytes())["counts"]
-    said = [text for tool in tools for field in ("input_parameters", "output_parameters") for text in named(tool[field])]
+    said = [
+        text
+        for tool in tools
+        for field in ("input_parameters", "output_parameters")
+        for text in named(tool[field])
+    ]
     sizes = [len(document) for document in documents]
     assert found.tools == found.sampled == len(tools) == counts["tools"]
     assert (found.toolkits, found.versions) == (counts["toolkits"], counts["tool_versions"])
     assert found.deprecated == sum(tool["is_deprecated"] for tool in tools) > 0
     assert found.important == sum("important" in tool["tags"] for tool in tools) > 0
     assert found.no_auth == sum(tool["no_auth"] for tool in tools) > 0
-    assert (found.parameters, found.parameters_described) == (len(said), sum(bool(text) for text in said))
+    assert (found.parameters, found.parameters_described) == (
+        len(said),
+        sum(bool(text) for text in said),
+    )
     assert (found.bytes_whole, found.bytes_median) == (sum(sizes), int(median(sizes)))
-    assert found.tokens_median == int(median(exports.tokens(snapshot.tool_of(tool, None)) for tool in tools))
+    assert found.tokens_median == int(
+        median(exports.tokens(snapshot.tool_of(tool, None)) for tool in tools)
+    )
 
 
 def test_the_lists(found: Figures, documents: list[bytes]) -> None:
     """The most used labels, the largest definitions, the newest versions, each in its order."""
-    tools = {document["slug"]: (document, len(data)) for data in documents for document in [json.loads(data)]}
-    for field, count, most in (("scopes", found.scopes, found.most_scopes), ("tags", found.tags, found.most_tags)):
+    tools = {
+        document["slug"]: (document, len(data))
+        for data in documents
+        for document in [json.loads(data)]
+    }
+    for field, count, most in (
+        ("scopes", found.scopes, found.most_scopes),
+        ("tags", found.tags, found.most_tags),
+    ):
         counted = Counter(label for tool, _ in tools.values() for label in tool[field])
         assert count == len(counted)
         assert [*most] == sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:10]
-    assert [size for _, size, _ in found.largest] == sorted((size for _, size in tools.values()), reverse=True)[:5]
+    assert [size for _, size, _ in found.largest] == sorted(
+        (size for _, size in tools.values()), reverse=True
+    )[:5]
     assert all(tools[slug][1] == size for slug, size, _ in found.largest)
-    assert [version for _, version in found.newest] == sorted((tool["version"] for tool, _ in tools.values()), reverse=True)[:5]
+    assert [version for _, version in found.newest] == sorted(
+        (tool["version"] for tool, _ in tools.values()), reverse=True
+    )[:5]
 
 
 def test_a_sample_is_told(shipped_build: Path, found: Figures) -> None:
-    """In a larger catalog only some documents are read, and the figures say how many; all else is the same."""
+    """In a larger catalog only some documents are read, and the figures say how many; all else is
+    the same.
+    """
     some = figures.figures(open_build(shipped_build), sample=20)
     assert some.sampled == 20 < some.tools
     assert 0 < some.parameters < found.parameters
-    whole = ("tools", "versions", "deprecated", "important", "most_scopes", "most_tags", "bytes_median", "largest", "newest")
+    whole = (
+        "tools",
+        "versions",
+        "deprecated",
+        "important",
+        "most_scopes",
+        "most_tags",
+        "bytes_median",
+        "largest",
+        "newest",
+    )
     assert [getattr(some, field) for field in whole] == [getattr(found, field) for field in whole]
 
 

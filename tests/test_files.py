@@ -25,7 +25,9 @@ def names(folder: Path) -> list[str]:
 
 
 def test_write_replaces_in_one_step(tmp_path: Path) -> None:
-    """A reader that had the old file open goes on reading the old bytes; the name stands for the new ones; nothing else is left."""
+    """A reader that had the old file open goes on reading the old bytes; the name stands for the
+    new ones; nothing else is left.
+    """
     path = tmp_path / "file"
     files.write(path, b"old")
     with path.open("rb") as old:
@@ -36,7 +38,9 @@ def test_write_replaces_in_one_step(tmp_path: Path) -> None:
 
 
 def test_write_gives_the_mode_asked_for(tmp_path: Path) -> None:
-    """A secret file is its owner's alone from its first byte, also where one of another mode stood before."""
+    """A secret file is its owner's alone from its first byte, also where one of another mode stood
+    before.
+    """
     path = tmp_path / "keys"
     path.write_bytes(b"")
     path.chmod(0o644)
@@ -55,8 +59,12 @@ def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_p
 
 
 @pytest.mark.parametrize("filled", [files.fill, files.seal, files.pour])
-def test_what_is_refused_elsewhere_names_that(filled: Callable[[Path, Iterable[bytes]], object], tmp_path: Path) -> None:
-    """The pieces of a file may come from others, and what is wrong with one of those is not wrong with this."""
+def test_what_is_refused_elsewhere_names_that(
+    filled: Callable[[Path, Iterable[bytes]], object], tmp_path: Path
+) -> None:
+    """The pieces of a file may come from others, and what is wrong with one of those is not wrong
+    with this.
+    """
     with pytest.raises(FileNotFoundError) as refused:
         filled(tmp_path / "file", ((tmp_path / name).read_bytes() for name in ["elsewhere"]))
     assert refused.value.filename == str(tmp_path / "elsewhere")
@@ -64,7 +72,9 @@ def test_what_is_refused_elsewhere_names_that(filled: Callable[[Path, Iterable[b
 
 @pytest.mark.parametrize("write", WRITERS[:3], ids=["write", "write_changed", "fill"])
 def test_readers_never_see_half(write: Callable[[Path, bytes], object], tmp_path: Path) -> None:
-    """While one thread writes two long contents in turn, every read of the file gives one of them whole."""
+    """While one thread writes two long contents in turn, every read of the file gives one of them
+    whole.
+    """
     path, contents = tmp_path / "file", [b"a" * 300_000, b"b" * 200_000]
     write(path, contents[0])
     done = threading.Event()
@@ -84,7 +94,9 @@ def test_readers_never_see_half(write: Callable[[Path, bytes], object], tmp_path
 
 
 def test_write_changed_leaves_equal_files_untouched(tmp_path: Path) -> None:
-    """Folders are made where they are missing, equal bytes are not written again, and the answer says which it was."""
+    """Folders are made where they are missing, equal bytes are not written again, and the answer
+    says which it was.
+    """
     path = tmp_path / "a/b/file"
     assert files.write_changed(path, b"x")
     before = path.stat()
@@ -95,7 +107,9 @@ def test_write_changed_leaves_equal_files_untouched(tmp_path: Path) -> None:
 
 
 def test_point_moves_a_link_in_one_step(tmp_path: Path) -> None:
-    """While a link is moved a thousand times between two folders, it names one of them at every look."""
+    """While a link is moved a thousand times between two folders, it names one of them at every
+    look.
+    """
     link = tmp_path / "current"
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -118,9 +132,18 @@ def test_point_moves_a_link_in_one_step(tmp_path: Path) -> None:
 
 
 def test_clean_knows_its_own_names(tmp_path: Path) -> None:
-    """What the writers would leave when killed goes, whatever it is; names that only look like it stay, and folders below too."""
+    """What the writers would leave when killed goes, whatever it is; names that only look like it
+    stay, and folders below too.
+    """
     ours = [".keys.json.0123abcd.part", ".current.ffffffff.part", ".a b.part.00000000.part"]
-    theirs = ["keys.json.0123abcd.part", ".x.part", ".x.0123ABCD.part", ".x.0123abc.part", ".x.0123abcd.part.gz", "below"]
+    theirs = [
+        "keys.json.0123abcd.part",
+        ".x.part",
+        ".x.0123ABCD.part",
+        ".x.0123abc.part",
+        ".x.0123abcd.part.gz",
+        "below",
+    ]
     for name in (*ours[:1], *ours[2:], *theirs[:-1]):
         (tmp_path / name).write_text("")
     (tmp_path / ours[1]).symlink_to("nowhere")
@@ -143,7 +166,9 @@ while True:
 
 
 def test_clean_removes_what_a_killed_writer_leaves(tmp_path: Path) -> None:
-    """A process killed while it writes leaves at most one file beside the whole one, and `clean` removes it."""
+    """A process killed while it writes leaves at most one file beside the whole one, and `clean`
+    removes it.
+    """
     for _ in range(20):
         with subprocess.Popen([sys.executable, "-c", WRITE, tmp_path / "file"]) as writer:
             while not any(name.endswith(".part") for name in names(tmp_path)):
@@ -161,7 +186,9 @@ def test_clean_removes_what_a_killed_writer_leaves(tmp_path: Path) -> None:
 
 
 def test_remove_takes_files_links_and_folders(tmp_path: Path) -> None:
-    """A file, a folder with all in it, and a link but not what it names; where nothing is, nothing happens."""
+    """A file, a folder with all in it, and a link but not what it names; where nothing is, nothing
+    happens.
+    """
     (tmp_path / "folder/below").mkdir(parents=True)
     (tmp_path / "kept").mkdir()
     (tmp_path / "link").symlink_to("kept")
@@ -182,9 +209,13 @@ with files.alone(Path(sys.argv[1])):
 
 
 def test_a_lock_is_one_process_s_and_ends_with_it(tmp_path: Path) -> None:
-    """While another process holds the lock it is refused at once, or after the wait; when that process is killed it is free again."""
+    """While another process holds the lock it is refused at once, or after the wait; when that
+    process is killed it is free again.
+    """
     lock = tmp_path / "lock"
-    with subprocess.Popen([sys.executable, "-c", HOLD, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"1\n"
         with files.alone(lock) as got_it:

@@ -1,4 +1,6 @@
-"""The room `fixing`: what has one right answer is mended where it stands, and nothing else is touched."""
+"""The room `fixing`: what has one right answer is mended where it stands, and nothing else is
+touched.
+"""
 
 import json
 import shutil
@@ -19,7 +21,10 @@ HEAD = "name: Send\ndescription: Send a message.\n"
 CASES = {
     "number as text": ("name: 5 # five\ndescription: x\n", 'name: "5" # five\ndescription: x\n'),
     "as it was written": ("name: 1.50\ndescription: x\n", 'name: "1.50"\ndescription: x\n'),
-    "a word for a boolean": (f"{HEAD}no_auth:   'Yes'  # keep\n", f"{HEAD}no_auth:   true  # keep\n"),
+    "a word for a boolean": (
+        f"{HEAD}no_auth:   'Yes'  # keep\n",
+        f"{HEAD}no_auth:   true  # keep\n",
+    ),
     "two in a line": (
         f"{HEAD}input_parameters: {{a: {{type: string, description: 1, title: 2, examples: [x]}}}}\n",
         f'{HEAD}input_parameters: {{a: {{type: string, description: "1", title: "2", examples: [x]}}}}\n',
@@ -32,7 +37,10 @@ CASES = {
         f"\ufeff{HEAD}input_parameters:\n  a:\n    type: string\n    examples: [true]\n",
         f'\ufeff{HEAD}input_parameters:\n  a:\n    type: string\n    examples: ["true"]\n',
     ),
-    "what could be anything": (f"{HEAD}no_auth: perhaps\ntags: 5\nscopes: [a, a]\n", f"{HEAD}no_auth: perhaps\ntags: 5\nscopes: [a, a]\n"),
+    "what could be anything": (
+        f"{HEAD}no_auth: perhaps\ntags: 5\nscopes: [a, a]\n",
+        f"{HEAD}no_auth: perhaps\ntags: 5\nscopes: [a, a]\n",
+    ),
 }
 
 
@@ -56,22 +64,30 @@ def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
 def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
     """Between checking and mending an editor may have written."""
     found = problems(tmp_path, "name: 5\ndescription: x\n")
-    assert fixing.fixed(b"name: 50\ndescription: x\n", found) == fixing.Fixed(b"name: 50\ndescription: x\n", 0, 0)
+    assert fixing.fixed(b"name: 50\ndescription: x\n", found) == fixing.Fixed(
+        b"name: 50\ndescription: x\n", 0, 0
+    )
 
 
 # Once is enough
 
 
-HIDDEN = f"{HEAD}input_parameters:\n  a:\n    type: string # a text\n    pattern: 0\n    default: 0\n"
+HIDDEN = (
+    f"{HEAD}input_parameters:\n  a:\n    type: string # a text\n    pattern: 0\n    default: 0\n"
+)
 
 
 def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
-    """Whether a default fits is not asked while its description is no sound one: one run of `--fix` is enough all the same."""
+    """Whether a default fits is not asked while its description is no sound one: one run of `--fix`
+    is enough all the same.
+    """
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     done = toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", tmp_path / "build")
     assert "Mended 2 problem(s) in 1 file(s)" in done.stderr
-    assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace("default: 0", 'default: "0"')
+    assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
+        "default: 0", 'default: "0"'
+    )
 
 
 FIXABLE = [case for case in ALL if (case / "catalog").exists()]
@@ -104,12 +120,16 @@ def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
             for file in sorted(root.rglob("*.yaml")):
                 once, again = twice(root, file.relative_to(root).as_posix())
                 assert again == once, case
-                assert [one for one in checking.examine(root, file.relative_to(root).as_posix()).problems if one.fix is not None] == [], (
-                    case
-                )
+                assert [
+                    one
+                    for one in checking.examine(root, file.relative_to(root).as_posix()).problems
+                    if one.fix is not None
+                ] == [], case
 
 
-ODD = st.sampled_from(["yes", "No", "true", "0", "3", "1.50", "", "x", 0, 1, 7, -3, 1.5, True, False, None])
+ODD = st.sampled_from(
+    ["yes", "No", "true", "0", "3", "1.50", "", "x", 0, 1, 7, -3, 1.5, True, False, None]
+)
 KEYS = {
     "string": ["minLength", "maxLength", "pattern", "format"],
     "integer": ["minimum", "maximum"],
@@ -126,14 +146,29 @@ def odd_parameter(draw: st.DrawFn) -> dict[str, Any]:
     kind = draw(st.sampled_from([*KEYS]))
     keys = [*KEYS[kind], "description", "title", "required", "nullable", "default"]
     said = draw(st.dictionaries(st.sampled_from(keys), ODD, max_size=4))
-    lists = draw(st.dictionaries(st.sampled_from(["enum", "examples"]), st.lists(ODD, min_size=1, max_size=2), max_size=2))
-    return {"type": kind, **({"items": {"type": "string"}} if kind == "array" else {}), **said, **lists}
+    lists = draw(
+        st.dictionaries(
+            st.sampled_from(["enum", "examples"]), st.lists(ODD, min_size=1, max_size=2), max_size=2
+        )
+    )
+    return {
+        "type": kind,
+        **({"items": {"type": "string"}} if kind == "array" else {}),
+        **said,
+        **lists,
+    }
 
 
 @st.composite
 def odd_tool(draw: st.DrawFn) -> dict[str, Any]:
     """The value of a tool's file with values of the wrong kind here and there."""
-    more = draw(st.dictionaries(st.sampled_from(["no_auth", "scopes", "tags", "deprecation"]), ODD | st.lists(ODD, max_size=2), max_size=2))
+    more = draw(
+        st.dictionaries(
+            st.sampled_from(["no_auth", "scopes", "tags", "deprecation"]),
+            ODD | st.lists(ODD, max_size=2),
+            max_size=2,
+        )
+    )
     inputs = draw(st.dictionaries(st.sampled_from(["a", "b", "c"]), odd_parameter(), max_size=2))
     return {"name": draw(ODD), "description": draw(ODD), **more, "input_parameters": inputs}
 
@@ -148,7 +183,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=2_000 if DEEP else 40)
 @given(value=odd_tool(), indent=st.sampled_from([None, 1]))
-def test_mending_any_file_twice_is_mending_it_once(value: dict[str, Any], indent: int | None, root: Path) -> None:
+def test_mending_any_file_twice_is_mending_it_once(
+    value: dict[str, Any], indent: int | None, root: Path
+) -> None:
     """Whatever is of the wrong kind in a file, on one line or on many."""
     (root / TOOL).write_text(json.dumps(value, indent=indent))
     once, again = twice(root, TOOL)

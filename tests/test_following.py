@@ -1,4 +1,6 @@
-"""Following a store: a folder that is always a whole build, whatever the store does. And `serve --from`."""
+"""Following a store: a folder that is always a whole build, whatever the store does. And `serve
+--from`.
+"""
 
 import contextlib
 import json
@@ -42,8 +44,16 @@ def publish(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> Publish:
 
 
 @pytest.fixture
-def follower(publish: Publish, bucket: str, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Follower:  # noqa: ARG001
-    """Follows that address into an empty folder, through the proxy, looking often; other followers go through it too from now on."""
+def follower(
+    publish: Publish,  # noqa: ARG001
+    bucket: str,
+    proxy: Proxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Follower:
+    """Follows that address into an empty folder, through the proxy, looking often; other followers
+    go through it too from now on.
+    """
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.env["AWS_ENDPOINT_URL"])
     return Follower(f"s3://{bucket}/p", tmp_path / "cache", interval=0.05)
 
@@ -61,8 +71,12 @@ def parts(cache: Path) -> list[str]:
     return [path.name for path in cache.rglob("*.part")]
 
 
-def test_a_follower_has_the_very_files(follower: Follower, publish: Publish, shipped_build: Path, changed_build: Path) -> None:
-    """A copy is the snapshot, byte for byte; the next one takes from the store only what changed; back takes nothing."""
+def test_a_follower_has_the_very_files(
+    follower: Follower, publish: Publish, shipped_build: Path, changed_build: Path
+) -> None:
+    """A copy is the snapshot, byte for byte; the next one takes from the store only what changed;
+    back takes nothing.
+    """
     first = publish(shipped_build)
     follower.follow()
     assert named(follower.cache) == first
@@ -72,7 +86,9 @@ def test_a_follower_has_the_very_files(follower: Follower, publish: Publish, shi
         if path.is_file()
     }
     assert copied == {
-        path.relative_to(shipped_build / "current"): path.read_bytes() for path in (shipped_build / "current").rglob("*") if path.is_file()
+        path.relative_to(shipped_build / "current"): path.read_bytes()
+        for path in (shipped_build / "current").rglob("*")
+        if path.is_file()
     }
     objects, size = follower.objects, follower.size
     second = publish(changed_build)
@@ -84,22 +100,36 @@ def test_a_follower_has_the_very_files(follower: Follower, publish: Publish, shi
     publish(shipped_build)
     follower.follow()
     assert named(follower.cache) == first
-    assert (follower.objects, follower.fetched, follower.refused, follower.last_error) == (objects, 2, 0, "")
+    assert (follower.objects, follower.fetched, follower.refused, follower.last_error) == (
+        objects,
+        2,
+        0,
+        "",
+    )
     assert abs(time.time() - follower.last_success) < 60
 
 
-def test_a_pointer_that_stays_costs_one_small_answer(follower: Follower, publish: Publish, small_build: Path, proxy: Proxy) -> None:
+def test_a_pointer_that_stays_costs_one_small_answer(
+    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy
+) -> None:
     """Where nothing is new, the store says so and no more."""
     publish(small_build)
     follower.follow()
     proxy.seen.clear()
     for _ in range(3):
         follower.follow()
-    assert [(one.path.rpartition("/")[2], one.received) for one in proxy.seen] == [("current.json", 0)] * 3
+    assert [(one.path.rpartition("/")[2], one.received) for one in proxy.seen] == [
+        ("current.json", 0)
+    ] * 3
 
 
 def test_replicas_follow_by_themselves(
-    follower: Follower, bucket: str, publish: Publish, small_build: Path, other_build: Path, tmp_path: Path
+    follower: Follower,
+    bucket: str,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    tmp_path: Path,
 ) -> None:
     """Two of them, in threads, each with a folder of its own: both come to each snapshot."""
     replicas = [follower, Follower(f"s3://{bucket}/p", tmp_path / "other", interval=0.05)]
@@ -108,7 +138,11 @@ def test_replicas_follow_by_themselves(
     try:
         for build in (small_build, other_build, small_build):
             digest = publish(build)
-            until(lambda wanted=digest: all(os.path.realpath(one.cache / "current").endswith(wanted) for one in replicas))  # type: ignore[misc]
+            until(
+                lambda wanted=digest: all(  # type: ignore[misc]
+                    os.path.realpath(one.cache / "current").endswith(wanted) for one in replicas
+                )
+            )
             assert {named(one.cache) for one in replicas} == {digest}
     finally:
         for replica in replicas:
@@ -125,7 +159,9 @@ def test_what_is_not_the_snapshot_is_refused(
     proxy: Proxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A body cut off, cut short, too long or wrong, and errors: the old snapshot stays, one line says why, and it comes when all is well."""
+    """A body cut off, cut short, too long or wrong, and errors: the old snapshot stays, one line
+    says why, and it comes when all is well.
+    """
     first = publish(small_build)
     follower.follow()
     second = publish(other_build)
@@ -143,8 +179,12 @@ def test_what_is_not_the_snapshot_is_refused(
     assert named(follower.cache) == second
 
 
-def test_what_is_refused_is_not_fetched_again_and_again(follower: Follower, publish: Publish, small_build: Path, proxy: Proxy) -> None:
-    """Between two attempts only the pointer is asked for, and the attempts become rarer; another snapshot is taken at once."""
+def test_what_is_refused_is_not_fetched_again_and_again(
+    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy
+) -> None:
+    """Between two attempts only the pointer is asked for, and the attempts become rarer; another
+    snapshot is taken at once.
+    """
     publish(small_build)
     proxy.faults = Faults("wrong")
     follower = Follower(follower._objects.url, follower.cache, interval=60)
@@ -171,7 +211,9 @@ def test_another_snapshot_ends_the_waiting(
     assert named(follower.cache) == second
 
 
-def test_a_slow_store_is_waited_for(follower: Follower, publish: Publish, small_build: Path, proxy: Proxy) -> None:
+def test_a_slow_store_is_waited_for(
+    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy
+) -> None:
     """Slow is not wrong."""
     first = publish(small_build)
     proxy.faults = Faults("slow")
@@ -181,7 +223,12 @@ def test_a_slow_store_is_waited_for(follower: Follower, publish: Publish, small_
 
 
 def test_a_store_that_goes_and_comes_back(
-    follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: Proxy, caplog: pytest.LogCaptureFixture
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    proxy: Proxy,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Away: what is here is served, and the log says so once. Back: followed again."""
     first = publish(small_build)
@@ -193,7 +240,8 @@ def test_a_store_that_goes_and_comes_back(
     assert named(follower.cache) == first
     assert len(caplog.records) == 1
     assert "error sending request" in follower.last_error
-    assert Follower(follower._objects.url, follower.cache).has_one()  # what a server that is started now begins with
+    # what a server that is started now begins with
+    assert Follower(follower._objects.url, follower.cache).has_one()
     second = publish(other_build)
     proxy.there()
     follower.follow()
@@ -203,11 +251,22 @@ def test_a_store_that_goes_and_comes_back(
 
 def replaced_manifest(s3: str, bucket: str, digest: str, **changes: object) -> str:
     """Publish past everybody a snapshot whose manifest says something else; its digest."""
-    manifest = {**json.loads(storing.get(s3, f"{bucket}/p/snapshots/{digest}/manifest.json").data), **changes}
+    manifest = {
+        **json.loads(storing.get(s3, f"{bucket}/p/snapshots/{digest}/manifest.json").data),
+        **changes,
+    }
     del manifest["digest"]
     other = snapshot.sha256(snapshot.dump(manifest))
-    storing.put(s3, f"{bucket}/p/snapshots/{other}/manifest.json", snapshot.dump({"digest": other, **manifest}))
-    storing.put(s3, f"{bucket}/p/snapshots/{other}/chunks.json", storing.get(s3, f"{bucket}/p/snapshots/{digest}/chunks.json").data)
+    storing.put(
+        s3,
+        f"{bucket}/p/snapshots/{other}/manifest.json",
+        snapshot.dump({"digest": other, **manifest}),
+    )
+    storing.put(
+        s3,
+        f"{bucket}/p/snapshots/{other}/chunks.json",
+        storing.get(s3, f"{bucket}/p/snapshots/{digest}/chunks.json").data,
+    )
     storing.put(s3, f"{bucket}/p/current.json", depot.pointer(other))
     return other
 
@@ -232,7 +291,11 @@ class Published:
 
     def list(self, files: dict[str, object]) -> None:
         """Put another list of chunks."""
-        storing.put(self.s3, f"{self.folder}/chunks.json", orjson.dumps({**self.chunks, "files": {**self.files, **files}}))
+        storing.put(
+            self.s3,
+            f"{self.folder}/chunks.json",
+            orjson.dumps({**self.chunks, "files": {**self.files, **files}}),
+        )
 
     def of_another(self) -> None:
         """Point to a digest where this one's manifest lies."""
@@ -249,25 +312,50 @@ class Published:
         storing.remove(self.s3, f"{self.bucket}/p/objects/{self.files['tools.json'][0][0]}")
 
 
-SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {  # what is wrong: how that comes about, and what is said of it
-    "names nothing": (lambda it: it.point(depot.pointer("0" * 64)), "names a snapshot that is not there"),
-    "no pointer": (lambda it: it.point(b"<html>not what you think</html>"), "current.json is damaged"),
-    "huge pointer": (lambda it: it.point(depot.pointer(it.digest) + b" " * 5000), "more than the 4,096 bytes"),
+# what is wrong: how that comes about, and what is said of it
+SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
+    "names nothing": (
+        lambda it: it.point(depot.pointer("0" * 64)),
+        "names a snapshot that is not there",
+    ),
+    "no pointer": (
+        lambda it: it.point(b"<html>not what you think</html>"),
+        "current.json is damaged",
+    ),
+    "huge pointer": (
+        lambda it: it.point(depot.pointer(it.digest) + b" " * 5000),
+        "more than the 4,096 bytes",
+    ),
     "newer depot": (
         lambda it: it.point(orjson.dumps({"format": 2, "digest": it.digest})),
         "current.json has format 2, this program reads 1: upgrade",
     ),
-    "newer format": (lambda it: replaced_manifest(it.s3, it.bucket, it.digest, format=99), "has format 99"),
-    "manifest of another": (Published.of_another, "The manifest of snapshot 111111111111 is that of "),
+    "newer format": (
+        lambda it: replaced_manifest(it.s3, it.bucket, it.digest, format=99),
+        "has format 99",
+    ),
+    "manifest of another": (
+        Published.of_another,
+        "The manifest of snapshot 111111111111 is that of ",
+    ),
     "manifest changed": (
         lambda it: it.put(it.manifest.replace(b'"tools":', b'"tools":1')),
         "manifest.json is not the one that was written",
     ),
-    "manifest cut": (lambda it: it.put(it.manifest[:-50]), "The manifest of the build in snapshots/"),
+    "manifest cut": (
+        lambda it: it.put(it.manifest[:-50]),
+        "The manifest of the build in snapshots/",
+    ),
     "half": (lambda it: storing.remove(it.s3, f"{it.folder}/chunks.json"), "is not there"),
     "a chunk is gone": (Published.without_a_chunk, "is not in s3://"),
-    "chunks of another file": (lambda it: it.list({"tools.json": it.files["query.sets"]}), "The list of chunks does not make tools.json"),
-    "more chunks": (lambda it: it.list({"tools.json": it.files["tools.json"] * 1000}), "The list of chunks does not make tools.json"),
+    "chunks of another file": (
+        lambda it: it.list({"tools.json": it.files["query.sets"]}),
+        "The list of chunks does not make tools.json",
+    ),
+    "more chunks": (
+        lambda it: it.list({"tools.json": it.files["tools.json"] * 1000}),
+        "The list of chunks does not make tools.json",
+    ),
     "a file less": (Published.without_a_file, "The list of chunks does not make query.sets"),
     "leads elsewhere": (lambda it: it.list({"../../elsewhere": []}), "leads elsewhere"),
 }
@@ -275,19 +363,32 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {  # what is wron
 
 @pytest.mark.parametrize("how", SPOILT)
 def test_what_is_published_wrongly_is_refused(
-    how: str, follower: Follower, publish: Publish, small_build: Path, other_build: Path, s3: str, bucket: str
+    how: str,
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    s3: str,
+    bucket: str,
 ) -> None:
-    """Half a snapshot, a newer format, lists and pointers that lie: refused in a sentence, nothing written elsewhere, the old one stays."""
+    """Half a snapshot, a newer format, lists and pointers that lie: refused in a sentence, nothing
+    written elsewhere, the old one stays.
+    """
     first = publish(small_build)
     follower.follow()
     spoil, said = SPOILT[how]
     spoil(Published(s3, bucket, publish(other_build)))
-    shutil.rmtree(follower.cache / "chunks")  # else what changed little would need none of what is wrong
+    # else what changed little would need none of what is wrong
+    shutil.rmtree(follower.cache / "chunks")
     follower.follow()
     assert said in follower.last_error
     assert named(follower.cache) == first
     assert parts(follower.cache) == []
-    assert sorted(path.name for path in follower.cache.iterdir()) == [".lock", "current", "snapshots"]
+    assert sorted(path.name for path in follower.cache.iterdir()) == [
+        ".lock",
+        "current",
+        "snapshots",
+    ]
     publish(small_build)
     follower.follow()
     assert (named(follower.cache), follower.last_error) == (first, "")
@@ -312,7 +413,11 @@ def files_of_at_most(size: int) -> Iterator[None]:
 
 
 def test_a_full_disk_costs_one_line(
-    follower: Follower, publish: Publish, small_build: Path, other_build: Path, caplog: pytest.LogCaptureFixture
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What does not fit leaves nothing behind, is said once, and the old snapshot stays."""
     first = publish(small_build)
@@ -334,17 +439,31 @@ def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
         fetching._make_room(tmp_path, 1 << 60)
 
 
-def test_old_snapshots_go(follower: Follower, publish: Publish, small_build: Path, s3: str, bucket: str) -> None:
+def test_old_snapshots_go(
+    follower: Follower, publish: Publish, small_build: Path, s3: str, bucket: str
+) -> None:
     """The three newest stay, and what is known of their chunks."""
     digest = publish(small_build)
     follower.follow()
     made = [
-        replaced_manifest(s3, bucket, digest, about={"title": str(number), "description": "", "home": "", "repository": ""})
+        replaced_manifest(
+            s3,
+            bucket,
+            digest,
+            about={"title": str(number), "description": "", "home": "", "repository": ""},
+        )
         for number in range(1)
     ]
     follower.follow()
     for number in range(1, 4):
-        made.append(replaced_manifest(s3, bucket, digest, about={"title": str(number), "description": "", "home": "", "repository": ""}))
+        made.append(
+            replaced_manifest(
+                s3,
+                bucket,
+                digest,
+                about={"title": str(number), "description": "", "home": "", "repository": ""},
+            )
+        )
         follower.follow()
         assert follower.last_error == ""
     held = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
@@ -353,7 +472,9 @@ def test_old_snapshots_go(follower: Follower, publish: Publish, small_build: Pat
     assert named(follower.cache) == made[-1]
 
 
-def test_a_damaged_copy_is_fetched_again(follower: Follower, publish: Publish, small_build: Path) -> None:
+def test_a_damaged_copy_is_fetched_again(
+    follower: Follower, publish: Publish, small_build: Path
+) -> None:
     """A cache that lost a file, or has another byte in one, is not what is started from, and heals."""
     first = publish(small_build)
     follower.follow()
@@ -367,7 +488,9 @@ def test_a_damaged_copy_is_fetched_again(follower: Follower, publish: Publish, s
 
 
 def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_build: Path) -> None:
-    """Where another process writes to the folder, this one leaves it alone, and has what the other brings."""
+    """Where another process writes to the folder, this one leaves it alone, and has what the other
+    brings.
+    """
     first = publish(small_build)
     follower.cache.mkdir()
     with files.alone(follower.cache / ".lock"):
@@ -389,20 +512,31 @@ def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_a_server_follows_a_store(
-    follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: Proxy, tmp_path: Path
+    follower: Follower,
+    publish: Publish,
+    small_build: Path,
+    other_build: Path,
+    proxy: Proxy,
+    tmp_path: Path,
 ) -> None:
-    """`serve --from`, with two workers: takes over what is published, goes on while the store is away, and
-    starts while it is."""
+    """`serve --from`, with two workers: takes over what is published, goes on while the store is
+    away, and starts while it is.
+    """
     url, cache = follower._objects.url, tmp_path / "cache"
     (tmp_path / "keys").mkdir()
     first = publish(small_build)
-    with serving(url, tmp_path / "keys", "--cache", cache, "--workers", "2", env=proxy.env) as server:
+    with serving(
+        url, tmp_path / "keys", "--cache", cache, "--workers", "2", env=proxy.env
+    ) as server:
         until(lambda: {ready(server) for _ in range(8)} == {first})
         second = publish(other_build)
         until(lambda: {ready(server) for _ in range(8)} == {second})
         proxy.away()
         until(lambda: "What is here stays" in server.log.read_text())
-        assert httpx.get(f"{server.url}/api/v3/tools", headers={"x-api-key": server.key}).status_code == 200
+        assert (
+            httpx.get(f"{server.url}/api/v3/tools", headers={"x-api-key": server.key}).status_code
+            == 200
+        )
     with serving(url, tmp_path / "keys", "--cache", cache, env=proxy.env) as server:
         assert ready(server) == second
         publish(small_build)
@@ -414,7 +548,9 @@ def test_a_server_waits_for_its_first_snapshot(
     follower: Follower, publish: Publish, small_build: Path, proxy: Proxy, tmp_path: Path
 ) -> None:
     """Started before anything is published: it is not ready, says why, and serves what comes."""
-    with serving(follower._objects.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env) as server:
+    with serving(
+        follower._objects.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env
+    ) as server:
         until(lambda: "Nothing is published in s3://" in server.log.read_text())
         assert ready(server) == ""
         first = publish(small_build)

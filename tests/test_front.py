@@ -1,4 +1,6 @@
-"""The room `server.front`: the short way answers as the long way does, byte for byte and header for header. No network: two applications, asked directly."""
+"""The room `server.front`: the short way answers as the long way does, byte for byte and header for
+header. No network: two applications, asked directly.
+"""
 
 import asyncio
 import shutil
@@ -56,7 +58,11 @@ class Ways:
     def __init__(self, build: Path, folder: Path) -> None:
         self.secret = keys.create(folder / "keys.json", "default", None, None)[0]
         self.limited = keys.create(folder / "keys.json", "default", ["slack"], None)[0]
-        store, ring, site = open_build(build), keys.KeyRing(folder / "keys.json"), build.parent / "site"
+        store, ring, site = (
+            open_build(build),
+            keys.KeyRing(folder / "keys.json"),
+            build.parent / "site",
+        )
         self.live = Live(ring, store)
         self.short = create_app(self.live, site)
         self.long = long_way(self.live, site)
@@ -90,7 +96,11 @@ async def sent_by(app: Any, target: str, headers: Headers = (), method: str = "G
 
     await app(scope, receive, send)
     assert sent[0]["type"] == "http.response.start"
-    return sent[0]["status"], [*sent[0]["headers"]], b"".join(message["body"] for message in sent[1:])
+    return (
+        sent[0]["status"],
+        [*sent[0]["headers"]],
+        b"".join(message["body"] for message in sent[1:]),
+    )
 
 
 def ask(app: Any, target: str, headers: Headers = (), method: str = "GET") -> Answer:
@@ -103,7 +113,8 @@ async def differing(ways: Ways, target: str, requests: list[Headers], method: st
     return [
         request
         for request in requests
-        if await sent_by(ways.short, target, request, method) != await sent_by(ways.long, target, request, method)
+        if await sent_by(ways.short, target, request, method)
+        != await sent_by(ways.long, target, request, method)
     ]
 
 
@@ -115,9 +126,15 @@ async def nowhere(scope: Any, receive: Any, send: Any) -> None:  # noqa: ARG001 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("target", [*PLAIN, *OTHER])
 def test_both_ways_give_the_same_answer(ways: Ways, target: str, method: str) -> None:
-    """Status, headers in their order, and body are the same, with and without a key, whatever else the request says."""
+    """Status, headers in their order, and body are the same, with and without a key, whatever else
+    the request says.
+    """
     always, secrets = ("x-request-id", "same"), (ways.secret, ways.limited, "tc_unknown", "é")
-    requests: list[Headers] = [(always, ("x-api-key", key), *headers) for key in secrets for headers in (*HEADERS, *NOT_PLAIN)]
+    requests: list[Headers] = [
+        (always, ("x-api-key", key), *headers)
+        for key in secrets
+        for headers in (*HEADERS, *NOT_PLAIN)
+    ]
     assert asyncio.run(differing(ways, target, [(always,), *requests], method)) == []
 
 
@@ -135,7 +152,13 @@ def test_a_plain_request_goes_the_short_way(ways: Ways, target: str) -> None:
     front = Front(ways.live, nowhere)
     for key in (ways.secret, "tc_unknown"):
         for headers in HEADERS:
-            assert ask(front, target, (("x-api-key", key), *headers))[0] in (200, 304, 400, 401, 404)
+            assert ask(front, target, (("x-api-key", key), *headers))[0] in (
+                200,
+                304,
+                400,
+                401,
+                404,
+            )
 
 
 def test_what_the_client_holds_is_not_sent_again(ways: Ways) -> None:
@@ -147,10 +170,15 @@ def test_what_the_client_holds_is_not_sent_again(ways: Ways) -> None:
         assert ask(ways.short, target, request)[::2] == (304, b"")
 
 
-def test_a_fault_takes_the_long_way(ways: Ways, shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_takes_the_long_way(
+    ways: Ways, shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nothing is sent before the answer is whole, so what fails is told and logged in one place."""
     build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
-    file, document = build / "current" / "tools.json", newest(build / "current")["GITHUB_CREATE_ISSUE"]
+    file, document = (
+        build / "current" / "tools.json",
+        newest(build / "current")["GITHUB_CREATE_ISSUE"],
+    )
     file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
     app = create_app(Live(ways.live.keys, open_build(build)), None)
     status, headers, body = ask(app, TOOL, (("x-request-id", "bad"), ("x-api-key", ways.secret)))
@@ -170,10 +198,17 @@ async def turns_during(app: Any, target: str, headers: Headers) -> int:
 
 
 def test_packing_a_large_page_does_not_hold_others_up(ways: Ways) -> None:
-    """Other requests go on while a thread packs a page; with one packed in line they get no more turns than with a plain one."""
+    """Other requests go on while a thread packs a page; with one packed in line they get no more
+    turns than with a plain one.
+    """
     key = ("x-api-key", ways.secret)
     plain = asyncio.run(turns_during(ways.long, f"{LIST}?limit=1000", (key,)))
-    assert asyncio.run(turns_during(ways.long, f"{LIST}?limit=1000", (key, ("accept-encoding", "gzip")))) > plain
+    assert (
+        asyncio.run(
+            turns_during(ways.long, f"{LIST}?limit=1000", (key, ("accept-encoding", "gzip")))
+        )
+        > plain
+    )
 
 
 def test_new_request_ids_do_not_repeat(ways: Ways) -> None:

@@ -1,4 +1,6 @@
-"""Any bytes, any JSON and anything near what is well formed: each room takes it or refuses it in words, and nothing found once comes back."""
+"""Any bytes, any JSON and anything near what is well formed: each room takes it or refuses it in
+words, and nothing found once comes back.
+"""
 
 import copy
 import json
@@ -17,10 +19,27 @@ import feeding
 from running import DEEP, ROOT
 from toolcatalog.errors import ToolcatalogError
 
-FOUND = [pytest.param(room, file, id=f"{room}/{file.name}") for room in feeding.ROOMS for file in feeding.found(room)]
+FOUND = [
+    pytest.param(room, file, id=f"{room}/{file.name}")
+    for room in feeding.ROOMS
+    for file in feeding.found(room)
+]
 PIECES = [
     *b'" { } [ ] : , - # & * ! | > % \\ \\u0000 \\ud800 null true 0 -1 1e999 99999999999999999999 NaN $ref latest'.split(),
-    *(b"\x00", b"\xff", b"\n", b"\n  ", b"\t", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", "\u2028é😀".encode(), b"=", b"+", b"[]="),
+    *(
+        b"\x00",
+        b"\xff",
+        b"\n",
+        b"\n  ",
+        b"\t",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xef\xbb\xbf",
+        "\u2028é😀".encode(),
+        b"=",
+        b"+",
+        b"[]=",
+    ),
 ]
 ODD: list[Any] = [
     None,
@@ -45,9 +64,29 @@ ODD: list[Any] = [
 ]
 SCALARS = st.sampled_from([*ODD, "\ud800", "#/$defs/b"])
 KEYS = st.sampled_from(
-    ["", "a", "type", "format", "keys", "tools", "files", "digest", "size", "$ref", "enum", "items", "properties", "anyOf", "name"]
+    [
+        "",
+        "a",
+        "type",
+        "format",
+        "keys",
+        "tools",
+        "files",
+        "digest",
+        "size",
+        "$ref",
+        "enum",
+        "items",
+        "properties",
+        "anyOf",
+        "name",
+    ]
 )
-ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @st.composite
@@ -56,14 +95,22 @@ def damaged(draw: st.DrawFn, room: str) -> bytes:
     data = draw(st.sampled_from(feeding.examples(room)))
     for _ in range(draw(st.integers(1, 3))):
         start, cut = draw(st.integers(0, len(data))), draw(st.integers(0, 8))
-        new = draw(st.sampled_from(PIECES) | st.binary(max_size=3) | st.just(data[start : start + 30] * 2))
+        new = draw(
+            st.sampled_from(PIECES) | st.binary(max_size=3) | st.just(data[start : start + 30] * 2)
+        )
         data = data[:start] + new + data[start + cut :]
     return data
 
 
 def ways(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to every value within a JSON value."""
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield (*at, key)
         yield from ways(inner, (*at, key))
 
@@ -71,7 +118,11 @@ def ways(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 @st.composite
 def replaced(draw: st.DrawFn, room: str) -> bytes:
     """An example of a room that is JSON, with anything in the place of one value or in the whole's."""
-    values = [json.loads(data) for data in feeding.examples(room) if data[:1] in (b"{", b"[") and is_json(data)]
+    values = [
+        json.loads(data)
+        for data in feeding.examples(room)
+        if data[:1] in (b"{", b"[") and is_json(data)
+    ]
     chosen = draw(st.sampled_from(values)) if values else None
     anything, places = draw(ANYTHING), [*ways(chosen)]
     if not places:
@@ -101,7 +152,9 @@ def is_json(data: bytes) -> bool:
 def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
     """No input is a fault of ours, and what is taken is what the room says of it: see `feeding`."""
 
-    @settings(deadline=None, suppress_health_check=[*HealthCheck], max_examples=2_000 if DEEP else 30)
+    @settings(
+        deadline=None, suppress_health_check=[*HealthCheck], max_examples=2_000 if DEEP else 30
+    )
     @given(damaged(room) | replaced(room) | st.binary(max_size=60))
     def fed(data: bytes) -> None:
         feeding.feed(room, data)
@@ -111,7 +164,9 @@ def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
 
 @pytest.mark.parametrize("room", ["keys", "lock", "pointer", "chunks"])
 def test_nothing_in_any_place_is_a_fault(room: str) -> None:
-    """Each odd value in each place of each example, of those rooms that are small enough for all of them."""
+    """Each odd value in each place of each example, of those rooms that are small enough for all of
+    them.
+    """
     for data in feeding.examples(room):
         value = json.loads(data)
         for way in ways(value):
@@ -121,13 +176,17 @@ def test_nothing_in_any_place_is_a_fault(room: str) -> None:
 
 @pytest.mark.parametrize(("room", "file"), FOUND)
 def test_what_was_found_once_is_no_fault_any_more(room: str, file: Path) -> None:
-    """Every file of the corpus: taken or refused in words, and in time (thrice what is promised, as machines are shared)."""
+    """Every file of the corpus: taken or refused in words, and in time (thrice what is promised, as
+    machines are shared).
+    """
     assert feeding.feed(room, file.read_bytes()) < 3 * feeding.SECONDS
 
 
 @pytest.mark.parametrize("room", feeding.ROOMS)
 def test_the_examples_are_taken(room: str) -> None:
-    """At least one example of each room is taken whole: mutations of what is refused at once would show little."""
+    """At least one example of each room is taken whole: mutations of what is refused at once would
+    show little.
+    """
     assert any(taken(room, data) for data in feeding.examples(room))
 
 
@@ -143,6 +202,8 @@ def test_without_the_fuzzer_it_says_so() -> None:
     """A machine that has no wheel of it is told, and that is all."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, str(ROOT / "tests" / "fuzzing.py"), "cursor", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert "atheris is not there" in done.stderr

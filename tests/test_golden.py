@@ -1,8 +1,11 @@
-"""Whole small builds held against files that a person has read: `golden/<case>/catalog` must give `golden/<case>/expected`.
+"""Whole small builds held against files that a person has read: `golden/<case>/catalog` must give
+`golden/<case>/expected`.
 
-The tables that queries go by are no text: `query.json` is what `reading` makes of them, and their sizes and digests stand nowhere.
+The tables that queries go by are no text: `query.json` is what `reading` makes of them, and their
+sizes and digests stand nowhere.
 
-After a change that is meant: `python tests/test_golden.py` writes `expected` anew; read the difference before you commit it.
+After a change that is meant: `python tests/test_golden.py` writes `expected` anew; read the
+difference before you commit it.
 """
 
 import json
@@ -18,15 +21,22 @@ from toolcatalog.build import build
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir())
-WITH_SITE = "unicode"  # the pages of one case are enough to see what they look like, and this one has what must be escaped
+# the pages of one case are enough to see what they look like, and this one has what must be escaped
+WITH_SITE = "unicode"
 REFRESH = "if this is meant, run `python tests/test_golden.py` and read what it has changed"
 
 
 def made(case: str, folder: Path) -> dict[str, bytes]:
-    """All files of the case's snapshot, and of one case the pages, by the paths that they have in `expected`."""
+    """All files of the case's snapshot, and of one case the pages, by the paths that they have in
+    `expected`.
+    """
     build(GOLDEN / case / "catalog", folder / "build", folder / "site")
     snapshot = folder / "build" / "current"
-    tree = {f"snapshot/{path}": data for path, data in files_of(snapshot).items() if not path.startswith("query.")}
+    tree = {
+        f"snapshot/{path}": data
+        for path, data in files_of(snapshot).items()
+        if not path.startswith("query.")
+    }
     texts = [*documents(snapshot).values()]
     assert tree["snapshot/tools.json"] == b"[" + b",".join(texts) + b"]"
     tree["snapshot/tools.json"] = b"[" + b",\n".join(texts) + b"]\n"
@@ -35,7 +45,11 @@ def made(case: str, folder: Path) -> dict[str, bytes]:
     tree["snapshot/manifest.json"] = lines({**manifest, "digest": "", "files": of_text})
     tree["query.json"] = lines(query(snapshot))
     if case == WITH_SITE:
-        tree |= {f"site/{path}": data for path, data in files_of(folder / "site").items() if path.endswith(".html")}
+        tree |= {
+            f"site/{path}": data
+            for path, data in files_of(folder / "site").items()
+            if path.endswith(".html")
+        }
     return tree
 
 
@@ -47,8 +61,14 @@ def lines(value: dict[str, Any]) -> bytes:
 
 def block(value: Any) -> str:
     if isinstance(value, dict):
-        return "{\n" + ",\n".join(f"{packed(name)}: {packed(inner)}" for name, inner in value.items()) + "\n}"
-    return "[\n" + ",\n".join(map(packed, value)) + "\n]" if isinstance(value, list) else packed(value)
+        return (
+            "{\n"
+            + ",\n".join(f"{packed(name)}: {packed(inner)}" for name, inner in value.items())
+            + "\n}"
+        )
+    return (
+        "[\n" + ",\n".join(map(packed, value)) + "\n]" if isinstance(value, list) else packed(value)
+    )
 
 
 def packed(value: Any) -> str:
@@ -56,7 +76,11 @@ def packed(value: Any) -> str:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,4 +1,6 @@
-"""The room `server.heads`, and the way of a request whose head is known: it is answered as when it was new, and nothing else is taken for it."""
+"""The room `server.heads`, and the way of a request whose head is known: it is answered as when it
+was new, and nothing else is taken for it.
+"""
 
 import re
 import socket
@@ -63,7 +65,14 @@ def test_the_tag_held_may_be_another_each_time(place: int, name: bytes) -> None:
     ):
         assert not head.again(with_line(name + b": " + other, place))[0], other
     whole = with_line(name + b': "first"', place)
-    for rest in (HEAD, whole + b"\r\n", whole[:-1], whole[1:], whole.replace(b"Accept", b"accept"), whole.replace(b"secret", b"secre7")):
+    for rest in (
+        HEAD,
+        whole + b"\r\n",
+        whole[:-1],
+        whole[1:],
+        whole.replace(b"Accept", b"accept"),
+        whole.replace(b"secret", b"secre7"),
+    ):
         assert not head.again(rest)[0], rest
 
 
@@ -93,19 +102,31 @@ def test_nothing_else_is_taken_for_it(other: bytes) -> None:
         (with_line(b"If-None-Match:*", 2), [(b"if-none-match", b"*")]),
         (with_line(b'IF-NONE-MATCH: "x"', 2), [(b"if-none-match", b'"x"')]),
         (with_line(b'If-None-Match: "x"\r\n y', 2), [(b"if-none-match", b'"x" y')]),
-        (with_line(b'If-None-Match: "x"\r\nIf-None-Match: "y"', 2), [(b"if-none-match", b'"x"'), (b"if-none-match", b'"y"')]),
-        (with_line(b'If-None-Match:"x"', 2) + b'\nIf-None-Match: "x"\r\n\r\n', [(b"if-none-match", b'"x"')]),
+        (
+            with_line(b'If-None-Match: "x"\r\nIf-None-Match: "y"', 2),
+            [(b"if-none-match", b'"x"'), (b"if-none-match", b'"y"')],
+        ),
+        (
+            with_line(b'If-None-Match:"x"', 2) + b'\nIf-None-Match: "x"\r\n\r\n',
+            [(b"if-none-match", b'"x"')],
+        ),
         (with_line(b"X-Request-Id: 1", 2), [(b"x-request-id", b"1")]),
     ],
 )
-def test_what_is_not_understood_is_not_learned(rest: bytes, more: list[tuple[bytes, bytes]]) -> None:
-    """A head whose tag is not in the one plain spelling, or that will not come again, is parsed each time."""
+def test_what_is_not_understood_is_not_learned(
+    rest: bytes, more: list[tuple[bytes, bytes]]
+) -> None:
+    """A head whose tag is not in the one plain spelling, or that will not come again, is parsed
+    each time.
+    """
     assert learn(rest, [*PARSED, *more]) is None
 
 
 def asked(server: Server, target: str, *lines: str) -> bytes:
     """A request as bytes, with the server's key unless a line names another."""
-    key = () if any(line.startswith("x-api-key") for line in lines) else (f"x-api-key: {server.key}",)
+    key = (
+        () if any(line.startswith("x-api-key") for line in lines) else (f"x-api-key: {server.key}",)
+    )
     return "\r\n".join([f"GET {target} HTTP/1.1", "Host: a", *key, *lines, "", ""]).encode()
 
 
@@ -123,9 +144,20 @@ def same(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("lines", LINES)
 def test_the_same_answer_as_when_it_was_new(shipped: Server, lines: tuple[str, ...]) -> None:
-    """After the head has come with a good request, every target is answered with it as on a connection that closes: parsed, by ASGI."""
+    """After the head has come with a good request, every target is answered with it as on a
+    connection that closes: parsed, by ASGI.
+    """
     with connected(shipped) as connection:
-        for target in (TOOL, *TARGETS, "/api/v3/tools?limit=7&x=%41+b%2C", TOOL.lower(), f"{TOOL} ", "*", f"{TOOL}?a^b", f"{TOOL}?a=\x7f"):
+        for target in (
+            TOOL,
+            *TARGETS,
+            "/api/v3/tools?limit=7&x=%41+b%2C",
+            TOOL.lower(),
+            f"{TOOL} ",
+            "*",
+            f"{TOOL}?a^b",
+            f"{TOOL}?a=\x7f",
+        ):
             told(connection, asked(shipped, TOOL, *lines))
             request = asked(shipped, target, *lines)
             with connected(shipped) as other:
@@ -139,7 +171,9 @@ def test_the_same_answer_as_when_it_was_new(shipped: Server, lines: tuple[str, .
 
 
 def test_known_heads_torn_joined_and_followed(shipped: Server) -> None:
-    """A known head that comes in pieces, twice at once, with a body or after an unfinished one is no short cut to a wrong answer."""
+    """A known head that comes in pieces, twice at once, with a body or after an unfinished one is
+    no short cut to a wrong answer.
+    """
     one, other = asked(shipped, TOOL), asked(shipped, "/api/v3/tools?limit=1")
     with connected(shipped) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -167,16 +201,24 @@ def status(connection: socket.socket, packet: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("before", [b"\r\n", b"\r\n\r\n"])
-def test_a_packet_that_begins_with_something_else_is_not_learned(shipped: Server, before: bytes) -> None:
-    """An empty line before a request is passed over, and is no start of a head that another request line could take its place in."""
+def test_a_packet_that_begins_with_something_else_is_not_learned(
+    shipped: Server, before: bytes
+) -> None:
+    """An empty line before a request is passed over, and is no start of a head that another request
+    line could take its place in.
+    """
     one = asked(shipped, TOOL)
     with connected(shipped) as connection:
         assert status(connection, before + one).startswith(b"HTTP/1.1 200")
-        assert status(connection, b"GET /api/v3/tools HTTP/1.1" + before + one).startswith((b"HTTP/1.1 400", b"HTTP/1.1 401"))
+        assert status(connection, b"GET /api/v3/tools HTTP/1.1" + before + one).startswith(
+            (b"HTTP/1.1 400", b"HTTP/1.1 401")
+        )
 
 
 def test_the_end_of_a_body_is_no_start_of_a_head(shipped: Server) -> None:
-    """A packet that begins with the rest of the body before is not learned, whatever that body looks like."""
+    """A packet that begins with the rest of the body before is not learned, whatever that body
+    looks like.
+    """
     one, line = asked(shipped, TOOL), b"GET /api/v3/tools/GITHUB_CREATE_ISSUE HTTP/1.1\r\n"
     with connected(shipped) as connection:
         posted = one.replace(b"\r\n\r\n", b"\r\nContent-Length: %d\r\n\r\n" % len(line))

@@ -1,4 +1,6 @@
-"""The rules of history, each with real git repositories: what is told, of which file, and what passes."""
+"""The rules of history, each with real git repositories: what is told, of which file, and what
+passes.
+"""
 
 from pathlib import Path
 
@@ -42,7 +44,11 @@ def rules(catalog: Path, today: str = TODAY) -> list[tuple[str, str]]:
 
 
 def deprecated(sunset: str) -> str:
-    return f"{TOOL}deprecation: {{reason: Old., sunset: {sunset}}}\n" if sunset else f"{TOOL}deprecation: {{reason: Old.}}\n"
+    return (
+        f"{TOOL}deprecation: {{reason: Old., sunset: {sunset}}}\n"
+        if sunset
+        else f"{TOOL}deprecation: {{reason: Old.}}\n"
+    )
 
 
 # A published version
@@ -74,7 +80,13 @@ def test_what_a_finding_points_at(catalog: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [deprecated(""), f"# A comment.\n{TOOL}", 'description: "Does it."\nname: "Do it"\n', TOOL + "tags: []\nno_auth: false\n"]
+    "text",
+    [
+        deprecated(""),
+        f"# A comment.\n{TOOL}",
+        'description: "Does it."\nname: "Do it"\n',
+        TOOL + "tags: []\nno_auth: false\n",
+    ],
 )
 def test_deprecation_comments_and_layout_are_no_change(catalog: Path, text: str) -> None:
     tool(catalog, "A_DO", text=text)
@@ -83,7 +95,9 @@ def test_deprecation_comments_and_layout_are_no_change(catalog: Path, text: str)
 
 
 def test_a_toolkit_may_change(catalog: Path) -> None:
-    """What a toolkit says is no change of the files of its tools, also where one of those is deprecated at the same time."""
+    """What a toolkit says is no change of the files of its tools, also where one of those is
+    deprecated at the same time.
+    """
     kit = catalog / "toolkits" / "a" / "toolkit.yaml"
     kit.write_text(f"{kit.read_text()}no_auth: true\n")
     tool(catalog, "A_DO", text=deprecated(""))
@@ -96,7 +110,10 @@ def test_a_toolkit_may_change(catalog: Path) -> None:
 def test_a_version_that_jumps_back(catalog: Path) -> None:
     tool(catalog, "A_DO", "20241231_99", TOOL)
     (finding,) = found(catalog)
-    assert (finding.rule, finding.path) == ("history-version-back", "toolkits/a/A_DO/20241231_99.yaml")
+    assert (finding.rule, finding.path) == (
+        "history-version-back",
+        "toolkits/a/A_DO/20241231_99.yaml",
+    )
     assert "20250101_00" in finding.message
 
 
@@ -107,11 +124,20 @@ def test_a_new_version_that_goes_forward(catalog: Path) -> None:
 
 
 def test_a_new_version_that_breaks(catalog: Path) -> None:
-    """Callers of the version before are told by its `sunset`; a deprecation without one says nothing of how long it stays."""
+    """Callers of the version before are told by its `sunset`; a deprecation without one says
+    nothing of how long it stays.
+    """
     tool(catalog, "A_DO", "20260101_00", NEEDY)
     (finding,) = found(catalog)
-    assert (finding.rule, finding.path, finding.pointer) == ("history-breaking", NEW, ("input_parameters",))
-    assert finding.message == "this version breaks callers of 20250101_00: input to is new and required"
+    assert (finding.rule, finding.path, finding.pointer) == (
+        "history-breaking",
+        NEW,
+        ("input_parameters",),
+    )
+    assert (
+        finding.message
+        == "this version breaks callers of 20250101_00: input to is new and required"
+    )
     tool(catalog, "A_DO", text=deprecated(""))
     assert rules(catalog) == [("history-breaking", NEW)]
     tool(catalog, "A_DO", text=deprecated("2026-12-31"))
@@ -131,9 +157,14 @@ def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Pa
 # Removals
 
 
-@pytest.mark.parametrize(("sunset", "passes"), [("", False), ("2026-02-02", False), ("2026-02-01", True), ("2025-12-31", True)])
+@pytest.mark.parametrize(
+    ("sunset", "passes"),
+    [("", False), ("2026-02-02", False), ("2026-02-01", True), ("2025-12-31", True)],
+)
 @pytest.mark.parametrize("what", ["tool", "version", "toolkit"])
-def test_a_removal_needs_a_day_that_has_come(tmp_path: Path, what: str, sunset: str, passes: bool) -> None:
+def test_a_removal_needs_a_day_that_has_come(
+    tmp_path: Path, what: str, sunset: str, passes: bool
+) -> None:
     catalog = repository(tmp_path)
     for slug in ("A_DO", "A_SEE"):
         tool(catalog, slug, text=deprecated(sunset))
@@ -152,7 +183,10 @@ def test_a_removal_needs_a_day_that_has_come(tmp_path: Path, what: str, sunset: 
 def test_a_removal_without_a_word(catalog: Path) -> None:
     tool(catalog, "A_DO").unlink()
     (finding,) = found(catalog)
-    assert finding.message == "the tool `A_DO` was removed, and nothing had announced that, by a `sunset`"
+    assert (
+        finding.message
+        == "the tool `A_DO` was removed, and nothing had announced that, by a `sunset`"
+    )
     assert f"git checkout HEAD -- {A_DO}" in finding.help
     git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
     assert rules(catalog) == []
@@ -209,7 +243,9 @@ def test_what_is_not_sound_now_is_for_check_to_tell(catalog: Path) -> None:
 
 
 def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path) -> None:
-    """Held against a branch that has gone on, only our own work counts: their new tool is not one that we removed."""
+    """Held against a branch that has gone on, only our own work counts: their new tool is not one
+    that we removed.
+    """
     git(tmp_path, "switch", "--quiet", "--create", "ours")
     tool(catalog, "A_MINE", text=TOOL)
     commit(tmp_path)
@@ -238,4 +274,6 @@ def test_every_rule_has_its_weight_and_its_page() -> None:
         assert page.startswith(f"# {past.rule}\n\n")
         assert f"\nSeverity: {past.severity}\n" in page
         assert 15 <= page.count("\n") <= 30
-    assert {past.rule for past in PASTS} == {rule for rule in advice.USUAL if rule.startswith("history-")}
+    assert {past.rule for past in PASTS} == {
+        rule for rule in advice.USUAL if rule.startswith("history-")
+    }

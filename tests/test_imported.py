@@ -25,7 +25,9 @@ def client(request: pytest.FixtureRequest, imported: Server, tmp_path: Path) -> 
 
 
 def test_every_tool_arrives(client: Client, definitions: dict[str, Any]) -> None:
-    """Page by page each of the 930 comes, once and in order, with the name, the words, the tags and the parameters that it came with."""
+    """Page by page each of the 930 comes, once and in order, with the name, the words, the tags and
+    the parameters that it came with.
+    """
     items: list[Any] = []
     page: dict[str, Any] = {"limit": 100}
     while page:
@@ -51,5 +53,9 @@ def test_one_of_them(client: Client, definitions: dict[str, Any]) -> None:
     assert tool["version"] == "00000000_00"
     assert tool["toolkit"]["slug"] == "googledrive"
     found = client.get("tools", {"toolkit_slug": "googledrive", "limit": 1000})
-    assert len(found["items"]) == found["total_items"] == sum(of.startswith("GOOGLEDRIVE_") for of in definitions)
+    assert (
+        len(found["items"])
+        == found["total_items"]
+        == sum(of.startswith("GOOGLEDRIVE_") for of in definitions)
+    )
     assert tool in found["items"]

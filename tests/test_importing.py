@@ -1,4 +1,6 @@
-"""Importing again: what has not changed is left alone, what has changed gets a version of its own, and nothing is overwritten."""
+"""Importing again: what has not changed is left alone, what has changed gets a version of its own,
+and nothing is overwritten.
+"""
 
 import json
 import re
@@ -19,8 +21,19 @@ FIRST = "toolkits/a/A_DO/00000000_00.yaml"
 
 def definition(slug: str = "A_DO", **more: Any) -> dict[str, Any]:
     """A small tool definition."""
-    parameters = {"type": "object", "properties": {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}}, "required": ["x"]}
-    return {"slug": slug, "name": "Do", "description": "Does it.", "tags": ["b", "a"], "input_parameters": parameters, **more}
+    parameters = {
+        "type": "object",
+        "properties": {"x": {"type": "integer", "default": 1}, "y": {"type": "string"}},
+        "required": ["x"],
+    }
+    return {
+        "slug": slug,
+        "name": "Do",
+        "description": "Does it.",
+        "tags": ["b", "a"],
+        "input_parameters": parameters,
+        **more,
+    }
 
 
 @pytest.fixture
@@ -37,7 +50,13 @@ def added(root: Path, *definitions: Any, today: str = TODAY, version: str = "") 
         document, _ = source.load(root, path)
         return schema.record(document)[0] if document and document.readable else None
 
-    return additions.files(wire.additions([*definitions]), tree.scan(root)[0], version=version, read=record, today=today)
+    return additions.files(
+        wire.additions([*definitions]),
+        tree.scan(root)[0],
+        version=version,
+        read=record,
+        today=today,
+    )
 
 
 def write(root: Path, new: additions.Added) -> None:
@@ -105,7 +124,9 @@ def test_a_change_is_a_version_of_the_day(catalog: Path, more: dict[str, Any]) -
     ],
 )
 def test_a_version_is_newer_than_all_before(catalog: Path, newest: str, version: str) -> None:
-    """A second change on one day, and one after a version of the future, get the next version that is free."""
+    """A second change on one day, and one after a version of the future, get the next version that
+    is free.
+    """
     (catalog / FIRST).with_name(f"{newest}.yaml").write_bytes((catalog / FIRST).read_bytes())
     assert [*added(catalog, definition(name="New")).tree] == [f"toolkits/a/A_DO/{version}.yaml"]
 
@@ -113,14 +134,22 @@ def test_a_version_is_newer_than_all_before(catalog: Path, newest: str, version:
 def test_where_no_version_is_left_it_is_told(catalog: Path) -> None:
     """After the last version that can be written there is none."""
     (catalog / FIRST).with_name("99999999_99.yaml").write_bytes((catalog / FIRST).read_bytes())
-    with pytest.raises(UsageError, match="A_DO has version 99999999_99 already, and there is none after it"):
+    with pytest.raises(
+        UsageError, match="A_DO has version 99999999_99 already, and there is none after it"
+    ):
         added(catalog, definition(name="New"))
 
 
 def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -> None:
-    """A new tool of a toolkit that is there is not in what that toolkit was before; a new toolkit starts without a date."""
+    """A new tool of a toolkit that is there is not in what that toolkit was before; a new toolkit
+    starts without a date.
+    """
     again = added(catalog, definition("A_NEW"), definition("B_NEW"))
-    assert [*again.tree] == [f"toolkits/a/A_NEW/{TODAY}.yaml", "toolkits/b/B_NEW/00000000_00.yaml", "toolkits/b/toolkit.yaml"]
+    assert [*again.tree] == [
+        f"toolkits/a/A_NEW/{TODAY}.yaml",
+        "toolkits/b/B_NEW/00000000_00.yaml",
+        "toolkits/b/toolkit.yaml",
+    ]
     assert counts(again) == (2, 0, 0)
 
 
@@ -135,14 +164,20 @@ def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -
         ("", "00000000_00", "Do", []),
     ],
 )
-def test_a_version_that_is_said_counts(catalog: Path, said: str, option: str, name: str, expected: list[str]) -> None:
-    """--version, then the definition's own version, then the day's; what has not changed gets none of them."""
+def test_a_version_that_is_said_counts(
+    catalog: Path, said: str, option: str, name: str, expected: list[str]
+) -> None:
+    """--version, then the definition's own version, then the day's; what has not changed gets none
+    of them.
+    """
     new = added(catalog, definition(name=name, version=said), version=option)
     assert [*new.tree] == [f"toolkits/a/A_DO/{version}.yaml" for version in expected]
 
 
 def test_a_change_keeps_what_the_catalog_says_of_its_deprecation(catalog: Path) -> None:
-    """Where the source says nothing of it, or only that it is so, reason and replacement are carried over; else the source counts."""
+    """Where the source says nothing of it, or only that it is so, reason and replacement are
+    carried over; else the source counts.
+    """
     with (catalog / FIRST).open("a") as file:
         file.write("deprecation: {reason: Old., replaced_by: A_NEW}\n")
     changed = f"toolkits/a/A_DO/{TODAY}.yaml"
@@ -180,15 +215,27 @@ def test_files_that_are_no_versions_do_not_count(catalog: Path) -> None:
 
 
 def test_what_is_gone_is_listed(catalog: Path) -> None:
-    """Tools of the toolkits that a source shows, which it does not show, are named; deprecated ones and other toolkits' are not."""
-    write(catalog, added(catalog, definition("A_GONE"), definition("A_OLD", is_deprecated=True), definition("B_OTHER")))
+    """Tools of the toolkits that a source shows, which it does not show, are named; deprecated ones
+    and other toolkits' are not.
+    """
+    write(
+        catalog,
+        added(
+            catalog,
+            definition("A_GONE"),
+            definition("A_OLD", is_deprecated=True),
+            definition("B_OTHER"),
+        ),
+    )
     assert added(catalog, definition()).gone == ("A_GONE",)
     assert added(catalog, definition("C_NEW")).gone == ()
 
 
 def test_two_unlike_definitions_of_one_tool_are_refused(catalog: Path) -> None:
     """One of them may be in the catalog already: that does not make the other a change."""
-    with pytest.raises(UsageError, match="A_DO stands here twice in version 00000000_00, and not alike"):
+    with pytest.raises(
+        UsageError, match="A_DO stands here twice in version 00000000_00, and not alike"
+    ):
         added(catalog, definition(), definition(name="New"))
 
 
@@ -204,9 +251,13 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
 
     def paths() -> dict[str, bytes]:
         root = tmp_path / "catalog"
-        return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*.yaml")}
+        return {
+            path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*.yaml")
+        }
 
-    assert "3 new, 0 in a new version, 0 unchanged." in run(definition("A_SAME"), definition("A_CHANGED"), definition("A_GONE"))
+    assert "3 new, 0 in a new version, 0 unchanged." in run(
+        definition("A_SAME"), definition("A_CHANGED"), definition("A_GONE")
+    )
     before = paths()
     said = run(definition("A_SAME"), definition("A_CHANGED", name="New"), definition("A_NEW"))
     assert "Imported 3 tools into" in said
@@ -215,15 +266,24 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
     assert "toolcatalog deprecate SLUG" in said
     after = paths()
     assert {path: after[path] for path in before} == before
-    assert all(re.fullmatch(r"toolkits/a/A_(CHANGED|NEW)/20[0-9]{6}_00\.yaml", path) for path in after.keys() - before.keys())
+    assert all(
+        re.fullmatch(r"toolkits/a/A_(CHANGED|NEW)/20[0-9]{6}_00\.yaml", path)
+        for path in after.keys() - before.keys()
+    )
     assert len(after) == len(before) + 2
 
 
 def test_a_changed_definition_under_a_version_that_is_there_is_refused(tmp_path: Path) -> None:
-    """A source that says the version itself and changes what it stands for stops the import: nothing is overwritten."""
+    """A source that says the version itself and changes what it stands for stops the import:
+    nothing is overwritten.
+    """
     page = tmp_path / "page.json"
     for name, code in (("Do", 0), ("New", 2)):
-        page.write_text(json.dumps([definition("A_FIRST", name=name), definition(name=name, version="20250101_00")]))
+        page.write_text(
+            json.dumps(
+                [definition("A_FIRST", name=name), definition(name=name, version="20250101_00")]
+            )
+        )
         done = toolcatalog("import", "wire", page, "--into", tmp_path / "catalog")
         assert done.returncode == code
     there = tmp_path / "catalog/toolkits/a/A_DO/20250101_00.yaml"

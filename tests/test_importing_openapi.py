@@ -1,8 +1,9 @@
 """`import openapi`: the operations of an API's description become catalog files.
 
-Each document in tests/openapi is a case; beside it, `<case>.expected.yaml` has the files that it becomes and all that is told of it, or
-the sentences that refuse it. A new case is a new document: `python tests/test_importing_openapi.py` writes what is expected of it, to be read
-before it is believed.
+Each document in tests/openapi is a case; beside it, `<case>.expected.yaml` has the files that it
+becomes and all that is told of it, or the sentences that refuse it. A new case is a new document:
+`python tests/test_importing_openapi.py` writes what is expected of it, to be read before it is
+believed.
 """
 
 import copy
@@ -26,7 +27,10 @@ from toolcatalog.importers import additions, documents, openapi, slugs
 
 CASES = ROOT / "tests" / "openapi"
 DOCUMENTS = sorted(path for path in CASES.iterdir() if not path.name.endswith(".expected.yaml"))
-REAL = {"slack-openapi2.json": ("slack", 174), "agent-platform-openapi3.json": ("composio_platform", 60)}
+REAL = {
+    "slack-openapi2.json": ("slack", 174),
+    "agent-platform-openapi3.json": ("composio_platform", 60),
+}
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
@@ -47,8 +51,14 @@ def outcome(path: Path) -> dict[str, Any]:
         new = additions.files(openapi.additions(documents.read(path.read_bytes(), path.name)), ())
     except UsageError as error:
         return {"refused": str(error).splitlines()}
-    notes = [f"{note.of} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})" for note in new.notes]
-    return {"files": {name: yaml12.value(data) for name, data in sorted(new.tree.items())}, "notes": notes}
+    notes = [
+        f"{note.of} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
+        for note in new.notes
+    ]
+    return {
+        "files": {name: yaml12.value(data) for name, data in sorted(new.tree.items())},
+        "notes": notes,
+    }
 
 
 def expected(path: Path) -> Path:
@@ -58,14 +68,20 @@ def expected(path: Path) -> Path:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> None:
-    """Every file and every note is as expected, in every order of keys; and what is written has no fault."""
+    """Every file and every note is as expected, in every order of keys; and what is written has no
+    fault.
+    """
     found = outcome(path)
-    assert json.dumps(found) == json.dumps(yaml12.value(expected(path).read_bytes(), documents.DEEPEST))
+    assert json.dumps(found) == json.dumps(
+        yaml12.value(expected(path).read_bytes(), documents.DEEPEST)
+    )
     if "files" in found:
         for name, value in found["files"].items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(yamlout.emit(value))
-        assert [problem for problem in checking.check(tmp_path).problems if problem.severity == "error"] == []
+        assert [
+            problem for problem in checking.check(tmp_path).problems if problem.severity == "error"
+        ] == []
 
 
 def reordered(value: Any) -> Any:
@@ -75,17 +91,25 @@ def reordered(value: Any) -> Any:
     return [reordered(inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "files" in outcome(path)], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if "files" in outcome(path)], ids=lambda path: path.stem
+)
 def test_the_order_of_a_document_means_nothing(path: Path) -> None:
-    """A document whose keys stand the other way round becomes the same files, but for the order of their keys."""
+    """A document whose keys stand the other way round becomes the same files, but for the order of
+    their keys.
+    """
     value = documents.read(path.read_bytes(), path.name).value
     one, other = added(value).tree, added(reordered(value)).tree
-    assert {name: yaml12.value(data) for name, data in one.items()} == {name: yaml12.value(data) for name, data in other.items()}
+    assert {name: yaml12.value(data) for name, data in one.items()} == {
+        name: yaml12.value(data) for name, data in other.items()
+    }
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path) -> None:
-    """Two real APIs import, pass `check` without an error, and build; a second import finds nothing new."""
+    """Two real APIs import, pass `check` without an error, and build; a second import finds nothing
+    new.
+    """
     path = SHARED / "data" / name
     if not path.exists():
         pytest.skip(f"the real document {name} lies outside the repository, and not here")
@@ -93,11 +117,17 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     said = toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
     assert f"{count} new, 0 in a new version, 0 unchanged." in said
     assert len([*(tmp_path / "catalog" / "toolkits" / toolkit).glob("*/00000000_00.yaml")]) == count
-    assert toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json").returncode == 0
+    assert (
+        toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json").returncode == 0
+    )
     succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
     again = toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
     assert f"0 new, 0 in a new version, {count} unchanged." in again
-    slugs_made = [path.name for path in (tmp_path / "catalog" / "toolkits" / toolkit).iterdir() if path.is_dir()]
+    slugs_made = [
+        path.name
+        for path in (tmp_path / "catalog" / "toolkits" / toolkit).iterdir()
+        if path.is_dir()
+    ]
     assert max(map(len, slugs_made)) <= slugs.LONGEST
     assert all(slug.startswith(f"{toolkit.upper()}_") for slug in slugs_made)
 
@@ -106,13 +136,31 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     ("document", "sentence"),
     [
         (5, "it.yaml is no OpenAPI document: it says neither `openapi: 3...` nor `swagger: 2.0`."),
-        ({"asyncapi": "2.0"}, "it.yaml is no OpenAPI document: it says neither `openapi: 3...` nor `swagger: 2.0`."),
-        ({"openapi": "4.0.0"}, "it.yaml is of version '4.0.0': Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 are read."),
-        ({"swagger": "1.2"}, "it.yaml is of version '1.2': Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 are read."),
-        ({**SMALL, "paths": {}}, "it.yaml describes no operation: there is nothing below `paths` to make a tool of."),
+        (
+            {"asyncapi": "2.0"},
+            "it.yaml is no OpenAPI document: it says neither `openapi: 3...` nor `swagger: 2.0`.",
+        ),
+        (
+            {"openapi": "4.0.0"},
+            "it.yaml is of version '4.0.0': Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 are read.",
+        ),
+        (
+            {"swagger": "1.2"},
+            "it.yaml is of version '1.2': Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1 are read.",
+        ),
+        (
+            {**SMALL, "paths": {}},
+            "it.yaml describes no operation: there is nothing below `paths` to make a tool of.",
+        ),
         ({**SMALL, "paths": []}, "it.yaml: #/paths: `paths` is not a mapping."),
-        ({**operation(), "info": {}}, "The document has no title to name a toolkit by: say it with --toolkit SLUG."),
-        ({**operation(), "info": {"title": "宠物"}}, "The document has no title to name a toolkit by: say it with --toolkit SLUG."),
+        (
+            {**operation(), "info": {}},
+            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+        ),
+        (
+            {**operation(), "info": {"title": "宠物"}},
+            "The document has no title to name a toolkit by: say it with --toolkit SLUG.",
+        ),
     ],
 )
 def test_what_is_no_document_is_one_sentence(document: Any, sentence: str) -> None:
@@ -123,8 +171,12 @@ def test_what_is_no_document_is_one_sentence(document: Any, sentence: str) -> No
 
 
 def test_a_thousand_faults_are_enough() -> None:
-    """Where nobody would read on nothing is looked at any more: the rest of a document may be long, and wrong too."""
-    document = operation(parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)])
+    """Where nobody would read on nothing is looked at any more: the rest of a document may be long,
+    and wrong too.
+    """
+    document = operation(
+        parameters=[{"name": f"p{number}", "in": "query"} for number in range(3_000)]
+    )
     with pytest.raises(UsageError) as error:
         added(document)
     assert str(error.value).endswith("... and 991 more like these.")
@@ -132,45 +184,101 @@ def test_a_thousand_faults_are_enough() -> None:
 
 def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
     """One sentence; how many there may be depends on the bytes of the document."""
-    document = {**SMALL, "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)}}
+    document = {
+        **SMALL,
+        "paths": {f"/do{number}": {"get": {"responses": {}}} for number in range(2_049)},
+    }
     with pytest.raises(UsageError, match="There are 2,049 tools here"):
         added(document)
-    assert next(iter(openapi.additions(documents.Source("it", document, b" " * 2_049 * 512)))).slug.endswith("_GET_DO0")
+    assert next(
+        iter(openapi.additions(documents.Source("it", document, b" " * 2_049 * 512)))
+    ).slug.endswith("_GET_DO0")
 
 
 def test_the_toolkit_is_named_by_flags_first() -> None:
-    """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit that is not there yet."""
+    """--toolkit, --name and --logo stand before what the document says; each is only for a toolkit
+    that is not there yet.
+    """
     document = operation()
     new = added(document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png")
-    assert [*new.tree] == ["toolkits/other-kit/OTHER_KIT_DO/00000000_00.yaml", "toolkits/other-kit/toolkit.yaml", "catalog.yaml"]
-    assert yaml12.value(new.tree["toolkits/other-kit/toolkit.yaml"]) == {"name": "Other", "logo": "https://example.com/logo.png"}
-    assert "toolkits/small/toolkit.yaml" not in added(document, present=("toolkits/small/toolkit.yaml",)).tree
+    assert [*new.tree] == [
+        "toolkits/other-kit/OTHER_KIT_DO/00000000_00.yaml",
+        "toolkits/other-kit/toolkit.yaml",
+        "catalog.yaml",
+    ]
+    assert yaml12.value(new.tree["toolkits/other-kit/toolkit.yaml"]) == {
+        "name": "Other",
+        "logo": "https://example.com/logo.png",
+    }
+    assert (
+        "toolkits/small/toolkit.yaml"
+        not in added(document, present=("toolkits/small/toolkit.yaml",)).tree
+    )
 
 
 ANYTHING = st.recursive(
-    st.sampled_from([None, True, 0, 2.5, "", "a", "#", "#/paths", "#/components/schemas/Order", "get", "object", "body", "\ud800"]),
+    st.sampled_from(
+        [
+            None,
+            True,
+            0,
+            2.5,
+            "",
+            "a",
+            "#",
+            "#/paths",
+            "#/components/schemas/Order",
+            "get",
+            "object",
+            "body",
+            "\ud800",
+        ]
+    ),
     lambda inner: (
         st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["$ref", "type", "properties", "items", "allOf", "schema", "in", "name", "a"]), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["$ref", "type", "properties", "items", "allOf", "schema", "in", "name", "a"]
+            ),
+            inner,
+            max_size=3,
+        )
     ),
     max_leaves=5,
 )
 WHOLE = [
-    documents.read(path.read_bytes(), path.name).value for path in DOCUMENTS if path.stem in ("swagger-2", "openapi-3.0", "openapi-3.1")
+    documents.read(path.read_bytes(), path.name).value
+    for path in DOCUMENTS
+    if path.stem in ("swagger-2", "openapi-3.0", "openapi-3.1")
 ]
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The way to every value within a JSON value."""
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield (*at, key)
         yield from places(inner, (*at, key))
 
 
 @examples(100, *HealthCheck)
-@given(st.sampled_from(WHOLE).flatmap(lambda whole: st.tuples(st.just(whole), st.sampled_from([*places(whole)]))), ANYTHING)
-def test_a_document_with_anything_anywhere_is_read_or_refused(chosen: tuple[Any, tuple[Any, ...]], anything: Any) -> None:
-    """Whatever stands in the place of any value, the result is files or a sentence; and what is written has no fault."""
+@given(
+    st.sampled_from(WHOLE).flatmap(
+        lambda whole: st.tuples(st.just(whole), st.sampled_from([*places(whole)]))
+    ),
+    ANYTHING,
+)
+def test_a_document_with_anything_anywhere_is_read_or_refused(
+    chosen: tuple[Any, tuple[Any, ...]], anything: Any
+) -> None:
+    """Whatever stands in the place of any value, the result is files or a sentence; and what is
+    written has no fault.
+    """
     document, (*outer, last) = copy.deepcopy(chosen[0]), chosen[1]
     around = document
     for step in outer:
@@ -187,20 +295,36 @@ def test_a_document_with_anything_anywhere_is_read_or_refused(chosen: tuple[Any,
             assert schema.record(source_of.Document(path, place, yaml12.value(data), True))[1] == []
 
 
-@pytest.mark.parametrize(("flag", "value"), [("logo", "http://example.com/logo.png"), ("name", " ")])
+@pytest.mark.parametrize(
+    ("flag", "value"), [("logo", "http://example.com/logo.png"), ("name", " ")]
+)
 def test_a_flag_that_cannot_be_followed_is_refused(flag: str, value: str) -> None:
     """A logo or a name that no toolkit can have is a mistake to mend, not one to note."""
     with pytest.raises(UsageError, match=f"^--{flag}: the string `{value}`"):
-        added(operation(), name=value if flag == "name" else "", logo=value if flag == "logo" else "")
+        added(
+            operation(), name=value if flag == "name" else "", logo=value if flag == "logo" else ""
+        )
 
 
 def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few definitions that unfold to thousands of millions of schemas end in one sentence; the bound is small here, for time's sake."""
+    """A few definitions that unfold to thousands of millions of schemas end in one sentence; the
+    bound is small here, for time's sake.
+    """
     monkeypatch.setattr(openapi, "_WHOLE", 30_000)
     row = {
-        f"d{number}": {"properties": {side: {"$ref": f"#/components/schemas/d{number + 1}"} for side in "abcdefgh"}} for number in range(9)
+        f"d{number}": {
+            "properties": {
+                side: {"$ref": f"#/components/schemas/d{number + 1}"} for side in "abcdefgh"
+            }
+        }
+        for number in range(9)
     }
-    answer = {"200": {"description": "", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/d0"}}}}}
+    answer = {
+        "200": {
+            "description": "",
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/d0"}}},
+        }
+    }
     paths = {f"/{number}": {"get": {"responses": answer}} for number in range(100)}
     openapi_of = {**SMALL, "components": {"schemas": row}, "paths": paths}
     with pytest.raises(UsageError, match=r"unfolds to more than 30,000 schemas"):
@@ -226,10 +350,15 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_input_is_told_and_nothing_is_written(
     content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be read ends with exit code 2, one sentence with its place, no traceback and no catalog."""
+    """What cannot be read ends with exit code 2, one sentence with its place, no traceback and no
+    catalog.
+    """
     if content is not None:
         (tmp_path / "it.json").write_bytes(content)
-    assert main(["import", "openapi", str(tmp_path / "it.json"), "--into", str(tmp_path / "catalog")]) == 2
+    assert (
+        main(["import", "openapi", str(tmp_path / "it.json"), "--into", str(tmp_path / "catalog")])
+        == 2
+    )
     said = capfd.readouterr()
     assert (said.out, len(said.err.splitlines())) == ("", 1)
     assert sentence in said.err
@@ -238,8 +367,21 @@ def test_bad_input_is_told_and_nothing_is_written(
 
 def test_standard_input_is_read_too(tmp_path: Path) -> None:
     """`-` stands for standard input."""
-    command = [sys.executable, "-m", "toolcatalog", "import", "openapi", "-", "--into", str(tmp_path), "--version", "20251027_00"]
-    subprocess.run(command, input=json.dumps(operation()), capture_output=True, text=True, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "import",
+        "openapi",
+        "-",
+        "--into",
+        str(tmp_path),
+        "--version",
+        "20251027_00",
+    ]
+    subprocess.run(
+        command, input=json.dumps(operation()), capture_output=True, text=True, check=True
+    )
     assert (tmp_path / "toolkits/small/SMALL_DO/20251027_00.yaml").exists()
 
 
@@ -249,14 +391,19 @@ def test_a_deep_document_is_read() -> None:
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
     answer = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
-    for data in (json.dumps(operation(responses=answer)).encode(), yamlout.emit(operation(responses=answer))):
+    for data in (
+        json.dumps(operation(responses=answer)).encode(),
+        yamlout.emit(operation(responses=answer)),
+    ):
         new = additions.files(openapi.additions(documents.read(data, "it")), ())
         assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
 
 
 def test_help_has_examples() -> None:
     """The command's help shows how it is called."""
-    assert "toolcatalog import openapi openapi.json --into catalog" in succeed("import", "openapi", "--help")
+    assert "toolcatalog import openapi openapi.json --into catalog" in succeed(
+        "import", "openapi", "--help"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A build that takes up what earlier builds have left gives, byte for byte, what a build into empty folders gives, whatever has happened."""
+"""A build that takes up what earlier builds have left gives, byte for byte, what a build into empty
+folders gives, whatever has happened.
+"""
 
 import os
 import random
@@ -48,7 +50,12 @@ class Folders:
         """Snapshot and site are those of a build into empty folders, and nothing is left over."""
         fresh = self.folder / "fresh"
         new = build(self.catalog, fresh / "build", fresh / "site")
-        assert (built.digest, built.pages, built.tools, built.tool_versions) == (new.digest, new.pages, new.tools, new.tool_versions)
+        assert (built.digest, built.pages, built.tools, built.tool_versions) == (
+            new.digest,
+            new.pages,
+            new.tools,
+            new.tool_versions,
+        )
         assert bytes_of(self.out / "current") == bytes_of(fresh / "build" / "current")
         assert bytes_of(self.site) == bytes_of(fresh / "site")
         assert left_overs(self.out, self.site) == []
@@ -70,10 +77,14 @@ def test_the_catalog_has_many_batches(editor: Editor) -> None:
     assert len(batches([str(tool.relative_to(editor.root)) for tool in editor.tools()])) > 8
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.deep), pytest.param(3, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "seed", [1, pytest.param(2, marks=pytest.mark.deep), pytest.param(3, marks=pytest.mark.deep)]
+)
 def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
-    """After each of many edits: the same bytes as anew, no file written that is not another one, and problems told as `check` does.
-    Checks in between, which count no words, tell what one without a cache tells."""
+    """After each of many edits: the same bytes as anew, no file written that is not another one,
+    and problems told as `check` does. Checks in between, which count no words, tell what one
+    without a cache tells.
+    """
     editor = Editor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
@@ -89,7 +100,11 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
         built = folders.build()
         after, written = bytes_of(folders.site), state_of(folders.site)
         changed = {path for path in after if after[path] != pages.get(path)}
-        assert changed == {path for path in after if written[folders.site / path] != before.get(folders.site / path)}, edits
+        assert changed == {
+            path
+            for path in after
+            if written[folders.site / path] != before.get(folders.site / path)
+        }, edits
         folders.assert_as_new(built)
         assert not folders.build().changed
 
@@ -113,7 +128,10 @@ def assert_refused(editor: Editor, folders: Folders) -> None:
     for _ in range(2):
         with pytest.raises(InvalidCatalog) as caught:
             folders.build()
-        assert (caught.value.problems, caught.value.files) == ((*errors(expected.problems),), expected.files)
+        assert (caught.value.problems, caught.value.files) == (
+            (*errors(expected.problems),),
+            expected.files,
+        )
     assert state_of(folders.site, folders.out / "current", folders.out / "snapshots") == before
     mend()
 
@@ -130,11 +148,17 @@ def settled(folders: Folders) -> Folders:
 
 
 def rewritten(before: dict[Path, tuple[int, int, bytes]], site: Path) -> set[str]:
-    return {path.relative_to(site).as_posix() for path, state in state_of(site).items() if path.is_file() and before.get(path) != state}
+    return {
+        path.relative_to(site).as_posix()
+        for path, state in state_of(site).items()
+        if path.is_file() and before.get(path) != state
+    }
 
 
 def test_only_pages_and_parts_that_are_concerned_are_made(editor: Editor, settled: Folders) -> None:
-    """A tool: its part, its pages, its toolkit's and the lists that it is in, of other tools none; a title: every page; a session: none."""
+    """A tool: its part, its pages, its toolkit's and the lists that it is in, of other tools none;
+    a title: every page; a session: none.
+    """
     tool = editor.tools()[0]
     kit = tool.parent.name
     cases: list[tuple[Callable[[], object], int, set[str] | None]] = [
@@ -144,7 +168,11 @@ def test_only_pages_and_parts_that_are_concerned_are_made(editor: Editor, settle
             {f"tools/{tool.name}", f"toolkits/{kit}"},
         ),
         (lambda: (editor.root / "sessions/trs_new.yaml").write_text("project: p\n"), 0, set()),
-        (lambda: (editor.root / "auth_configs/ac_new.yaml").write_text(f"toolkit: {kit}\n"), 0, set()),
+        (
+            lambda: (editor.root / "auth_configs/ac_new.yaml").write_text(f"toolkit: {kit}\n"),
+            0,
+            set(),
+        ),
         (editor.touch, 0, set()),
         (editor.change_title, 0, None),
     ]
@@ -160,8 +188,12 @@ def test_only_pages_and_parts_that_are_concerned_are_made(editor: Editor, settle
         assert found == every if pages is None else about_one(found) == pages
 
 
-def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(editor: Editor, folders: Folders) -> None:
-    """Whoever begins with a check finds most of the work of a build done; who edits and checks does not wait for what only search needs."""
+def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(
+    editor: Editor, folders: Folders
+) -> None:
+    """Whoever begins with a check finds most of the work of a build done; who edits and checks does
+    not wait for what only search needs.
+    """
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
     assert all(parts.load(folders.cache, key) for key in first)
@@ -180,15 +212,27 @@ def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build
 
 def about_one(paths: set[str]) -> set[str]:
     """The folders of those that are about one tool or toolkit, not about many."""
-    return {path.rpartition("/")[0] for path in paths if re.fullmatch("(tools|toolkits)/[^/]+/.+", path)}
+    return {
+        path.rpartition("/")[0] for path in paths if re.fullmatch("(tools|toolkits)/[^/]+/.+", path)
+    }
 
 
 def test_a_toolkit_concerns_the_batches_of_its_tools(editor: Editor, settled: Folders) -> None:
     """Parts with a tool of the toolkit are made anew, and no others; pages follow."""
-    found = batches([str(tool.relative_to(editor.root)) for tool in sorted(editor.root.glob("toolkits/*/*/")) if tool.is_dir()])
-    concerned = [batch for batch in found if any(folder.startswith("toolkits/alpha/") for folder in batch)]
+    found = batches(
+        [
+            str(tool.relative_to(editor.root))
+            for tool in sorted(editor.root.glob("toolkits/*/*/"))
+            if tool.is_dir()
+        ]
+    )
+    concerned = [
+        batch for batch in found if any(folder.startswith("toolkits/alpha/") for folder in batch)
+    ]
     parts = settled.parts()
-    (editor.root / "toolkits/alpha/toolkit.yaml").write_text("name: Omega\nlogo: https://example.com/omega.svg\n")
+    (editor.root / "toolkits/alpha/toolkit.yaml").write_text(
+        "name: Omega\nlogo: https://example.com/omega.svg\n"
+    )
     settled.build()
     assert 0 < len(concerned) < len(found)
     assert len(settled.parts().keys() - parts.keys()) == len(concerned)
@@ -197,7 +241,9 @@ def test_a_toolkit_concerns_the_batches_of_its_tools(editor: Editor, settled: Fo
 
 
 def test_a_page_that_was_changed_or_taken_comes_back(editor: Editor, settled: Folders) -> None:
-    """A site in which somebody has worked is mended, page by page; so is a folder that another site takes the place of."""
+    """A site in which somebody has worked is mended, page by page; so is a folder that another site
+    takes the place of.
+    """
     tool = editor.tools()[0].name
     good = bytes_of(settled.site)
     changed, taken = settled.site / f"tools/{tool}/index.html", settled.site / "index.html"
@@ -227,9 +273,25 @@ def test_a_file_written_again_at_once_is_read_again(editor: Editor, folders: Fol
 
 def corrupt(cache: Path, draw: random.Random) -> str:
     """Damage the cache in one way: which."""
-    files = sorted(path for path in cache.rglob("*") if path.is_file() and path.stat().st_size)  # one emptied before stays so
+    # one emptied before stays so
+    files = sorted(path for path in cache.rglob("*") if path.is_file() and path.stat().st_size)
     file, other = draw.choice(files), draw.choice(files)
-    way = draw.choice(["flip", "flip", "cut", "lengthen", "empty", "swap", "copy", "foreign", "remove", "nothing", "folders", "everything"])
+    way = draw.choice(
+        [
+            "flip",
+            "flip",
+            "cut",
+            "lengthen",
+            "empty",
+            "swap",
+            "copy",
+            "foreign",
+            "remove",
+            "nothing",
+            "folders",
+            "everything",
+        ]
+    )
     if way == "flip":
         for some in files[:: draw.randrange(1, 4)]:
             data = bytearray(some.read_bytes())
@@ -237,7 +299,11 @@ def corrupt(cache: Path, draw: random.Random) -> str:
             some.write_bytes(data)
     elif way in ("cut", "lengthen", "empty"):
         whole = file.read_bytes()
-        file.write_bytes({"cut": whole[: draw.randrange(len(whole))], "lengthen": whole + b"\0", "empty": b""}[way])
+        file.write_bytes(
+            {"cut": whole[: draw.randrange(len(whole))], "lengthen": whole + b"\0", "empty": b""}[
+                way
+            ]
+        )
     elif way == "swap":
         one, two = file.read_bytes(), other.read_bytes()
         file.write_bytes(two)
@@ -246,7 +312,12 @@ def corrupt(cache: Path, draw: random.Random) -> str:
         file.write_bytes(other.read_bytes())
     elif way == "foreign":
         (cache / "parts" / "zz").mkdir(parents=True, exist_ok=True)
-        for path in (cache / "notes.txt", cache / "parts/zz/notes.compiled", cache / "parts/zz/.x.0123abcd.part", cache / "site-0"):
+        for path in (
+            cache / "notes.txt",
+            cache / "parts/zz/notes.compiled",
+            cache / "parts/zz/.x.0123abcd.part",
+            cache / "site-0",
+        ):
             path.write_bytes(draw.randbytes(50))
     elif way == "remove":
         file.unlink()
@@ -257,9 +328,13 @@ def corrupt(cache: Path, draw: random.Random) -> str:
     return way
 
 
-@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.deep), pytest.param(5, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "seed", [3, pytest.param(4, marks=pytest.mark.deep), pytest.param(5, marks=pytest.mark.deep)]
+)
 def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
-    """Bits flipped, files cut, swapped, taken away or put there: at most time is lost, with or without an edit beside it."""
+    """Bits flipped, files cut, swapped, taken away or put there: at most time is lost, with or
+    without an edit beside it.
+    """
     editor = Editor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
@@ -273,7 +348,9 @@ def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
         folders.assert_as_new(built)
 
 
-def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(settled: Folders) -> None:
+def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(
+    settled: Folders,
+) -> None:
     """A part that it had half written, for a change that was taken back since."""
     folder = next((settled.cache / "parts").iterdir())
     (folder / ".x.compiled.0123abcd.part").write_bytes(b"half")
@@ -281,8 +358,12 @@ def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(set
     assert left_overs(settled.out, settled.site) == []
 
 
-def test_an_older_cache_or_one_of_another_catalog(editor: Editor, folders: Folders, tmp_path: Path) -> None:
-    """A cache that was kept elsewhere and put back later, as a CI system does, or under another catalog's build, misleads nobody."""
+def test_an_older_cache_or_one_of_another_catalog(
+    editor: Editor, folders: Folders, tmp_path: Path
+) -> None:
+    """A cache that was kept elsewhere and put back later, as a CI system does, or under another
+    catalog's build, misleads nobody.
+    """
     other = Folders(generate(tmp_path / "other catalog", 30), tmp_path / "other")
     other.build()
     folders.build()
@@ -297,7 +378,9 @@ def test_an_older_cache_or_one_of_another_catalog(editor: Editor, folders: Folde
 
 
 def test_two_catalogs_take_turns(editor: Editor, folders: Folders, tmp_path: Path) -> None:
-    """Two catalogs with the same names of toolkits and tools, built into one place by turns, do not mix."""
+    """Two catalogs with the same names of toolkits and tools, built into one place by turns, do not
+    mix.
+    """
     other = Path(shutil.copytree(editor.root, tmp_path / "other", symlinks=True))
     for file in sorted(other.glob("toolkits/eins/*/*.yaml")):
         file.write_text(file.read_text().replace("description: Do", "description: No"))
@@ -311,7 +394,9 @@ def test_two_catalogs_take_turns(editor: Editor, folders: Folders, tmp_path: Pat
 
 
 def test_with_and_without_a_site(editor: Editor, folders: Folders) -> None:
-    """A site that was left out, or another one that was made meanwhile, is brought up to date by the next build that has it."""
+    """A site that was left out, or another one that was made meanwhile, is brought up to date by
+    the next build that has it.
+    """
     folders.build()
     for _ in range(3):
         editor.change()
@@ -323,7 +408,9 @@ def test_with_and_without_a_site(editor: Editor, folders: Folders) -> None:
 
 
 def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
-    """A catalog, its build and its site under another path are what they were; no tool is compiled again."""
+    """A catalog, its build and its site under another path are what they were; no tool is compiled
+    again.
+    """
     folders.build()
     digest, parts = folders.build().digest, sorted(path.name for path in folders.parts())
     (tmp_path / "moved").mkdir()
@@ -338,10 +425,16 @@ def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
     moved.assert_as_new(built)
 
 
-def test_another_program_takes_nothing_over(editor: Editor, folders: Folders, tmp_path: Path) -> None:
+def test_another_program_takes_nothing_over(
+    editor: Editor, folders: Folders, tmp_path: Path
+) -> None:
     """After one byte of the program has changed, everything is made by the new one."""
     package = Path(
-        shutil.copytree(ROOT / "src" / "toolcatalog", tmp_path / "program" / "toolcatalog", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "src" / "toolcatalog",
+            tmp_path / "program" / "toolcatalog",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     )
     arguments = ("build", "--catalog", editor.root, "--out", folders.out, "--site", folders.site)
     env = {"PYTHONPATH": str(package.parent)}
@@ -352,15 +445,21 @@ def test_another_program_takes_nothing_over(editor: Editor, folders: Folders, tm
     succeed(*arguments, env=env)
     assert len(parts) == len(folders.parts()) > 8
     assert not parts.keys() & folders.parts().keys()
-    assert all("<p>New.</p>" in page.read_text() for page in folders.site.glob("tools/*/index.html"))
+    assert all(
+        "<p>New.</p>" in page.read_text() for page in folders.site.glob("tools/*/index.html")
+    )
 
 
 # Files that change meanwhile
 
 
-@pytest.mark.parametrize("stage", ["Looking for changes", "Reading tools", "Writing the snapshot", "Making pages"])
+@pytest.mark.parametrize(
+    "stage", ["Looking for changes", "Reading tools", "Writing the snapshot", "Making pages"]
+)
 def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
-    """A build says that files have changed, tells what does not fit, or builds; the next build has them all."""
+    """A build says that files have changed, tells what does not fit, or builds; the next build has
+    them all.
+    """
     editor = Editor(tmp_path / "catalog", 4)
     folders = Folders(editor.root, tmp_path)
     folders.build()
@@ -374,12 +473,18 @@ def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
             told = str(stop)
         else:
             told = ""
-        assert told == "" or "changed while they were read: build again." in told or "in the catalog" in told
+        assert (
+            told == ""
+            or "changed while they were read: build again." in told
+            or "in the catalog" in told
+        )
         folders.assert_as_new(folders.build())
 
 
 def edit_at(stage: str, at: int, editor: Editor, parts: Path) -> Track:
-    """Edit where a stage of a build begins, or where so much of it is done; then the cache goes too."""
+    """Edit where a stage of a build begins, or where so much of it is done; then the cache goes
+    too.
+    """
 
     @contextmanager
     def track(label: str, _: int) -> Iterator[Advance]:
@@ -409,8 +514,14 @@ def test_with_several_processes(tmp_path: Path) -> None:
         digests.append(succeed("build", *arguments).strip())
         for tool in sorted((root / "toolkits/kit1").glob("KIT1_*"))[number::60]:
             shutil.rmtree(tool)
-        (root / "toolkits/kit2/toolkit.yaml").write_text(f"name: Kit {number}\nlogo: https://example.com/logo.svg\n")
-        shutil.rmtree(folders.cache / "parts" / sorted(path.name for path in (folders.cache / "parts").iterdir())[number])
+        (root / "toolkits/kit2/toolkit.yaml").write_text(
+            f"name: Kit {number}\nlogo: https://example.com/logo.svg\n"
+        )
+        shutil.rmtree(
+            folders.cache
+            / "parts"
+            / sorted(path.name for path in (folders.cache / "parts").iterdir())[number]
+        )
     digests.append(succeed("build", *arguments).strip())
     assert len({*digests}) == 4
     folders.assert_as_new(build(root, folders.out, folders.site))

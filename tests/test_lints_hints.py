@@ -27,7 +27,9 @@ def told(one: ToolVersion) -> list[str]:
     ],
 )
 def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool) -> None:
-    """The slug's behind the toolkit's words, else the name's; verbs behind a verb are what it is done to."""
+    """The slug's behind the toolkit's words, else the name's; verbs behind a verb are what it is
+    done to.
+    """
     one = tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
     assert told(one) == (["hint-missing"] if destroys else [])
     assert told(tool(slug, name=name, toolkit=one.toolkit, tags=["destructiveHint"])) == (
@@ -55,11 +57,24 @@ def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("tools", "important", "expected"),
-    [(5, 0, []), (6, 0, ["important-none"]), (6, 1, []), (6, 3, []), (6, 4, ["important-many"]), (5, 5, []), (7, 4, ["important-many"])],
+    [
+        (5, 0, []),
+        (6, 0, ["important-none"]),
+        (6, 1, []),
+        (6, 3, []),
+        (6, 4, ["important-many"]),
+        (5, 5, []),
+        (7, 4, ["important-many"]),
+    ],
 )
 def test_important(tools: int, important: int, expected: list[str]) -> None:
     """Of more than a handful at least one, and half at most."""
-    known = catalog(*(tool(f"MAIL_{number}", tags=["important"] if number < important else []) for number in range(tools)))
+    known = catalog(
+        *(
+            tool(f"MAIL_{number}", tags=["important"] if number < important else [])
+            for number in range(tools)
+        )
+    )
     found = [finding for survey in hints.SURVEYS for finding in survey.check(known)]
     assert [finding.rule for finding in found] == expected
     assert {finding.path for finding in found} <= {"toolkits/mail/toolkit.yaml"}
@@ -70,4 +85,8 @@ def test_only_the_newest_versions_of_living_tools_count() -> None:
     tools = [tool(f"MAIL_{number}") for number in range(6)]
     once = tool("MAIL_0", "20240101_00", tags=["important"])
     gone = tool("MAIL_GONE", tags=["important"], deprecation={})
-    assert [finding.rule for survey in hints.SURVEYS for finding in survey.check(catalog(*tools, once, gone))] == ["important-none"]
+    assert [
+        finding.rule
+        for survey in hints.SURVEYS
+        for finding in survey.check(catalog(*tools, once, gone))
+    ] == ["important-none"]

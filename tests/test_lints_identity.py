@@ -1,4 +1,6 @@
-"""Advice on names: whose a tool is, how long its slug is, and what it may be taken for; and where a reference leads."""
+"""Advice on names: whose a tool is, how long its slug is, and what it may be taken for; and where a
+reference leads.
+"""
 
 import time
 from typing import Any
@@ -81,13 +83,28 @@ def test_slugs_that_are_not_alike(one: str, other: str) -> None:
 
 def test_slugs_of_two_toolkits_may_be_alike() -> None:
     """The toolkit's word tells them apart."""
-    known = catalog(tool("MAIL_SEARCH_ISSUES", toolkit="mail"), tool("MAIL_ISSUE_SEARCH", toolkit="chat"))
+    known = catalog(
+        tool("MAIL_SEARCH_ISSUES", toolkit="mail"), tool("MAIL_ISSUE_SEARCH", toolkit="chat")
+    )
     assert [*identity.slugs_are_told_apart(known)] == []
 
 
 def test_many_slugs_are_compared_in_a_moment() -> None:
-    """Twenty thousand tools of one toolkit, with a few that are alike: pair by pair it would take minutes."""
-    words = ["ALPHA", "BRAVOS", "CHARLY", "DELTAS", "ECHOES", "FOXTROT", "GOLFER", "HOTELS", "INDIAN", "JULIET"]
+    """Twenty thousand tools of one toolkit, with a few that are alike: pair by pair it would take
+    minutes.
+    """
+    words = [
+        "ALPHA",
+        "BRAVOS",
+        "CHARLY",
+        "DELTAS",
+        "ECHOES",
+        "FOXTROT",
+        "GOLFER",
+        "HOTELS",
+        "INDIAN",
+        "JULIET",
+    ]
     slugs = [f"MAIL_{a}_{b}_{number}" for number in range(200) for a in words for b in words]
     started = time.process_time()
     found = similar(*slugs)
@@ -97,9 +114,15 @@ def test_many_slugs_are_compared_in_a_moment() -> None:
 
 def test_toolkits() -> None:
     """Separators alone are no difference."""
-    kits = tuple(Toolkit(slug=slug, name="X", logo="https://x.example") for slug in ("web-mail", "web_mail", "webmail", "webmails"))
+    kits = tuple(
+        Toolkit(slug=slug, name="X", logo="https://x.example")
+        for slug in ("web-mail", "web_mail", "webmail", "webmails")
+    )
     found = [*identity.toolkits_are_told_apart(catalog(toolkits=kits))]
-    assert [finding.path for finding in found] == ["toolkits/web_mail/toolkit.yaml", "toolkits/webmail/toolkit.yaml"]
+    assert [finding.path for finding in found] == [
+        "toolkits/web_mail/toolkit.yaml",
+        "toolkits/webmail/toolkit.yaml",
+    ]
     assert "`web-mail`" in found[1].message
 
 
@@ -107,13 +130,20 @@ def test_parameters() -> None:
     """Within one object only, at every level, in whatever case and with whatever separators."""
     text = {"type": "string"}
     inner = {"type": "object", "properties": {"ID": text, "to": text, "t-o": text}}
-    one = tool("MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text})
+    one = tool(
+        "MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text}
+    )
     found = [*identity.parameters_are_told_apart(one)]
-    assert [(finding.pointer[-1], finding.at_key) for finding in found] == [("t-o", True), ("User.Id", True)]
+    assert [(finding.pointer[-1], finding.at_key) for finding in found] == [
+        ("t-o", True),
+        ("User.Id", True),
+    ]
 
 
 def test_replacements() -> None:
-    """Told at each version that names a tool which is deprecated in its newest version, with where the chain ends."""
+    """Told at each version that names a tool which is deprecated in its newest version, with where
+    the chain ends.
+    """
     known = catalog(
         tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
         tool("A", "20250201_00", deprecation={"replaced_by": "B"}),

@@ -1,4 +1,6 @@
-"""Advice on what some provider refuses: the limits on their two sides, and what counts towards them."""
+"""Advice on what some provider refuses: the limits on their two sides, and what counts towards
+them.
+"""
 
 from typing import Any
 
@@ -19,7 +21,9 @@ def told(one: ToolVersion) -> list[str]:
     return [finding.rule for lint in portability.LINTS for finding in lint.check(one)]
 
 
-@pytest.mark.parametrize(("slug", "odd"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)])
+@pytest.mark.parametrize(
+    ("slug", "odd"), [("7MAIL_SEND", True), ("-MAIL", True), ("_MAIL", False), ("M7", False)]
+)
 def test_the_first_character_of_a_slug(slug: str, odd: bool) -> None:
     """A letter or `_`."""
     assert told(tool(slug)) == (["slug-start"] if odd else [])
@@ -40,7 +44,12 @@ def test_the_first_character_of_a_slug(slug: str, odd: bool) -> None:
 )
 def test_names_of_parameters(name: str, odd: bool) -> None:
     """At every level of the inputs, and not of the outputs."""
-    nested = {"type": "object", "properties": {"in": {"type": "array", "items": {"type": "object", "properties": {name: TEXT}}}}}
+    nested = {
+        "type": "object",
+        "properties": {
+            "in": {"type": "array", "items": {"type": "object", "properties": {name: TEXT}}}
+        },
+    }
     for one in (taking(**{name: TEXT}), taking(a=nested)):
         assert told(one) == (["parameter-name"] if odd else [])
     assert told(tool("MAIL_SEND", output_parameters={name: TEXT})) == []
@@ -63,16 +72,25 @@ def test_number() -> None:
     """A hundred named inputs, nested ones counted, values without a name not."""
     many = {f"p{number}": {"type": "array", "items": TEXT} for number in range(99)}
     assert told(taking(**many, more={"type": "object", "properties": {}})) == []
-    assert told(taking(**many, more={"type": "object", "properties": {"one": TEXT}})) == ["parameters-many"]
+    assert told(taking(**many, more={"type": "object", "properties": {"one": TEXT}})) == [
+        "parameters-many"
+    ]
 
 
 def test_size() -> None:
     """Two thousand tokens of four bytes, the description counted too."""
     frame = len(b'{"a":{"type":"string","description":""}}')
-    fits = tool("MAIL_SEND", description="x" * 1000, input_parameters={"a": {**TEXT, "description": "x" * (7000 - frame)}})
+    fits = tool(
+        "MAIL_SEND",
+        description="x" * 1000,
+        input_parameters={"a": {**TEXT, "description": "x" * (7000 - frame)}},
+    )
     over = tool("MAIL_SEND", description="x" * 1001, input_parameters=fits.input_parameters)
     assert [told(fits), told(over)] == [[], ["definition-large"]]
-    assert told(tool("MAIL_SEND", output_parameters=fits.input_parameters, description="x" * 1001)) == []
+    assert (
+        told(tool("MAIL_SEND", output_parameters=fits.input_parameters, description="x" * 1001))
+        == []
+    )
 
 
 def enum(count: int, kind: str = "string") -> dict[str, Any]:
@@ -84,7 +102,10 @@ def test_enums() -> None:
     assert told(taking(a=enum(250), b=enum(250))) == []
     assert told(taking(a=enum(251))) == ["enum-large"]
     assert told(taking(a=enum(250), b=enum(250), c=enum(1))) == ["enum-large"]
-    assert told(taking(a=enum(2, "integer"), b={"type": "array", "items": enum(2, "number")})) == ["enum-not-text"] * 2
+    assert (
+        told(taking(a=enum(2, "integer"), b={"type": "array", "items": enum(2, "number")}))
+        == ["enum-not-text"] * 2
+    )
     assert told(taking(a={"anyOf": [TEXT], "enum": ["x"]})) == []
 
 
@@ -124,4 +145,6 @@ def test_patterns(pattern: str, odd: str) -> None:
 
 def test_formats() -> None:
     """At each place, those of the list pass."""
-    assert told(taking(a={**TEXT, "format": "date-time"}, b={**TEXT, "format": "uri"})) == ["format-rare"]
+    assert told(taking(a={**TEXT, "format": "date-time"}, b={**TEXT, "format": "uri"})) == [
+        "format-rare"
+    ]

@@ -1,4 +1,6 @@
-"""Advice on texts. That each rule finds its case and passes the fine one is shown in tests/rejects; here is what lies between."""
+"""Advice on texts. That each rule finds its case and passes the fine one is shown in tests/rejects;
+here is what lies between.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -66,8 +68,16 @@ def _objects(described: Any, pointer: Pointer) -> Iterator[Any]:
 
 def test_what_was_walked_last_is_not_taken_for_another_tool() -> None:
     """Two tools by turns, equal in all but their inputs."""
-    one, two = (tool("MAIL_SEND", input_parameters={name: {"type": "string"}}) for name in ("a", "b"))
-    assert [places.inputs(each)[0].name for each in (one, two, one, one, two)] == ["a", "b", "a", "a", "b"]
+    one, two = (
+        tool("MAIL_SEND", input_parameters={name: {"type": "string"}}) for name in ("a", "b")
+    )
+    assert [places.inputs(each)[0].name for each in (one, two, one, one, two)] == [
+        "a",
+        "b",
+        "a",
+        "a",
+        "b",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +101,9 @@ def test_what_was_walked_last_is_not_taken_for_another_tool() -> None:
 def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) -> None:
     """The worst, and not also what follows from it."""
     one = tool("MAIL_SEND", name="Mail send", description=text)
-    assert [finding.rule for lint in quality.LINTS for finding in lint.check(one)] == ([rule] if rule else [])
+    assert [finding.rule for lint in quality.LINTS for finding in lint.check(one)] == (
+        [rule] if rule else []
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,10 +132,19 @@ def test_fillers(start: str, is_filler: bool) -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"description": "(deprecated) Send one message to all people of a team."}, ["deprecation-unmarked"]),
+        (
+            {"description": "(deprecated) Send one message to all people of a team."},
+            ["deprecation-unmarked"],
+        ),
         ({"name": "DEPRECATED: send"}, ["deprecation-unmarked"]),
         ({"description": "List deprecated tools, newest first, page by page."}, []),
-        ({"description": "Deprecated. Send one message to all people.", "deprecation": {"reason": "Old."}}, []),
+        (
+            {
+                "description": "Deprecated. Send one message to all people.",
+                "deprecation": {"reason": "Old."},
+            },
+            [],
+        ),
         ({"deprecation": {"reason": " "}}, ["deprecation-unexplained"]),
         ({"deprecation": {"sunset": "2026-01-01"}}, ["deprecation-unexplained"]),
         ({"deprecation": {"replaced_by": "MAIL_POST"}}, []),
@@ -131,22 +152,41 @@ def test_fillers(start: str, is_filler: bool) -> None:
 )
 def test_deprecation(fields: dict[str, Any], expected: list[str]) -> None:
     """What prose says the field says too, and it tells what to do."""
-    assert told(tool("MAIL_SEND", **{"description": "Send one message to all people of a team.", **fields})) == expected
+    assert (
+        told(
+            tool(
+                "MAIL_SEND",
+                **{"description": "Send one message to all people of a team.", **fields},
+            )
+        )
+        == expected
+    )
 
 
 def test_descriptions_are_missed_where_they_are_missing() -> None:
-    """At the description that is blank, or at the name of what has none; wherever it lies; values without a name need none."""
+    """At the description that is blank, or at the name of what has none; wherever it lies; values
+    without a name need none.
+    """
     blank = {"type": "string", "description": " "}
     described = {"type": "object", "description": "Good.", "properties": {"in": {"type": "string"}}}
     inputs = {
         "none": {"type": "string"},
         "blank": blank,
-        "list": {"type": "array", "description": "Good.", "items": {"type": "object", "properties": {"deep": blank}}},
+        "list": {
+            "type": "array",
+            "description": "Good.",
+            "items": {"type": "object", "properties": {"deep": blank}},
+        },
         "map": {"type": "object", "description": "Good.", "additionalProperties": described},
         "either": {"description": "Good.", "oneOf": [{"type": "string"}, described]},
     }
     one = tool("MAIL_SEND", input_parameters=inputs, output_parameters={"out": {"type": "string"}})
-    found = [finding for lint in quality.LINTS for finding in lint.check(one) if finding.rule.endswith("undescribed")]
+    found = [
+        finding
+        for lint in quality.LINTS
+        for finding in lint.check(one)
+        if finding.rule.endswith("undescribed")
+    ]
     assert [(finding.pointer[1:], finding.at_key) for finding in found] == [
         (("none",), True),
         (("blank", "description"), False),
@@ -155,7 +195,9 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
         (("either", "oneOf", 1, "properties", "in"), True),
         (("out",), True),
     ]
-    assert [finding.rule for finding in found] == 5 * ["parameter-undescribed"] + ["output-undescribed"]
+    assert [finding.rule for finding in found] == 5 * ["parameter-undescribed"] + [
+        "output-undescribed"
+    ]
 
 
 @pytest.mark.parametrize(

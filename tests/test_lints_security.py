@@ -1,4 +1,6 @@
-"""The rules of security: each finds what it is for wherever it stands, and lets pass what catalogs are full of."""
+"""The rules of security: each finds what it is for wherever it stands, and lets pass what catalogs
+are full of.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,12 +17,15 @@ from toolcatalog.lints import leaks, security, texts
 from toolcatalog.model import About, Catalog, Listed, ToolVersion
 
 LINTS = {lint.rule: lint.check for lint in (*security.LINTS, *leaks.LINTS)}
-CHANCE = "Qz7RkW2mVb9TgXc4LpYh8NdJf6Ks3HwE5uAiZt1oBvGnCxMq"  # no key of anybody, but with as many different characters as one
+# no key of anybody, but with as many different characters as one
+CHANCE = "Qz7RkW2mVb9TgXc4LpYh8NdJf6Ks3HwE5uAiZt1oBvGnCxMq"
 
 
 def tool(**fields: Any) -> ToolVersion:
     value = {"name": "Send", "description": "Send a message.", **fields}
-    return ToolVersion.of(value, path="x.yaml", slug="MAIL_SEND", toolkit="mail", version="20250101_00")
+    return ToolVersion.of(
+        value, path="x.yaml", slug="MAIL_SEND", toolkit="mail", version="20250101_00"
+    )
 
 
 def found(rule: str, text: str) -> list[Finding]:
@@ -70,10 +75,18 @@ WRONG = {
         f"eyJ{CHANCE[:20]}.eyJ{CHANCE[:30]}.{CHANCE[:43]}",
         f"-----BEGIN RSA PRIVATE KEY-----\n{CHANCE}{CHANCE}",
     ],
-    "link-script": ["[x](javascript:alert(1))", "JavaScript:void(0)", "vbscript:msgbox", "data:text/html,<script>alert(1)</script>"],
+    "link-script": [
+        "[x](javascript:alert(1))",
+        "JavaScript:void(0)",
+        "vbscript:msgbox",
+        "data:text/html,<script>alert(1)</script>",
+    ],
     "link-data": [f"data:image/png;base64,{CHANCE}"],
     "link-plain": ["see http://files.acme-corp.com/a", "HTTP://8.8.8.8/x"],
-    "link-credentials": [f"https://me:{CHANCE[:12]}@acme-corp.com/", f"postgresql://app:{CHANCE[:12]}@db:5432/x"],
+    "link-credentials": [
+        f"https://me:{CHANCE[:12]}@acme-corp.com/",
+        f"postgresql://app:{CHANCE[:12]}@db:5432/x",
+    ],
 }
 FINE = {
     "hidden-character": ["caf\xe9 \u2014 \u201cna\xefve\u201d", "\u2764\ufe0f \U0001f469\u200d\U0001f4bb", "two\nlines\tand a tab", "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"],
@@ -119,14 +132,20 @@ FINE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, some in WRONG.items() for text in some])
+@pytest.mark.parametrize(
+    ("rule", "text"), [(rule, text) for rule, some in WRONG.items() for text in some]
+)
 def test_what_is_wrong_is_found(rule: str, text: str) -> None:
     """In a description, and under whatever else is said there."""
-    assert [(one.rule, one.pointer, one.at_key) for one in found(rule, text)] == [(rule, ("description",), False)]
+    assert [(one.rule, one.pointer, one.at_key) for one in found(rule, text)] == [
+        (rule, ("description",), False)
+    ]
     assert [one.rule for one in found(rule, f"First line.\n{text}\nLast line.")] == [rule]
 
 
-@pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, some in FINE.items() for text in some])
+@pytest.mark.parametrize(
+    ("rule", "text"), [(rule, text) for rule, some in FINE.items() for text in some]
+)
 def test_what_is_fine_passes(rule: str, text: str) -> None:
     assert found(rule, text) == []
 
@@ -136,32 +155,73 @@ def test_every_rule_is_tried() -> None:
 
 
 BAD = WRONG["hidden-character"][0]
-NESTED = {"a": {"type": "object", "properties": {"b": {"type": "array", "items": {"anyOf": [{"type": "string", "title": BAD}]}}}}}
+NESTED = {
+    "a": {
+        "type": "object",
+        "properties": {
+            "b": {"type": "array", "items": {"anyOf": [{"type": "string", "title": BAD}]}}
+        },
+    }
+}
 PLACES: list[tuple[Mapping[str, Any], tuple[Any, ...], bool]] = [
     ({"name": BAD}, ("name",), False),
     ({"deprecation": {"reason": BAD}}, ("deprecation", "reason"), False),
     ({"tags": ["a", BAD]}, ("tags", 1), False),
     ({"scopes": [BAD]}, ("scopes", 0), False),
     ({"input_parameters": {BAD: {"type": "string"}}}, ("input_parameters", BAD), True),
-    ({"input_parameters": {"a": {"type": "string", "description": BAD}}}, ("input_parameters", "a", "description"), False),
-    ({"output_parameters": {"a": {"type": "string", "enum": ["x", BAD]}}}, ("output_parameters", "a", "enum", 1), False),
-    ({"input_parameters": {"a": {"type": "string", "default": BAD}}}, ("input_parameters", "a", "default"), False),
-    ({"input_parameters": {"a": {"type": "object", "examples": [{"k": [BAD]}]}}}, ("input_parameters", "a", "examples", 0, "k", 0), False),
-    ({"input_parameters": {"a": {"type": "object", "examples": [{BAD: 1}]}}}, ("input_parameters", "a", "examples", 0, BAD), True),
-    ({"input_parameters": NESTED}, ("input_parameters", "a", "properties", "b", "items", "anyOf", 0, "title"), False),
+    (
+        {"input_parameters": {"a": {"type": "string", "description": BAD}}},
+        ("input_parameters", "a", "description"),
+        False,
+    ),
+    (
+        {"output_parameters": {"a": {"type": "string", "enum": ["x", BAD]}}},
+        ("output_parameters", "a", "enum", 1),
+        False,
+    ),
+    (
+        {"input_parameters": {"a": {"type": "string", "default": BAD}}},
+        ("input_parameters", "a", "default"),
+        False,
+    ),
+    (
+        {"input_parameters": {"a": {"type": "object", "examples": [{"k": [BAD]}]}}},
+        ("input_parameters", "a", "examples", 0, "k", 0),
+        False,
+    ),
+    (
+        {"input_parameters": {"a": {"type": "object", "examples": [{BAD: 1}]}}},
+        ("input_parameters", "a", "examples", 0, BAD),
+        True,
+    ),
+    (
+        {"input_parameters": NESTED},
+        ("input_parameters", "a", "properties", "b", "items", "anyOf", 0, "title"),
+        False,
+    ),
 ]
 
 
-@pytest.mark.parametrize(("fields", "pointer", "at_key"), PLACES, ids=lambda one: ".".join(map(str, one)) if isinstance(one, tuple) else "")
-def test_every_text_is_looked_at(fields: Mapping[str, Any], pointer: tuple[Any, ...], at_key: bool) -> None:
+@pytest.mark.parametrize(
+    ("fields", "pointer", "at_key"),
+    PLACES,
+    ids=lambda one: ".".join(map(str, one)) if isinstance(one, tuple) else "",
+)
+def test_every_text_is_looked_at(
+    fields: Mapping[str, Any], pointer: tuple[Any, ...], at_key: bool
+) -> None:
     """A finding is at the very text, whatever kind of text that is."""
-    assert [(one.pointer, one.at_key) for one in LINTS["hidden-character"](tool(**fields))] == [(pointer, at_key)]
+    assert [(one.pointer, one.at_key) for one in LINTS["hidden-character"](tool(**fields))] == [
+        (pointer, at_key)
+    ]
 
 
 def test_a_name_of_look_alikes_only_is_found_and_a_text_in_that_script_is_not() -> None:
     soree = "\u0441\u043e\u0440\u0435"  # four Cyrillic letters that read as "cope"
     rule = LINTS["lookalike-letters"]
-    assert [one.at_key for one in rule(tool(input_parameters={soree: {"type": "string"}}))] == [True]
+    assert [one.at_key for one in rule(tool(input_parameters={soree: {"type": "string"}}))] == [
+        True
+    ]
     assert [one.pointer for one in rule(tool(name=soree))] == [("name",)]
     assert not [*rule(tool(description=soree, name="\u041f\u0440\u0438\u0432\u0435\u0442"))]
 
@@ -175,19 +235,33 @@ def test_a_message_names_what_is_hidden_and_not_a_whole_key() -> None:
 def test_an_example_may_be_a_plain_link() -> None:
     """It shows what there is; a default is used as it stands."""
     link = "http://files.acme-corp.com"
-    assert not [*LINTS["link-plain"](tool(output_parameters={"url": {"type": "string", "examples": [link]}}))]
-    assert [*LINTS["link-plain"](tool(input_parameters={"url": {"type": "string", "default": link}}))]
+    assert not [
+        *LINTS["link-plain"](
+            tool(output_parameters={"url": {"type": "string", "examples": [link]}})
+        )
+    ]
+    assert [
+        *LINTS["link-plain"](tool(input_parameters={"url": {"type": "string", "default": link}}))
+    ]
 
 
-PIECES = st.sampled_from([text for some in (*WRONG.values(), *FINE.values()) for text in some]) | st.text(max_size=5)
+PIECES = st.sampled_from(
+    [text for some in (*WRONG.values(), *FINE.values()) for text in some]
+) | st.text(max_size=5)
 
 
-@given(st.lists(PIECES, max_size=4), st.sampled_from([" ", "\n", ""]), st.sampled_from([" ", "  ", "\n\t ", "\r\n", "\xa0"]))
+@given(
+    st.lists(PIECES, max_size=4),
+    st.sampled_from([" ", "\n", ""]),
+    st.sampled_from([" ", "  ", "\n\t ", "\r\n", "\xa0"]),
+)
 def test_the_quick_look_hides_nothing(pieces: list[str], between: str, blank: str) -> None:
     """What is asked first of all texts together never spares one that a rule would find."""
     text = between.join(pieces).replace(" ", blank).encode("utf-8", "replace").decode()
     assert bool(found("hidden-character", text)) == bool(unseen.hidden(text))
-    assert bool(found("instruction-like", text)) == any(order.pattern.search(text) for order in security._ORDERS)
+    assert bool(found("instruction-like", text)) == any(
+        order.pattern.search(text) for order in security._ORDERS
+    )
     made_up = [leaks._is_made_up(key) for kind in leaks._KEYS for key in kind.shape.findall(text)]
     assert bool(found("secret", text)) == (False in made_up)
     assert bool(found("link-script", text)) == bool(leaks._SCRIPT.search(text))
@@ -210,13 +284,20 @@ LONG = [
         "sk-",
     )
 ]
-LONG += ["http://x@://" + "a." * MANY, "ignore" + " " * MANY, "\u0430 " + "\u0431" * MANY, "-----BEGIN " + "A " * MANY + "KEY-----"]
+LONG += [
+    "http://x@://" + "a." * MANY,
+    "ignore" + " " * MANY,
+    "\u0430 " + "\u0431" * MANY,
+    "-----BEGIN " + "A " * MANY + "KEY-----",
+]
 
 
 @pytest.mark.parametrize("text", LONG, ids=lambda text: f"{text[:14]!r}")
 def test_no_text_takes_long(text: str) -> None:
     """Patterns look at a text from its start to its end, whatever it says."""
-    one = tool(description=f"\u0430b @ :// http://x {text} data: script: eyJ KEY----- the user this tool first")
+    one = tool(
+        description=f"\u0430b @ :// http://x {text} data: script: eyJ KEY----- the user this tool first"
+    )
     before = time.process_time()
     for check in LINTS.values():
         list(check(one))
@@ -224,7 +305,10 @@ def test_no_text_takes_long(text: str) -> None:
 
 
 def grown(*versions: list[str], slug: str = "MAIL_SEND") -> list[Listed]:
-    return [Listed("mail", slug, f"2025010{number}_00", scopes) for number, scopes in enumerate(versions, 1)]
+    return [
+        Listed("mail", slug, f"2025010{number}_00", scopes)
+        for number, scopes in enumerate(versions, 1)
+    ]
 
 
 def grows(*tools: Listed) -> list[Finding]:
@@ -232,13 +316,23 @@ def grows(*tools: Listed) -> list[Finding]:
 
 
 def test_a_new_version_that_asks_for_more_is_found() -> None:
-    """At the first new scope of the newest version; what was published before cannot be changed any more."""
-    (finding,) = grows(*grown(["a"], ["a", "b"], ["a", "c", "b", "d"]), *grown(["x"], slug="MAIL_STOP"))
-    assert (finding.path, finding.pointer) == ("toolkits/mail/MAIL_SEND/20250103_00.yaml", ("scopes", 1))
+    """At the first new scope of the newest version; what was published before cannot be changed any
+    more.
+    """
+    (finding,) = grows(
+        *grown(["a"], ["a", "b"], ["a", "c", "b", "d"]), *grown(["x"], slug="MAIL_STOP")
+    )
+    assert (finding.path, finding.pointer) == (
+        "toolkits/mail/MAIL_SEND/20250103_00.yaml",
+        ("scopes", 1),
+    )
     assert "`c`, `d`, which 20250102_00 did not" in finding.message
 
 
-@pytest.mark.parametrize("versions", [(["a", "b"], ["b"]), (["a"],), (["a"], ["b", "a"], ["a", "b"]), (["all"], ["read", "send"])])
+@pytest.mark.parametrize(
+    "versions",
+    [(["a", "b"], ["b"]), (["a"],), (["a"], ["b", "a"], ["a", "b"]), (["all"], ["read", "send"])],
+)
 def test_scopes_that_stay_shrink_or_are_exchanged_are_fine(versions: tuple[list[str], ...]) -> None:
     assert grows(*grown(*versions)) == []
     assert len(grows(*grown([], ["a"], slug="A"), *grown([], ["a"], slug="B"))) == 2

@@ -27,7 +27,9 @@ def test_what_is_no_tool(tmp_path: Path) -> None:
     (tmp_path / "toolkits" / "a" / "A_EMPTY").mkdir(parents=True)
     (tmp_path / "toolkits" / "a" / "A_ODD").mkdir()
     (tmp_path / "toolkits" / "a" / "A_ODD" / "notes.yaml").write_text("")
-    (tmp_path / "toolkits" / "a" / "A_LINK").symlink_to(SHIPPED / "toolkits" / "github" / "GITHUB_CREATE_ISSUE")
+    (tmp_path / "toolkits" / "a" / "A_LINK").symlink_to(
+        SHIPPED / "toolkits" / "github" / "GITHUB_CREATE_ISSUE"
+    )
     for slug in ("A_EMPTY", "A_ODD", "A_LINK", "../a", "", "a_b"):
         assert locating.home(tmp_path, slug) is None
         with pytest.raises(UsageError, match="There is no tool"):
@@ -46,7 +48,13 @@ def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("slug", "toolkit"),
-    [("GITHUB_X", "github"), ("GITHUB_APPS_X", "github-apps"), ("GITHUB-APPS-X", "github-apps"), ("GITHUBX", ""), ("GIT_X", "")],
+    [
+        ("GITHUB_X", "github"),
+        ("GITHUB_APPS_X", "github-apps"),
+        ("GITHUB-APPS-X", "github-apps"),
+        ("GITHUBX", ""),
+        ("GIT_X", ""),
+    ],
 )
 def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
     """The longest whose words it begins with."""
@@ -56,5 +64,8 @@ def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
 def test_the_nearest_among_very_many() -> None:
     """A typing error finds its tool among a hundred thousand that are nothing like it."""
     known = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
-    assert locating.nearest("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"]) == "GITHUB_CREATE_ISSUE"
+    assert (
+        locating.nearest("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
+        == "GITHUB_CREATE_ISSUE"
+    )
     assert locating.nearest("ZZZ", known) == ""

@@ -1,4 +1,6 @@
-"""`toolcatalog lock` and `verify`: an application finds out when a tool is not what it was, whichever way it looks."""
+"""`toolcatalog lock` and `verify`: an application finds out when a tool is not what it was,
+whichever way it looks.
+"""
 
 import hashlib
 import json
@@ -91,12 +93,17 @@ def place(built: Path, tmp_path: Path) -> Place:
 
 
 def test_the_digest_is_of_the_definition_alone() -> None:
-    """What may change under a version changes nothing: deprecation, other versions, the toolkit's name and logo, the order of fields."""
+    """What may change under a version changes nothing: deprecation, other versions, the toolkit's
+    name and logo, the order of fields.
+    """
     entry = next(iter(Naive(SHIPPED).tools["GITHUB_CREATE_ISSUE"]))
     value = json.loads(entry.body)
     before = locking.locked(value)
     free = {"available_versions": ["x"], "is_deprecated": True, "deprecated": {}, "more": 1}
-    assert locking.locked({**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}}) == before
+    assert (
+        locking.locked({**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}})
+        == before
+    )
     assert locking.locked(dict(reversed(value.items()))) == before
     for field in locking.FIELDS:
         assert locking.locked({**value, field: f"other {value[field]}"}).digest != before.digest
@@ -104,7 +111,9 @@ def test_the_digest_is_of_the_definition_alone() -> None:
 
 
 def test_the_digest_stays_what_it_is() -> None:
-    """A lock of today holds with a program of tomorrow: the SHA-256 of this very text, which any program can make."""
+    """A lock of today holds with a program of tomorrow: the SHA-256 of this very text, which any
+    program can make.
+    """
     tool = Tool(
         slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20250101_00",), name="Do", description="Does “it”.", scopes=("s",),
         tags=("t",), no_auth=False, deprecation=None, input_parameters={"x": {"type": "number", "required": True, "default": 1.0}}, output_parameters={},
@@ -114,7 +123,9 @@ def test_the_digest_stays_what_it_is() -> None:
         '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a","version":"20250101_00"}'
     )
     digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-    assert locking.locked(json.loads(json.dumps(document(tool, "A", "l")))) == Locked("20250101_00", digest)
+    assert locking.locked(json.loads(json.dumps(document(tool, "A", "l")))) == Locked(
+        "20250101_00", digest
+    )
 
 
 @examples(16)
@@ -125,13 +136,23 @@ def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     lock = {tool.slug: locking.locked(value)}
     assert locking.load(locking.dump(lock), "lock") == lock
     found = locking.difference(tool.slug, lock[tool.slug], value)
-    assert (found.rule if found else None) == ("deprecated" if tool.deprecation is not None else None)
+    assert (found.rule if found else None) == (
+        "deprecated" if tool.deprecation is not None else None
+    )
 
 
 def test_a_lock_file_has_a_line_for_each_tool() -> None:
     """Sorted, so that two branches that add tools do not meet on one line."""
     text = locking.dump({"B": ANY, "A": ANY}).decode()
-    assert [line.strip()[:4] for line in text.splitlines()] == ["{", '"for', '"too', '"A":', '"B":', "}", "}"]
+    assert [line.strip()[:4] for line in text.splitlines()] == [
+        "{",
+        '"for',
+        '"too',
+        '"A":',
+        '"B":',
+        "}",
+        "}",
+    ]
     assert locking.load(locking.dump({}), "lock") == {}
 
 
@@ -151,7 +172,9 @@ def test_what_is_no_lock_file(text: str) -> None:
         locking.load(text.encode(), "my.lock")
 
 
-@pytest.mark.parametrize(("found", "rule"), [(Gone.TOOL, "tool-gone"), (Gone.VERSION, "version-gone")])
+@pytest.mark.parametrize(
+    ("found", "rule"), [(Gone.TOOL, "tool-gone"), (Gone.VERSION, "version-gone")]
+)
 def test_what_is_gone_is_an_error(found: Gone, rule: str) -> None:
     """Of a tool, or of one version of it."""
     difference = locking.difference("A", ANY, found)
@@ -165,31 +188,61 @@ def test_what_is_gone_is_an_error(found: Gone, rule: str) -> None:
 def test_tools_are_added_and_renewed_when_they_are_named(place: Place) -> None:
     """The others stay as they are, and each change is told."""
     before = place.lock
-    assert {slug: entry["version"] for slug, entry in before.items()} == dict.fromkeys(SLUGS, "20250101_00")
-    assert place.run("lock", "A_GO") == (0, "", "A_GO: unchanged, 20250101_00\n3 tools in toolcatalog.lock.\n")
-    assert place.run("lock", "A_DO") == (0, "", "A_DO: 20250101_00 -> 20260101_00\n3 tools in toolcatalog.lock.\n")
+    assert {slug: entry["version"] for slug, entry in before.items()} == dict.fromkeys(
+        SLUGS, "20250101_00"
+    )
+    assert place.run("lock", "A_GO") == (
+        0,
+        "",
+        "A_GO: unchanged, 20250101_00\n3 tools in toolcatalog.lock.\n",
+    )
+    assert place.run("lock", "A_DO") == (
+        0,
+        "",
+        "A_DO: 20250101_00 -> 20260101_00\n3 tools in toolcatalog.lock.\n",
+    )
     assert {**place.lock, "A_DO": before["A_DO"]} == before
     place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
     code, _, said = place.run("lock", "--toolkit", "a")
-    assert (code, "A_NEW: added, 20250101_00" in said, sorted(place.lock)) == (0, True, sorted([*SLUGS, "A_NEW"]))
+    assert (code, "A_NEW: added, 20250101_00" in said, sorted(place.lock)) == (
+        0,
+        True,
+        sorted([*SLUGS, "A_NEW"]),
+    )
 
 
 def test_without_names_all_are_renewed(place: Place) -> None:
     """Each change is told; what is not in the file does not come in."""
     place.change("toolkits/a/A_NEW/20250101_00.yaml", TOOL)
     code, _, said = place.run("lock")
-    assert (code, said.splitlines()[0], sorted(place.lock)) == (0, "A_DO: 20250101_00 -> 20260101_00", [*SLUGS])
+    assert (code, said.splitlines()[0], sorted(place.lock)) == (
+        0,
+        "A_DO: 20250101_00 -> 20260101_00",
+        [*SLUGS],
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["A_DO"], ["--toolkit", "a"]])
-def test_a_change_under_the_same_version_is_not_locked_over(arguments: list[str], place: Place) -> None:
-    """Not even where there is a newer version: it is told and nothing is written. Who has read it removes the entry."""
-    place.change("toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy"))
+def test_a_change_under_the_same_version_is_not_locked_over(
+    arguments: list[str], place: Place
+) -> None:
+    """Not even where there is a newer version: it is told and nothing is written. Who has read it
+    removes the entry.
+    """
+    place.change(
+        "toolkits/a/A_DO/20250101_00.yaml", TOOL.replace("Does it", "Does it, and sends a copy")
+    )
     before = place.lock
     code, _, said = place.run("lock", *arguments)
-    assert (code, "A_DO: Version 20250101_00 is not what was locked" in said, place.lock) == (1, True, before)
+    assert (code, "A_DO: Version 20250101_00 is not what was locked" in said, place.lock) == (
+        1,
+        True,
+        before,
+    )
     file = place.folder / "toolcatalog.lock"
-    file.write_bytes(locking.dump({slug: Locked(**entry) for slug, entry in before.items() if slug != "A_DO"}))
+    file.write_bytes(
+        locking.dump({slug: Locked(**entry) for slug, entry in before.items() if slug != "A_DO"})
+    )
     assert place.run("lock", "A_DO")[0] == 0
 
 
@@ -230,18 +283,38 @@ def served(place: Place) -> Iterator[Server]:
         yield server
 
 
-def test_the_digests_are_the_same_from_everywhere(place: Place, served: Server, shipped_build: Path, shipped: Server) -> None:
-    """From a build, from the catalog that it was made of, and from a server of it: of these tools, and of all of a toolkit that is shipped."""
+def test_the_digests_are_the_same_from_everywhere(
+    place: Place, served: Server, shipped_build: Path, shipped: Server
+) -> None:
+    """From a build, from the catalog that it was made of, and from a server of it: of these tools,
+    and of all of a toolkit that is shipped.
+    """
     env = {"TOOLCATALOG_KEY": served.key}
     for source in (["--build", "build"], ["--catalog", "catalog"], ["--url", served.url]):
         code, out, said = place.run("verify", *source, "--format", "json", env=env)
         assert (code, json.loads(out)) == (0, []), said
     file = place.folder / "shipped.lock"
-    succeed("lock", "--toolkit", "github", "--toolkit", "slack", "--lock", file, "--build", shipped_build)
+    succeed(
+        "lock",
+        "--toolkit",
+        "github",
+        "--toolkit",
+        "slack",
+        "--lock",
+        file,
+        "--build",
+        shipped_build,
+    )
     env = {"TOOLCATALOG_KEY": shipped.key}
     told = []
-    for flag, where in (("--build", shipped_build), ("--catalog", SHIPPED), ("--url", f"{shipped.url}/")):
-        code, out, said = place.run("verify", "--lock", file, flag, where, "--format", "json", env=env)
+    for flag, where in (
+        ("--build", shipped_build),
+        ("--catalog", SHIPPED),
+        ("--url", f"{shipped.url}/"),
+    ):
+        code, out, said = place.run(
+            "verify", "--lock", file, flag, where, "--format", "json", env=env
+        )
         assert code == 0, said
         told.append(out)
     assert told[0] == told[1] == told[2]
@@ -250,17 +323,28 @@ def test_the_digests_are_the_same_from_everywhere(place: Place, served: Server, 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
 def test_what_was_changed_is_found(how: str, place: Place) -> None:
-    """A definition under the same version, a version that is gone, a tool that is gone; a deprecation is a note."""
-    place.change("toolkits/a/A_STAY/20250101_00.yaml", TOOL + "input_parameters: {x: {type: number, default: 2.0}}\n")
+    """A definition under the same version, a version that is gone, a tool that is gone; a
+    deprecation is a note.
+    """
+    place.change(
+        "toolkits/a/A_STAY/20250101_00.yaml",
+        TOOL + "input_parameters: {x: {type: number, default: 2.0}}\n",
+    )
     place.change("toolkits/a/A_DO/20250101_00.yaml", None)
     place.change("toolkits/a/A_GO", None)
-    assert verified(place, how) == (1, {"A_DO": "version-gone", "A_GO": "tool-gone", "A_STAY": "changed"})
+    assert verified(place, how) == (
+        1,
+        {"A_DO": "version-gone", "A_GO": "tool-gone", "A_STAY": "changed"},
+    )
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])
 def test_what_may_change_is_no_error(how: str, place: Place) -> None:
     """A deprecation, and the toolkit's name and logo."""
-    place.change("toolkits/a/A_STAY/20250101_00.yaml", FILES["toolkits/a/A_STAY/20250101_00.yaml"] + "deprecation: {reason: Old.}\n")
+    place.change(
+        "toolkits/a/A_STAY/20250101_00.yaml",
+        FILES["toolkits/a/A_STAY/20250101_00.yaml"] + "deprecation: {reason: Old.}\n",
+    )
     place.change("toolkits/a/toolkit.yaml", KIT.replace("A\n", "B\n") + "description: More.\n")
     assert verified(place, how) == (0, {"A_STAY": "deprecated"})
 
@@ -275,7 +359,9 @@ def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     """The exit code of `verify` against a source, and the rule by which each tool is told."""
     with serving(place.folder / "build", place.folder) as server:
         source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
-        code, out, _ = place.run("verify", f"--{how}", source, "--format", "json", env={"TOOLCATALOG_KEY": server.key})
+        code, out, _ = place.run(
+            "verify", f"--{how}", source, "--format", "json", env={"TOOLCATALOG_KEY": server.key}
+        )
     return code, {one["slug"]: one["rule"] for one in json.loads(out)}
 
 
@@ -304,7 +390,9 @@ def test_what_people_are_told(place: Place) -> None:
         (["--url", "http://192.0.2.1"], "would get the API key unencrypted"),
     ],
 )
-def test_what_cannot_be_verified_is_never_fine(arguments: list[str], sentence: str, place: Place) -> None:
+def test_what_cannot_be_verified_is_never_fine(
+    arguments: list[str], sentence: str, place: Place
+) -> None:
     """Exit code 2, and one sentence."""
     (place.folder / "empty.lock").write_bytes(locking.dump({}))
     code, out, said = place.run("verify", *arguments, env={"TOOLCATALOG_KEY": "k"})
@@ -323,7 +411,12 @@ def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
 def test_keys(place: Place, served: Server) -> None:
     """No key and a wrong one are told; what a key may not see is gone for it."""
     key = new_key(served.keys_file, "--project", "other", "--toolkits", "b")
-    until(lambda: httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200)  # it holds within a second
+    # it holds within a second
+    until(
+        lambda: (
+            httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
+        )
+    )
     for with_key, code, sentence in (
         ("", 2, "refuses the key (401)"),
         ("wrong", 2, "refuses the key (401)"),
@@ -346,24 +439,40 @@ NOT_FOUND = b'{"error": {"slug": "%s", "message": "no"}}'
     [
         (200, GOOD, 1, "error[changed]"),
         (404, NOT_FOUND % b"tool_not_found", 1, "error[tool-gone]"),
-        (404, NOT_FOUND % b"route_not_found", 2, "answers 404, which is no answer of a tool catalog's API to that: no"),
+        (
+            404,
+            NOT_FOUND % b"route_not_found",
+            2,
+            "answers 404, which is no answer of a tool catalog's API to that: no",
+        ),
         (404, b"<html>", 2, "answers 404"),
         (200, b"<html>", 2, "answers 200"),
         (200, b"[]", 2, "answers 200"),
         (200, GOOD.replace(b"A_DO", b"A_GO"), 2, "answers 200"),
         (200, GOOD.replace(b"20250101_00", b"20260101_00"), 2, "answers 200"),
         (200, GOOD.replace(b"scopes", b"scope"), 2, "answers 200"),
-        pytest.param(200, b'"' + b"x" * (9 << 20) + b'"', 2, "answers with too much", id="too much"),
+        pytest.param(
+            200, b'"' + b"x" * (9 << 20) + b'"', 2, "answers with too much", id="too much"
+        ),
         (302, b"", 2, "answers 302"),
         (500, b'{"error": 5}', 2, "answers 500"),
         (0, b"", 2, "does not answer"),
     ],
 )
 def test_strange_servers(status: int, body: bytes, code: int, sentence: str, place: Place) -> None:
-    """Only a tool, or the server's clear word that there is none, is taken for an answer; a redirect is not followed."""
+    """Only a tool, or the server's clear word that there is none, is taken for an answer; a
+    redirect is not followed.
+    """
     (place.folder / "one.lock").write_bytes(locking.dump({"A_DO": ANY}))
     with answering(status, body) as (url, asked):
-        found, _, said = place.run("verify", "--lock", "one.lock", "--url", url, env={"TOOLCATALOG_KEY": "k", "NO_PROXY": "*"})
+        found, _, said = place.run(
+            "verify",
+            "--lock",
+            "one.lock",
+            "--url",
+            url,
+            env={"TOOLCATALOG_KEY": "k", "NO_PROXY": "*"},
+        )
     assert (found, sentence in said) == (code, True), said
     assert asked == ["/api/v3/tools/A_DO?version=20250101_00"]
 
@@ -379,7 +488,10 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
             if status:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
-                self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")  # type: ignore[attr-defined]
+                self.send_header(
+                    "Location",
+                    f"http://127.0.0.1:{self.server.server_port}/elsewhere",  # type: ignore[attr-defined]
+                )
                 self.end_headers()
                 self.wfile.write(body)
 

@@ -1,4 +1,6 @@
-"""Markdown to HTML: what it shows, that nothing else comes through, that the short way and the long way agree, and that it stays quick."""
+"""Markdown to HTML: what it shows, that nothing else comes through, that the short way and the long
+way agree, and that it stays quick.
+"""
 
 import time
 from html.parser import HTMLParser
@@ -26,7 +28,9 @@ PIECES = [
     "\U000e0041", "👩\u200d👧", "[x]: https://a.example 'said'\n", "<!-- -->", "]]>", "<?x", "é",
 ]  # fmt: skip
 TEXTS = st.one_of(
-    st.lists(st.sampled_from(PIECES), max_size=14).map("".join), st.text(MARKED, max_size=60), st.text(st.characters(), max_size=60)
+    st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
+    st.text(MARKED, max_size=60),
+    st.text(st.characters(), max_size=60),
 )
 LONG = [
     "*" * 10_000, "[" * 5_000, ">" * 2_000, "![" * 5_000, "*" * 5_000 + "a" + "*" * 5_000, "[a](" * 5_000, "`a`` " * 6_000, "<a@" * 20_000, "[a]: b\n" * 9_000,
@@ -84,7 +88,8 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
             assert address.isascii()
             assert attributes["rel"] == "nofollow noreferrer"
     assert not any(
-        hidden in html for hidden in "\0\x0b\x85\xad\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\ud800\udfff\U000e0041"
+        hidden in html
+        for hidden in "\0\x0b\x85\xad\u200b\u200e\u200f\u2028\u202a\u202d\u202e\u2066\u2069\ufeff\ud800\udfff\U000e0041"
     )
     html.encode()  # has no halves of pairs
     return parts
@@ -92,7 +97,9 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
 
 @examples(133)
 @given(TEXTS)
-@example("[a](javascript:alert(1)) ![a](javascript:1) <javascript:1> [b](//x) [c](data:text/html,x) [d](http&#58;//x)")
+@example(
+    "[a](javascript:alert(1)) ![a](javascript:1) <javascript:1> [b](//x) [c](data:text/html,x) [d](http&#58;//x)"
+)
 @example("<a href=x onclick=y>![<b>](x)")
 @example("[a](https://x.example/\u202e\u2066 'title')<https://a.example/\u202e>")
 def test_only_the_elements_of_the_list_come_through(text: str) -> None:
@@ -103,10 +110,19 @@ def test_only_the_elements_of_the_list_come_through(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_markup_of_a_text_is_shown(text: str) -> None:
     """HTML in a text is what the reader sees, and no element."""
-    for html, elements in ((markdown.inline(text), markdown.INLINE), (markdown.block(f"- {text}"), markdown.BLOCK)):
+    for html, elements in (
+        (markdown.inline(text), markdown.INLINE),
+        (markdown.block(f"- {text}"), markdown.BLOCK),
+    ):
         parts = seen_to_be_safe(html, elements)
         assert {tag for tag, _ in parts.elements} <= {"ul", "li"}
-        assert text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("&#60;", "<") in parts.text
+        assert (
+            text.replace("&amp;", "&")
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&#60;", "<")
+            in parts.text
+        )
 
 
 @examples(166)
@@ -114,7 +130,9 @@ def test_markup_of_a_text_is_shown(text: str) -> None:
     st.one_of(
         TEXTS,
         st.text("abc_Z09 .,;:'\"()/>!]&\n\xa0\u2003éß", max_size=40),
-        st.lists(st.sampled_from(["a_b", " ", "\n", "\n\n", "Word", "& ", ">", "1)", "\xa0"])).map("".join),
+        st.lists(st.sampled_from(["a_b", " ", "\n", "\n\n", "Word", "& ", ">", "1)", "\xa0"])).map(
+            "".join
+        ),
     )
 )
 @example("a\n\n\nb\nc")
@@ -144,17 +162,35 @@ def test_plain_texts_go_the_short_way() -> None:
         ("", ""),
         ("a *b* **c** `d<e`", "a <em>b</em> <strong>c</strong> <code>d&lt;e</code>"),
         ("# a\n- b", "# a\n- b"),
-        ("[a](https://x.example/?a=1&b=2)", '<a href="https://x.example/?a=1&amp;b=2" rel="nofollow noreferrer">a</a>'),
-        ("<mail@x.example>", '<a href="mailto:mail@x.example" rel="nofollow noreferrer">mail@x.example</a>'),
-        ("[a](javascript:x) [b](../c) [*d*](http://e)", 'a b <a href="http://e" rel="nofollow noreferrer"><em>d</em></a>'),
+        (
+            "[a](https://x.example/?a=1&b=2)",
+            '<a href="https://x.example/?a=1&amp;b=2" rel="nofollow noreferrer">a</a>',
+        ),
+        (
+            "<mail@x.example>",
+            '<a href="mailto:mail@x.example" rel="nofollow noreferrer">mail@x.example</a>',
+        ),
+        (
+            "[a](javascript:x) [b](../c) [*d*](http://e)",
+            'a b <a href="http://e" rel="nofollow noreferrer"><em>d</em></a>',
+        ),
         ("![a *b* ![c](d)](track.png) ![x](https://x.example/y)", "a b c x"),
         ("a  \nb", "a<br>\nb"),
         ("<b>x</b> <!-- y --> &lt; &copy;", "&lt;b&gt;x&lt;/b&gt; &lt;!-- y --&gt; &lt; ©"),
         ("a\u202eb\ufeffc", "a<code>U+202E</code>b<code>U+FEFF</code>c"),
         ("`a\u202eb` &#x202e;", "<code>a<code>U+202E</code>b</code> <code>U+202E</code>"),
-        ("x\U000e0041\x07\ud800", "x<code>U+E0041</code><code>U+0007</code>\N{REPLACEMENT CHARACTER}"),
-        ("👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 \u0645\u06cc\u200c\u062e", "👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 \u0645\u06cc\u200c\u062e"),
-        ("a\u200db ❤\ufe0f\ufe0f a\ufe01", "a<code>U+200D</code>b ❤\ufe0f<code>U+FE0F</code> a<code>U+FE01</code>"),
+        (
+            "x\U000e0041\x07\ud800",
+            "x<code>U+E0041</code><code>U+0007</code>\N{REPLACEMENT CHARACTER}",
+        ),
+        (
+            "👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 \u0645\u06cc\u200c\u062e",
+            "👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 \u0645\u06cc\u200c\u062e",
+        ),
+        (
+            "a\u200db ❤\ufe0f\ufe0f a\ufe01",
+            "a<code>U+200D</code>b ❤\ufe0f<code>U+FE0F</code> a<code>U+FE01</code>",
+        ),
     ],
 )
 def test_within_a_line(text: str, html: str) -> None:
@@ -168,8 +204,14 @@ def test_within_a_line(text: str, html: str) -> None:
         ("a\nb\n\nc\n", "<p>a\nb</p>\n<p>c</p>"),
         ("# a\n\nb\n***\nc\n===", "<p><strong>a</strong></p>\n<p>b</p>\n<p><strong>c</strong></p>"),
         ("- a\n- b\n\n3. c", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<ol>\n<li>c</li>\n</ol>"),
-        ("> a\n> ```python\n> b\n> ```", "<blockquote>\n<p>a</p>\n<pre><code>b\n</code></pre>\n</blockquote>"),
-        ("[//]: # (said to nobody)\n\n[a]: b 'c'", "<p>[//]: # (said to nobody)</p>\n<p>[a]: b 'c'</p>"),
+        (
+            "> a\n> ```python\n> b\n> ```",
+            "<blockquote>\n<p>a</p>\n<pre><code>b\n</code></pre>\n</blockquote>",
+        ),
+        (
+            "[//]: # (said to nobody)\n\n[a]: b 'c'",
+            "<p>[//]: # (said to nobody)</p>\n<p>[a]: b 'c'</p>",
+        ),
         ("<div>\n*a*\n</div>", "<p>&lt;div&gt;\n<em>a</em>\n&lt;/div&gt;</p>"),
         ("> " * 25 + "<a>", "<pre>" + "&gt; " * 25 + "&lt;a&gt;</pre>"),
     ],
@@ -180,9 +222,12 @@ def test_of_its_own(text: str, html: str) -> None:
 
 @examples(66)
 @given(
-    st.lists(st.sampled_from(["- ", "> ", "1. ", "# ", "\n", "\n\n", "    ", "word ", "[word]: ", "*", "`", "\t"]), max_size=80).map(
-        "".join
-    )
+    st.lists(
+        st.sampled_from(
+            ["- ", "> ", "1. ", "# ", "\n", "\n\n", "    ", "word ", "[word]: ", "*", "`", "\t"]
+        ),
+        max_size=80,
+    ).map("".join)
 )
 def test_no_word_is_lost(text: str) -> None:
     """A reader sees every word that a model would read, however deep it is nested."""

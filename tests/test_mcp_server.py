@@ -1,4 +1,6 @@
-"""The catalog as a server of MCP, over standard input and output and over HTTP: asked by the SDK's own client, and by raw messages."""
+"""The catalog as a server of MCP, over standard input and output and over HTTP: asked by the SDK's
+own client, and by raw messages.
+"""
 
 import json
 import os
@@ -80,7 +82,9 @@ def value(seen: Seen, name: str, **arguments: Any) -> dict[str, Any]:
     """The answer to a call that goes well; it is what the tool promises."""
     found = said(seen, name, **arguments).value
     assert found is not None
-    jsonschema.validate(found, next(tool["outputSchema"] for tool in offers.OFFERED if tool["name"] == name))
+    jsonschema.validate(
+        found, next(tool["outputSchema"] for tool in offers.OFFERED if tool["name"] == name)
+    )
     return found
 
 
@@ -107,16 +111,26 @@ def test_a_search_says_what_is_deprecated(all_seen: Seen) -> None:
 def documents(seen: Seen) -> list[dict[str, Any]]:
     """The newest version of every tool."""
     found = [seen.store.tool(slug) for kit in seen.store.toolkits() for slug in slugs(seen, kit)]
-    return [json.loads(bytes(seen.store.document(tool.number(tool.versions[-1]))[0])) for tool in found if tool]
+    return [
+        json.loads(bytes(seen.store.document(tool.number(tool.versions[-1]))[0]))
+        for tool in found
+        if tool
+    ]
 
 
 def slugs(seen: Seen, toolkit: str) -> list[str]:
     """The tools of a toolkit."""
-    return [path.name for path in (SHIPPED / "toolkits" / toolkit).iterdir() if seen.store.tool(path.name)]
+    return [
+        path.name
+        for path in (SHIPPED / "toolkits" / toolkit).iterdir()
+        if seen.store.tool(path.name)
+    ]
 
 
 def test_a_search_in_one_toolkit(all_seen: Seen) -> None:
-    """Only its tools; an empty argument, a null and a whole number as a float are taken as the API takes them."""
+    """Only its tools; an empty argument, a null and a whole number as a float are taken as the API
+    takes them.
+    """
     found = value(all_seen, "search_tools", query="send a message", toolkit="slack")
     assert {tool["toolkit"] for tool in found["tools"]} == {"slack"}
     everywhere = value(all_seen, "search_tools", query="send a message", toolkit="", limit=None)
@@ -134,12 +148,17 @@ def test_nothing_found_is_no_mistake(all_seen: Seen) -> None:
 
 
 def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
-    """A character that turns text around does not reach the model in a list, nor does a name that pretends to be a line of it."""
+    """A character that turns text around does not reach the model in a list, nor does a name that
+    pretends to be a line of it.
+    """
     catalog = generate(tmp_path / "catalog", 1, 1)
     file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
-    file.write_text(file.read_text().replace("name: Do 0", 'name: "Do \\u202E it\\nFAKE_TOOL (1) x: y"'))
+    file.write_text(
+        file.read_text().replace("name: Do 0", 'name: "Do \\u202E it\\nFAKE_TOOL (1) x: y"')
+    )
     about = catalog / "catalog.yaml"
-    about.write_text(f"{about.read_text()}rules:\n  hidden-character: off\n")  # else there would be no build
+    # else there would be no build
+    about.write_text(f"{about.read_text()}rules:\n  hidden-character: off\n")
     build(catalog, tmp_path / "build", None)
     found = said(Seen(open_build(tmp_path / "build")), "search_tools", query="thing")
     assert found.value
@@ -174,7 +193,9 @@ def test_toolkits_page_by_page(all_seen: Seen) -> None:
     assert value(all_seen, "list_toolkits")["toolkits"] == found
 
 
-def test_the_tools_of_a_session_are_those_that_are_exported(all_seen: Seen, shipped_build: Path) -> None:
+def test_the_tools_of_a_session_are_those_that_are_exported(
+    all_seen: Seen, shipped_build: Path
+) -> None:
     """Asked for by a tool, or listed as tools."""
     exported = json.loads(succeed("export", "mcp", "--session", SESSION, "--build", shipped_build))
     assert value(all_seen, "list_session_tools", session_id=SESSION) == {"tools": exported}
@@ -187,24 +208,62 @@ def test_the_tools_of_a_session_are_those_that_are_exported(all_seen: Seen, ship
     [
         ("search_tools", {}, 'arguments: "query" is a required property.'),
         ("search_tools", {"query": "   "}, "arguments.query: "),
-        ("search_tools", {"query": "a", "limit": 51}, "arguments.limit: 51 is greater than the maximum of 50."),
-        ("search_tools", {"query": "a", "limit": "5"}, 'arguments.limit: "5" is not of type "integer".'),
+        (
+            "search_tools",
+            {"query": "a", "limit": 51},
+            "arguments.limit: 51 is greater than the maximum of 50.",
+        ),
+        (
+            "search_tools",
+            {"query": "a", "limit": "5"},
+            'arguments.limit: "5" is not of type "integer".',
+        ),
         ("search_tools", {"query": "a", "tags": []}, "'tags' was unexpected"),
         ("search_tools", {"query": "a" * 5000}, "is longer than 1000 characters."),
         ("search_tools", {"query": "\ud800"}, "arguments: str is not valid UTF-8"),
-        ("search_tools", {"query": "a", "limit": 10**30}, "arguments: Integer exceeds 64-bit range."),
+        (
+            "search_tools",
+            {"query": "a", "limit": 10**30},
+            "arguments: Integer exceeds 64-bit range.",
+        ),
         ("nothing\ud800", {}, "arguments: str is not valid UTF-8"),
-        ("search_tools", {"query": "a", "toolkit": "githb"}, "There is no toolkit githb. Did you mean github?"),
-        ("search_tools", {"query": "a", "toolkit": "qqqqqq"}, "There is no toolkit qqqqqq. See list_toolkits for those that are there."),
-        ("get_tool", {"slug": "GITHUB_CREATE_ISSU"}, "There is no tool GITHUB_CREATE_ISSU. Did you mean GITHUB_CREATE_ISSUE"),
+        (
+            "search_tools",
+            {"query": "a", "toolkit": "githb"},
+            "There is no toolkit githb. Did you mean github?",
+        ),
+        (
+            "search_tools",
+            {"query": "a", "toolkit": "qqqqqq"},
+            "There is no toolkit qqqqqq. See list_toolkits for those that are there.",
+        ),
+        (
+            "get_tool",
+            {"slug": "GITHUB_CREATE_ISSU"},
+            "There is no tool GITHUB_CREATE_ISSU. Did you mean GITHUB_CREATE_ISSUE",
+        ),
         ("get_tool", {"slug": "QQQQ"}, "There is no tool QQQQ. Find tools with search_tools."),
         ("get_tool", {"slug": "github_create_issue"}, "try GITHUB_CREATE_ISSUE."),
-        ("get_tool", {"slug": "GITHUB_CREATE_ISSUE", "version": "1"}, "GITHUB_CREATE_ISSUE has no version 1. Use latest, or one of "),
-        ("list_session_tools", {"session_id": "trs_no"}, "There is no session trs_no. Check the id with its owner."),
-        ("GITHUB_CREATE_ISSUE", {"title": "x"}, "GITHUB_CREATE_ISSUE was not run: this catalog describes tools and does not run them."),
+        (
+            "get_tool",
+            {"slug": "GITHUB_CREATE_ISSUE", "version": "1"},
+            "GITHUB_CREATE_ISSUE has no version 1. Use latest, or one of ",
+        ),
+        (
+            "list_session_tools",
+            {"session_id": "trs_no"},
+            "There is no session trs_no. Check the id with its owner.",
+        ),
+        (
+            "GITHUB_CREATE_ISSUE",
+            {"title": "x"},
+            "GITHUB_CREATE_ISSUE was not run: this catalog describes tools and does not run them.",
+        ),
     ],
 )
-def test_a_mistake_is_answered_in_words(all_seen: Seen, name: str, arguments: dict[str, Any], sentence: str) -> None:
+def test_a_mistake_is_answered_in_words(
+    all_seen: Seen, name: str, arguments: dict[str, Any], sentence: str
+) -> None:
     """One that a model can mend, and short; no value, so it is an error."""
     found = said(all_seen, name, **arguments)
     assert found.value is None
@@ -220,13 +279,25 @@ def test_all_mistakes_are_told_at_once(all_seen: Seen) -> None:
 def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
     """Not found, not read, not listed, not suggested, not known by its name."""
     seen = Seen(open_build(shipped_build), ("slack",), "default")
-    assert {tool["toolkit"] for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]} <= {"slack"}
+    assert {
+        tool["toolkit"]
+        for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]
+    } <= {"slack"}
     assert [one["slug"] for one in value(seen, "list_toolkits")["toolkits"]] == ["slack"]
-    assert said(seen, "get_tool", slug="GITHUB_CREATE_ISSUE").text == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
-    assert said(seen, "search_tools", query="a", toolkit="github").text.startswith("This key's project may not use toolkit github.")
-    assert said(seen._replace(project=None), "search_tools", query="a", toolkit="github").text.startswith("That toolkit is not among")
+    assert (
+        said(seen, "get_tool", slug="GITHUB_CREATE_ISSUE").text
+        == "There is no tool GITHUB_CREATE_ISSUE. Find tools with search_tools."
+    )
+    assert said(seen, "search_tools", query="a", toolkit="github").text.startswith(
+        "This key's project may not use toolkit github."
+    )
+    assert said(
+        seen._replace(project=None), "search_tools", query="a", toolkit="github"
+    ).text.startswith("That toolkit is not among")
     assert agents.answer(seen, "GITHUB_CREATE_ISSUE", {}) is None
-    assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith("trs_support_desk belongs to another project.")
+    assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith(
+        "trs_support_desk belongs to another project."
+    )
 
 
 # The server of the SDK, without any transport
@@ -242,9 +313,15 @@ def in_process(seen: Seen, talk: Talk) -> None:
     anyio.run(converse)
 
 
-def test_a_fault_of_ours_is_no_trace(shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A document that is not what was written: the agent is told that it is not its mistake, and the log has the reason."""
-    folder = Path(shutil.copytree(shipped_build.parent / "build", tmp_path / "build", symlinks=True))
+def test_a_fault_of_ours_is_no_trace(
+    shipped_build: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A document that is not what was written: the agent is told that it is not its mistake, and
+    the log has the reason.
+    """
+    folder = Path(
+        shutil.copytree(shipped_build.parent / "build", tmp_path / "build", symlinks=True)
+    )
     file = folder / "current" / "tools.json"
     file.write_bytes(file.read_bytes().replace(b"Open a new issue", b"Open a few issue"))
 
@@ -259,7 +336,9 @@ def test_a_fault_of_ours_is_no_trace(shipped_build: Path, tmp_path: Path, caplog
 
 
 def test_a_search_by_meaning(tmp_path: Path) -> None:
-    """What a query means is found out beside the event loop, and once: the answer is that of the store."""
+    """What a query means is found out beside the event loop, and once: the answer is that of the
+    store.
+    """
     if not meaning.is_installed():
         pytest.skip("the extra `semantic` is not installed")
     build(generate(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
@@ -269,7 +348,11 @@ def test_a_search_by_meaning(tmp_path: Path) -> None:
     async def talk(client: Client) -> None:
         for query in ("thing number 4", "x" * 2000, "  ", ""):
             expected = said(seen, "search_tools", query=query)
-            assert await call(client, "search_tools", query=query) == (expected.value is not None, expected.text, expected.value)
+            assert await call(client, "search_tools", query=query) == (
+                expected.value is not None,
+                expected.text,
+                expected.value,
+            )
 
     in_process(seen, talk)
 
@@ -280,24 +363,49 @@ def test_a_search_by_meaning(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of the shipped catalog for agents, of two processes."""
-    with serving(shipped_build, tmp_path_factory.mktemp("mcp"), "--mcp", "--workers", "2") as server:
+    with serving(
+        shipped_build, tmp_path_factory.mktemp("mcp"), "--mcp", "--workers", "2"
+    ) as server:
         yield server
 
 
 def post(
-    server: Server, key: str | None = None, *, body: bytes | None = None, path: str = "/mcp", headers: Mapping[str, str] | None = None
+    server: Server,
+    key: str | None = None,
+    *,
+    body: bytes | None = None,
+    path: str = "/mcp",
+    headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
     """A raw message, the list of tools unless told otherwise."""
-    sent = {**MCP, "content-type": "application/json", "x-api-key": server.key if key is None else key, **(headers or {})}
-    return httpx.post(server.url + path, headers=sent, content=json.dumps(ASK) if body is None else body, timeout=PATIENCE)
+    sent = {
+        **MCP,
+        "content-type": "application/json",
+        "x-api-key": server.key if key is None else key,
+        **(headers or {}),
+    }
+    return httpx.post(
+        server.url + path,
+        headers=sent,
+        content=json.dumps(ASK) if body is None else body,
+        timeout=PATIENCE,
+    )
 
 
-def over_http(server: Server, talk: Talk, headers: dict[str, str] | None = None, query: str = "", mode: str = "auto") -> None:
+def over_http(
+    server: Server,
+    talk: Talk,
+    headers: dict[str, str] | None = None,
+    query: str = "",
+    mode: str = "auto",
+) -> None:
     """A conversation of the SDK's client with a server."""
 
     async def converse() -> None:
         async with AsyncExitStack() as stack:
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers or {"x-api-key": server.key}, timeout=PATIENCE))
+            http = await stack.enter_async_context(
+                httpx2.AsyncClient(headers=headers or {"x-api-key": server.key}, timeout=PATIENCE)
+            )
             transport = streamable_http_client(f"{server.url}/mcp{query}", http_client=http)
             await talk(await stack.enter_async_context(Client(transport, mode=mode, cache=None)))
 
@@ -306,15 +414,27 @@ def over_http(server: Server, talk: Talk, headers: dict[str, str] | None = None,
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_an_agent_over_http(server: Server, mode: str) -> None:
-    """In the newest version of the protocol and with a handshake, answered by either process: what it finds is what the API finds."""
+    """In the newest version of the protocol and with a handshake, answered by either process: what
+    it finds is what the API finds.
+    """
     asked = {"query": "send a message", "limit": "5"}
-    answered = httpx.get(f"{server.url}/api/v3/tools", params=asked, headers={"x-api-key": server.key}, timeout=PATIENCE).json()["items"]
+    answered = httpx.get(
+        f"{server.url}/api/v3/tools",
+        params=asked,
+        headers={"x-api-key": server.key},
+        timeout=PATIENCE,
+    ).json()["items"]
 
     async def talk(client: Client) -> None:
         assert "third parties" in (client.instructions or "")
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == OWN
-        assert all(tool.annotations and tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in tools)
+        assert all(
+            tool.annotations
+            and tool.annotations.read_only_hint
+            and not tool.annotations.open_world_hint
+            for tool in tools
+        )
         for _ in range(5):
             good, _, found = await call(client, "search_tools", query="send a message", limit=5)
             assert good
@@ -342,8 +462,13 @@ def test_a_session_is_listed_over_http(server: Server) -> None:
 
 
 def test_keys_over_http(server: Server) -> None:
-    """By either header, whatever the case of `Bearer`; a key that is not good is 401 in the envelope, whatever it asks for."""
-    for headers in ({"authorization": f"Bearer {server.key}"}, {"authorization": f"bearer {server.key}"}):
+    """By either header, whatever the case of `Bearer`; a key that is not good is 401 in the
+    envelope, whatever it asks for.
+    """
+    for headers in (
+        {"authorization": f"Bearer {server.key}"},
+        {"authorization": f"bearer {server.key}"},
+    ):
         assert post(server, "", headers=headers).status_code == 200
     for key, headers in (
         ("", {}),
@@ -366,14 +491,20 @@ def test_a_limited_key_over_http(server: Server) -> None:
     """It sees its toolkits, and the sessions of its project."""
     key = new_key(server.keys_file, "--project", "support", "--toolkits", "slack")
     until_good = time.monotonic() + PATIENCE
-    while any(post(server, key).status_code != 200 for _ in range(8)):  # each process looks at the keys by itself
+    # each process looks at the keys by itself
+    while any(post(server, key).status_code != 200 for _ in range(8)):
         assert time.monotonic() < until_good
 
     async def talk(client: Client) -> None:
-        assert (await call(client, "list_toolkits"))[2]["toolkits"] == [{"slug": "slack", "tools": len(slugs_of("slack"))}]
+        assert (await call(client, "list_toolkits"))[2]["toolkits"] == [
+            {"slug": "slack", "tools": len(slugs_of("slack"))}
+        ]
         assert not (await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE"))[0]
         assert (await call(client, "list_session_tools", session_id=FOREIGN))[0]
-        assert "belongs to another project" in (await call(client, "list_session_tools", session_id=SESSION))[1]
+        assert (
+            "belongs to another project"
+            in (await call(client, "list_session_tools", session_id=SESSION))[1]
+        )
 
     over_http(server, talk, {"authorization": f"Bearer {key}"})
 
@@ -398,7 +529,12 @@ def test_what_is_not_there_over_http(server: Server, path: str, status: int, slu
 
 def test_pages_of_others_are_refused(server: Server) -> None:
     """A browser says where its page comes from; only pages of the own machine may ask."""
-    for origin in ("https://evil.example", "http://localhost.evil.example", "http://127.0.0.1.evil.example:80", "null"):
+    for origin in (
+        "https://evil.example",
+        "http://localhost.evil.example",
+        "http://127.0.0.1.evil.example:80",
+        "null",
+    ):
         refused = post(server, headers={"origin": origin})
         assert (refused.status_code, refused.json()["error"]["slug"]) == (403, "forbidden")
     for origin in ("http://localhost:6274", "http://127.0.0.1", "http://[::1]:8000"):
@@ -408,15 +544,24 @@ def test_pages_of_others_are_refused(server: Server) -> None:
 def test_only_posts_are_answered(server: Server) -> None:
     """There is no stream to be opened and no session to be ended."""
     for method in ("GET", "DELETE", "HEAD"):
-        refused = httpx.request(method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key})
+        refused = httpx.request(
+            method, f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}
+        )
         assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
 
 
 def test_a_body_is_bounded(server: Server) -> None:
     """More than 64 KiB are not read, with or without a length."""
     large = json.dumps({**ASK, "params": {"x": "y" * 70_000}}).encode()
-    assert (post(server, body=large).status_code, post(server, body=large[:60_000]).status_code) == (400, 400)
-    sent = httpx.post(f"{server.url}/mcp", headers={**MCP, "x-api-key": server.key}, content=iter([large[:50_000], large[50_000:]]))
+    assert (
+        post(server, body=large).status_code,
+        post(server, body=large[:60_000]).status_code,
+    ) == (400, 400)
+    sent = httpx.post(
+        f"{server.url}/mcp",
+        headers={**MCP, "x-api-key": server.key},
+        content=iter([large[:50_000], large[50_000:]]),
+    )
     assert (sent.status_code, sent.json()["error"]["slug"]) == (400, "invalid_request")
 
 
@@ -435,7 +580,9 @@ def test_nonsense_over_http(server: Server, body: bytes, version: str) -> None:
 
 
 def test_the_log_stays_quiet(server: Server) -> None:
-    """The SDK tells of each transport; no request is worth a line, and no key ever comes into the log."""
+    """The SDK tells of each transport; no request is worth a line, and no key ever comes into the
+    log.
+    """
     before = server.log.read_text()
     assert post(server).status_code == 200
     assert server.log.read_text() == before
@@ -463,18 +610,32 @@ def test_while_nothing_is_open(tmp_path: Path) -> None:
 
 
 def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
-    """Where lists are counted, for each key; the agent is told when it may search again, and reads on meanwhile."""
+    """Where lists are counted, for each key; the agent is told when it may search again, and reads
+    on meanwhile.
+    """
     one, other = new_key(tmp_path / "keys.json"), new_key(tmp_path / "keys.json")
-    live = Live(KeyRing(tmp_path / "keys.json"), open_build(shipped_build), limits=Counts(Rate(1, 3600)))
+    live = Live(
+        KeyRing(tmp_path / "keys.json"), open_build(shipped_build), limits=Counts(Rate(1, 3600))
+    )
 
     def told(key: str, name: str, **arguments: str) -> tuple[bool, str]:
-        answered = anyio.run(ask, live, key, {**ASK, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
+        answered = anyio.run(
+            ask,
+            live,
+            key,
+            {**ASK, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
+        )
         assert answered.status_code == 200
-        return not answered.json()["result"]["isError"], answered.json()["result"]["content"][0]["text"]
+        return not answered.json()["result"]["isError"], answered.json()["result"]["content"][0][
+            "text"
+        ]
 
     assert told(one, "search_tools", query="issue")[0]
     good, words = told(one, "search_tools", query="issue")
-    assert (good, words.startswith("This key may list 1 times in 3600 s, and has done so. Try again in ")) == (False, True)
+    assert (
+        good,
+        words.startswith("This key may list 1 times in 3600 s, and has done so. Try again in "),
+    ) == (False, True)
     assert "Retry-After" not in words
     assert told(one, "get_tool", slug="GITHUB_CREATE_ISSUE")[0]
     assert told(other, "search_tools", query="issue")[0]
@@ -485,7 +646,9 @@ def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, str]:
-    """A build with two snapshots, the first in force, and the digest of the second, in which a session is gone and a name has changed."""
+    """A build with two snapshots, the first in force, and the digest of the second, in which a
+    session is gone and a name has changed.
+    """
     catalog = Path(shutil.copytree(SHIPPED, tmp_path / "catalog"))
     first = build(catalog, tmp_path / "build", None).digest
     (catalog / "sessions" / f"{SESSION}.yaml").unlink()
@@ -541,7 +704,9 @@ def over_stdio(talk: Talk, log: Path, *arguments: object) -> str:
 def host(build: Path) -> list[str]:
     """What docs/operating.md tells a host of agents to start, for this build."""
     text = (ROOT / "docs" / "operating.md").read_text()
-    found = json.JSONDecoder().raw_decode(text[text.index('{"mcpServers"') :])[0]["mcpServers"]["toolcatalog"]
+    found = json.JSONDecoder().raw_decode(text[text.index('{"mcpServers"') :])[0]["mcpServers"][
+        "toolcatalog"
+    ]
     assert found["command"] == "toolcatalog"
     assert "/srv/catalog/build" in found["args"]
     return [str(build) if one == "/srv/catalog/build" else one for one in found["args"]]
@@ -556,15 +721,28 @@ def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
         assert good
         assert {tool["toolkit"] for tool in found["tools"]} <= {"github", "slack"}
         assert "GITHUB_CREATE_ISSUE" in words
-        assert "That toolkit is not among" in (await call(client, "search_tools", query="a", toolkit="gmail"))[1]
+        assert (
+            "That toolkit is not among"
+            in (await call(client, "search_tools", query="a", toolkit="gmail"))[1]
+        )
         assert not (await call(client, "ROUTER_SEARCH_TOOLS"))[0]
 
-    log = over_stdio(talk, tmp_path / "log", *host(shipped_build), "--session", FOREIGN, "--toolkits", "github, slack")
+    log = over_stdio(
+        talk,
+        tmp_path / "log",
+        *host(shipped_build),
+        "--session",
+        FOREIGN,
+        "--toolkits",
+        "github, slack",
+    )
     assert "Traceback" not in log
 
 
 def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
-    """It is taken over; of a session that is gone the log tells, and all else goes on. One that is damaged is refused."""
+    """It is taken over; of a session that is gone the log tells, and all else goes on. One that is
+    damaged is refused.
+    """
     folder, second = two
     third = Path(shutil.copytree(folder / "snapshots" / second, folder / "snapshots" / ("0" * 64)))
     (third / "tools.json").write_bytes(b"[]")
@@ -592,17 +770,35 @@ def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
 
 
 def test_nothing_but_the_protocol(shipped_build: Path) -> None:
-    """Standard output holds messages, whatever comes in; the end of the input is the end, and a good one."""
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    """Standard output holds messages, whatever comes in; the end of the input is the end, and a
+    good one.
+    """
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "a", "version": "1"},
+    }
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_tool", "arguments": {"slug": "\0"}}},
-        {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "get_tool", "arguments": {"slug": "\ud800"}}},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "get_tool", "arguments": {"slug": "\0"}},
+        },
+        {
+            "jsonrpc": "2.0",
+            "id": 4,
+            "method": "tools/call",
+            "params": {"name": "get_tool", "arguments": {"slug": "\ud800"}},
+        },
         {"jsonrpc": "2.0", "id": 3, "method": "tools/list"},
     ]
     command = [sys.executable, "-m", "toolcatalog", "mcp", "--build", str(shipped_build)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin
         assert process.stdout
         assert process.stderr
@@ -622,19 +818,26 @@ def test_nothing_but_the_protocol(shipped_build: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--session", "trs_no"], "There is no session trs_no in this build"),
-        (["--toolkits", "slack,githb"], "There is no toolkit githb in this build. Did you mean github?"),
+        (
+            ["--toolkits", "slack,githb"],
+            "There is no toolkit githb in this build. Did you mean github?",
+        ),
         (["--build", "nowhere"], "There is no finished build in nowhere"),
     ],
 )
 def test_a_wrong_call(shipped_build: Path, arguments: list[str], sentence: str) -> None:
     """One sentence and 2, before anything is spoken."""
-    done = toolcatalog("mcp", *(() if "--build" in arguments else ("--build", shipped_build)), *arguments)
+    done = toolcatalog(
+        "mcp", *(() if "--build" in arguments else ("--build", shipped_build)), *arguments
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
 
 
 @pytest.mark.parametrize("command", [["mcp"], ["serve", "--mcp", "--port", "0"]])
-def test_without_the_extra_it_is_named(command: list[str], tmp_path: Path, shipped_build: Path) -> None:
+def test_without_the_extra_it_is_named(
+    command: list[str], tmp_path: Path, shipped_build: Path
+) -> None:
     """A sentence says what to install."""
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
     done = toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})

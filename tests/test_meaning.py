@@ -1,4 +1,6 @@
-"""The rooms `meaning` and `nearness`, with the real model: tools are found whose words are not in the query, and words still count."""
+"""The rooms `meaning` and `nearness`, with the real model: tools are found whose words are not in
+the query, and words still count.
+"""
 
 import shutil
 import sys
@@ -71,7 +73,10 @@ def test_filters_go_before_meaning(store: Store) -> None:
 def test_pages_are_parts_of_one_order(store: Store) -> None:
     """Tools that only meaning finds are counted, and stand on exactly one page."""
     matching = store.matching(Filters(query="give the buyer their money back"), Pins())
-    pages = [store.page(matching, "relevance", True, start, 7).tolist() for start in range(0, len(matching.numbers), 7)]
+    pages = [
+        store.page(matching, "relevance", True, start, 7).tolist()
+        for start in range(0, len(matching.numbers), 7)
+    ]
     every = [number for page in pages for number in page]
     assert sorted(every) == sorted(int(number) for number in matching.numbers)
     upwards = store.page(matching, "relevance", False, 0, len(every)).tolist()
@@ -79,17 +84,28 @@ def test_pages_are_parts_of_one_order(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["give the buyer their money back", "Send a message. Then file a bug!", "Send an email", "GITHUB_CREATE_ISSUE", "zzyzx"]
+    "query",
+    [
+        "give the buyer their money back",
+        "Send a message. Then file a bug!",
+        "Send an email",
+        "GITHUB_CREATE_ISSUE",
+        "zzyzx",
+    ],
 )
 def test_an_explanation_adds_up(store: Store, query: str) -> None:
     matching = store.matching(Filters(query=query), Pins())
     assert matching.ranked is not None
-    for number, score in zip(matching.ranked.best.tolist(), matching.ranked.best_scores.tolist(), strict=True):
+    for number, score in zip(
+        matching.ranked.best.tolist(), matching.ranked.best_scores.tolist(), strict=True
+    ):
         assert store.explain(query, matching, number).score == pytest.approx(score, abs=1e-5)
 
 
 def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Whatever was built before, and with however many processes; and with vectors it is another snapshot than without."""
+    """Whatever was built before, and with however many processes; and with vectors it is another
+    snapshot than without.
+    """
     catalog = generate(tmp_path / "catalog", 100)
     plain = build(catalog, tmp_path / "build", None).digest
     first = build(catalog, tmp_path / "build", None, semantic=True, jobs=2)
@@ -98,7 +114,11 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
     file = next((catalog / "toolkits" / "kit1").glob("*/*.yaml"))
     file.write_text(file.read_text().replace("description: ", "description: Anew. ", 1))
     again = build(catalog, tmp_path / "build", None, semantic=True)
-    assert again.digest == build(catalog, tmp_path / "fresh", None, semantic=True).digest != first.digest
+    assert (
+        again.digest
+        == build(catalog, tmp_path / "fresh", None, semantic=True).digest
+        != first.digest
+    )
 
 
 def test_damage_is_found_when_a_snapshot_is_opened(built: Path, tmp_path: Path) -> None:
@@ -111,7 +131,9 @@ def test_damage_is_found_when_a_snapshot_is_opened(built: Path, tmp_path: Path) 
         open_build(folder)
 
 
-def test_without_the_extra_words_alone_are_searched(built: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_words_alone_are_searched(
+    built: Path, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As with a build that has no vectors."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python marks what cannot be imported
     without, plain = open_build(built), open_build(shipped_build)
@@ -122,7 +144,9 @@ def test_without_the_extra_words_alone_are_searched(built: Path, shipped_build: 
         assert found(without, query) == found(plain, query)
 
 
-def test_a_build_without_the_extra_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_without_the_extra_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UsageError, match=r"pip install 'toolcatalog\[semantic\]'"):
         build(SHIPPED, tmp_path / "build", None, semantic=True)
@@ -130,10 +154,23 @@ def test_a_build_without_the_extra_says_what_to_install(tmp_path: Path, monkeypa
 
 
 def test_the_command_line(built: Path) -> None:
-    text = succeed("search", "give the buyer their money back", "--build", built, "--explain", "--limit", 1)
+    text = succeed(
+        "search", "give the buyer their money back", "--build", built, "--explain", "--limit", 1
+    )
     assert text.startswith("STRIPE_CREATE_REFUND")
     assert "meaning" in text
-    (one,) = orjson.loads(succeed("search", "give the buyer their money back", "--build", built, "--format", "json", "--limit", 1))
+    (one,) = orjson.loads(
+        succeed(
+            "search",
+            "give the buyer their money back",
+            "--build",
+            built,
+            "--format",
+            "json",
+            "--limit",
+            1,
+        )
+    )
     assert 0 < one["made_of"]["meaning"] <= 1
     assert toolcatalog("build", "--help").stdout.count("--semantic") == 2
 
@@ -148,7 +185,9 @@ def server(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
 
 @pytest.mark.parametrize(("query", "slug"), OBLIQUE)
 def test_over_http(server: tuple[Server, str], store: Store, query: str, slug: str) -> None:
-    """The same order as inside, asked once and again, with a page for each tool and the true number of all."""
+    """The same order as inside, asked once and again, with a page for each tool and the true number
+    of all.
+    """
     at, key = server
     with httpx.Client(base_url=at.url, headers={"x-api-key": key}) as client:
         answers = [client.get(LIST, params={"query": query, "limit": 5}) for _ in range(3)]
@@ -166,7 +205,16 @@ def test_a_stranger_is_refused_before_anything_is_read(server: tuple[Server, str
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "please", "\u202e\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "a " * 499, "ж" * 1000, ". . .", "\x00"],
+    [
+        "",
+        " ",
+        "please",
+        "\u202e\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+        "a " * 499,
+        "ж" * 1000,
+        ". . .",
+        "\x00",
+    ],
 )
 def test_any_query_has_vectors(text: str) -> None:
     """Of length 1 each, for whatever may be asked; none where nothing is said."""
@@ -188,9 +236,15 @@ def test_what_means_alike_lies_near() -> None:
     assert meaning.encoder().tools([]) == b""
 
 
-@given(st.lists(st.lists(st.integers(3, 99), min_size=2, max_size=60), max_size=12), st.integers(8, 50), st.integers(16, 200))
+@given(
+    st.lists(st.lists(st.integers(3, 99), min_size=2, max_size=60), max_size=12),
+    st.integers(8, 50),
+    st.integers(16, 200),
+)
 def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: int) -> None:
-    """Nothing is cut where all fits; else all that are longer than the rest come to the same length. Brackets stay."""
+    """Nothing is cut where all fits; else all that are longer than the rest come to the same
+    length. Brackets stay.
+    """
     short = meaning.shortened(texts, most, total)
     for one, text in zip(short, texts, strict=True):
         assert (one[0], one[-1]) == (text[0], text[-1])
@@ -213,12 +267,19 @@ def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
 @examples(15)
 @given(st.integers(0, 2**32 - 1))
 def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
-    """Against plain products of all with all, among few and among many: sketches lose little that is near, and filters lose nothing."""
+    """Against plain products of all with all, among few and among many: sketches lose little that
+    is near, and filters lose nothing.
+    """
     draw = np.random.default_rng(seed)
     tools = 3000
     centres = draw.normal(size=(30, LENGTH))
-    vectors = (centres[draw.integers(30, size=tools)] + 0.7 * draw.normal(size=(tools, LENGTH))).astype(np.float32)
-    near = Nearness(b"".join(nearness.pack([meaning.small(vectors[:1000]), meaning.small(vectors[1000:])])), tools)
+    vectors = (
+        centres[draw.integers(30, size=tools)] + 0.7 * draw.normal(size=(tools, LENGTH))
+    ).astype(np.float32)
+    near = Nearness(
+        b"".join(nearness.pack([meaning.small(vectors[:1000]), meaning.small(vectors[1000:])])),
+        tools,
+    )
     query = (centres[:2] + 0.5 * draw.normal(size=(2, LENGTH))).astype(np.float32)
     query /= np.linalg.norm(query, axis=1, keepdims=True)
     cosines = (vectors @ query.T / np.linalg.norm(vectors, axis=1, keepdims=True)).max(1)

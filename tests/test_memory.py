@@ -1,4 +1,6 @@
-"""What one build tells the next of a site: taken as it was kept or not at all, and gone through without being held."""
+"""What one build tells the next of a site: taken as it was kept or not at all, and gone through
+without being held.
+"""
 
 import tracemalloc
 from pathlib import Path
@@ -34,7 +36,9 @@ def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
     """All at once, and one after another; of another program nothing is taken."""
     groups = {"one": noted(2), "other": noted(0)}
     kept(cache, tmp_path, groups)
-    assert memory.load_site(cache, tmp_path, "this program") == SiteMemory(made_from="all that", groups=groups)
+    assert memory.load_site(cache, tmp_path, "this program") == SiteMemory(
+        made_from="all that", groups=groups
+    )
     assert dict(memory.site_groups(cache, tmp_path, "this program")) == groups
     assert memory.load_site(cache, tmp_path, "another") == SiteMemory()
     assert [*memory.site_groups(cache, tmp_path, "another")] == []
@@ -51,7 +55,9 @@ def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> N
 
 
 def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> None:
-    """Of a million tools they are two hundred megabytes, and the process that looks at the site is there until the build ends."""
+    """Of a million tools they are two hundred megabytes, and the process that looks at the site is
+    there until the build ends.
+    """
     file = kept(cache, tmp_path, {str(group): noted(50, group) for group in range(1_000)})
     tracemalloc.start()
     pages = sum(group.pages for _, group in memory.site_groups(cache, tmp_path, "this program"))

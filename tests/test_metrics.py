@@ -1,4 +1,6 @@
-"""What a server tells of itself: counts that equal what was asked, over one process or several, whoever dies meanwhile; and who may read them."""
+"""What a server tells of itself: counts that equal what was asked, over one process or several,
+whoever dies meanwhile; and who may read them.
+"""
 
 import os
 import re
@@ -20,7 +22,17 @@ from running import PATIENCE, Server, new_key, serving, toolcatalog, until, work
 from toolcatalog.cli import listening
 from toolcatalog.errors import UsageError
 from toolcatalog.server import ledger, metrics
-from toolcatalog.server.tallies import BOUNDS, HIT, MISSED, NOBODY, RELOADED, Counts, Now, Tallies, total
+from toolcatalog.server.tallies import (
+    BOUNDS,
+    HIT,
+    MISSED,
+    NOBODY,
+    RELOADED,
+    Counts,
+    Now,
+    Tallies,
+    total,
+)
 
 TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
@@ -30,7 +42,11 @@ Sample = tuple[str, frozenset[tuple[str, str]]]
 
 def samples(text: str) -> dict[Sample, float]:
     """All samples, by name and labels."""
-    return {(one.name, frozenset(one.labels.items())): one.value for family in families(text) for one in family.samples}
+    return {
+        (one.name, frozenset(one.labels.items())): one.value
+        for family in families(text)
+        for one in family.samples
+    }
 
 
 def sample(name: str, **labels: str) -> Sample:
@@ -60,7 +76,9 @@ def scrape(url: str) -> dict[Sample, float]:
 
 
 def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
-    """Ask by all ways, each on a connection of its own as far as it matters; what that comes to, by route and status."""
+    """Ask by all ways, each on a connection of its own as far as it matters; what that comes to, by
+    route and status.
+    """
     headers, plain = {"x-api-key": key}, {"x-api-key": key, "accept-encoding": "identity"}
     for _ in range(rounds):
         with httpx.Client(base_url=server.url) as kept:
@@ -75,7 +93,10 @@ def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
             kept.get("/")
             kept.get("/nowhere")
             kept.post(LIST, headers=headers)
-            kept.options(LIST, headers={"origin": "https://a.example", "access-control-request-method": "GET"})
+            kept.options(
+                LIST,
+                headers={"origin": "https://a.example", "access-control-request-method": "GET"},
+            )
     one = "/api/v3/tools/{slug}"
     each = {
         (one, "200"): 6, (one, "304"): 1, (one, "404"): 1, (one, "401"): 1, (LIST, "200"): 1, (LIST, "405"): 1,
@@ -85,8 +106,17 @@ def send(server: Server, key: str, rounds: int) -> dict[tuple[str, str], int]:
 
 
 def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) -> None:
-    """By route and status, by key, in the histogram, with what was remembered; routes are templates, and hostile paths make no new ones."""
-    with serving(shipped_build, tmp_path, "--site", str(shipped_build.parent / "site"), "--metrics", "127.0.0.1:0") as server:
+    """By route and status, by key, in the histogram, with what was remembered; routes are
+    templates, and hostile paths make no new ones.
+    """
+    with serving(
+        shipped_build,
+        tmp_path,
+        "--site",
+        str(shipped_build.parent / "site"),
+        "--metrics",
+        "127.0.0.1:0",
+    ) as server:
         other = new_key(server.keys_file)
         time.sleep(1)
         sent = send(server, server.key, 3)
@@ -96,17 +126,34 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
         url = where(server)
         until(lambda: requests(scrape(url)) == sent)
         found = scrape(url)
-        ids = dict(zip((server.key, other), re.findall("key_[0-9A-Za-z]{8}", server.keys_file.read_text()), strict=True))
+        ids = dict(
+            zip(
+                (server.key, other),
+                re.findall("key_[0-9A-Za-z]{8}", server.keys_file.read_text()),
+                strict=True,
+            )
+        )
         assert found[sample("key_requests_total", key=ids[other])] == 2
         assert (
             found[sample("key_requests_total", key="none")] == 3 * 5 + 2
-        )  # nobody asks for a key at pages, at what is not there, and before another method is refused
-        assert sum(value for (name, _), value in found.items() if name == "toolcatalog_key_requests_total") == sum(sent.values())
+            # nobody asks for a key at pages, at what is not there, and before another method is
+            # refused
+        )
+        assert sum(
+            value for (name, _), value in found.items() if name == "toolcatalog_key_requests_total"
+        ) == sum(sent.values())
         for route in {route for route, _ in sent}:
             number = sum(value for (one, _), value in sent.items() if one == route)
-            buckets = [found[sample("request_duration_seconds_bucket", route=route, le=le)] for le in [*map(str, BOUNDS), "+Inf"]]
+            buckets = [
+                found[sample("request_duration_seconds_bucket", route=route, le=le)]
+                for le in [*map(str, BOUNDS), "+Inf"]
+            ]
             assert buckets == sorted(buckets)
-            assert buckets[-1] == found[sample("request_duration_seconds_count", route=route)] == number
+            assert (
+                buckets[-1]
+                == found[sample("request_duration_seconds_count", route=route)]
+                == number
+            )
             assert 0 < found[sample("request_duration_seconds_sum", route=route)] < PATIENCE
         assert found[sample("remembered_misses_total")] == 1
         assert found[sample("remembered_hits_total")] == 3 * 4 - 1
@@ -120,9 +167,20 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
         assert other not in text
 
 
-def test_workers_are_counted_together_and_nothing_goes_back(shipped_build: Path, tmp_path: Path) -> None:
-    """Three workers, one killed, then all told to end: every scrape adds them up, no counter is ever smaller, the dead are no processes."""
-    arguments = ("--site", str(shipped_build.parent / "site"), "--workers", "3", "--metrics", "127.0.0.1:0")
+def test_workers_are_counted_together_and_nothing_goes_back(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """Three workers, one killed, then all told to end: every scrape adds them up, no counter is
+    ever smaller, the dead are no processes.
+    """
+    arguments = (
+        "--site",
+        str(shipped_build.parent / "site"),
+        "--workers",
+        "3",
+        "--metrics",
+        "127.0.0.1:0",
+    )
     with serving(shipped_build, tmp_path, *arguments) as server:
         url = where(server)
         until(lambda: scrape(url)[sample("processes")] == 3)
@@ -130,12 +188,25 @@ def test_workers_are_counted_together_and_nothing_goes_back(shipped_build: Path,
         until(lambda: requests(scrape(url)) == sent)
         before, pids = scrape(url), workers(server)
         os.kill(min(pids), signal.SIGKILL)
-        until(lambda: never_back(before, now := scrape(url)) and now[sample("processes")] == 3 and min(pids) not in workers(server))
+        until(
+            lambda: (
+                never_back(before, now := scrape(url))
+                and now[sample("processes")] == 3
+                and min(pids) not in workers(server)
+            )
+        )
         before, pids = scrape(url), workers(server)
         sent = added(sent, send(server, server.key, 2))
         for pid in pids:
-            os.kill(pid, signal.SIGTERM)  # at once: who ends in good order leaves all that was counted
-        until(lambda: never_back(before, now := scrape(url)) and now[sample("processes")] == 3 and not pids & workers(server))
+            # at once: who ends in good order leaves all that was counted
+            os.kill(pid, signal.SIGTERM)
+        until(
+            lambda: (
+                never_back(before, now := scrape(url))
+                and now[sample("processes")] == 3
+                and not pids & workers(server)
+            )
+        )
         assert requests(scrape(url)) == sent
 
 
@@ -147,12 +218,18 @@ def never_back(before: Mapping[Sample, float], now: Mapping[Sample, float]) -> b
     return True
 
 
-def added(a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+def added(
+    a: Mapping[tuple[str, str], int], b: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], int]:
     return {name: a[name] + b[name] for name in a}
 
 
-def test_on_the_port_of_the_api_only_the_own_machine_is_told(shipped_build: Path, tmp_path: Path) -> None:
-    """Workers are added up there too. Whoever comes from elsewhere, by another name or through a proxy is told that there is nothing."""
+def test_on_the_port_of_the_api_only_the_own_machine_is_told(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
+    proxy is told that there is nothing.
+    """
     with serving(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
         port = server.url.rpartition(":")[2]
         url = f"http://127.0.0.1:{port}/metrics"
@@ -168,7 +245,10 @@ def test_on_the_port_of_the_api_only_the_own_machine_is_told(shipped_build: Path
             {"host": ""},
         ):
             response = httpx.get(url, headers=headers)
-            assert (response.status_code, response.json()["error"]["slug"]) == (404, "route_not_found")
+            assert (response.status_code, response.json()["error"]["slug"]) == (
+                404,
+                "route_not_found",
+            )
         for headers in ({"host": "localhost:1"}, {"host": "[::1]"}, {"host": "127.9.9.9:80"}):
             assert httpx.get(url, headers=headers).status_code == 200
         answer = httpx.get(url, headers={"accept": "application/openmetrics-text; version=1.0.0"})
@@ -177,7 +257,10 @@ def test_on_the_port_of_the_api_only_the_own_machine_is_told(shipped_build: Path
         if address := own_address():
             assert httpx.get(f"http://{address}:{port}/healthz").status_code == 200
             for headers in ({}, {"host": "localhost"}):
-                assert httpx.get(f"http://{address}:{port}/metrics", headers=headers).status_code == 404
+                assert (
+                    httpx.get(f"http://{address}:{port}/metrics", headers=headers).status_code
+                    == 404
+                )
 
 
 def own_address() -> str | None:
@@ -191,7 +274,9 @@ def own_address() -> str | None:
         return None if address.startswith("127.") else address
 
 
-@pytest.mark.parametrize("text", ["9100", "localhost", "a:b", "127.0.0.1:99999", "::1:80", ":80", "a:-1", ""])
+@pytest.mark.parametrize(
+    "text", ["9100", "localhost", "a:b", "127.0.0.1:99999", "::1:80", ":80", "a:-1", ""]
+)
 def test_what_is_no_address(text: str) -> None:
     """The sentence shows what one looks like."""
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
@@ -200,7 +285,9 @@ def test_what_is_no_address(text: str) -> None:
 
 def test_addresses() -> None:
     """A name, a number, and one with colons."""
-    assert [listening.address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")] == [
+    assert [
+        listening.address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
+    ] == [
         ("localhost", 0),
         ("127.0.0.1", 9100),
         ("::1", 65535),
@@ -208,7 +295,9 @@ def test_addresses() -> None:
 
 
 @pytest.mark.parametrize("address", ["9100", "192.0.2.1:80"])
-def test_an_address_that_cannot_be_had_is_told_in_a_sentence(shipped_build: Path, address: str) -> None:
+def test_an_address_that_cannot_be_had_is_told_in_a_sentence(
+    shipped_build: Path, address: str
+) -> None:
     """Before anything is served."""
     done = toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
     assert (done.returncode, done.stdout) == (2, "")
@@ -217,12 +306,20 @@ def test_an_address_that_cannot_be_had_is_told_in_a_sentence(shipped_build: Path
 
 
 def test_a_bound_belongs_to_its_bucket() -> None:
-    """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind them."""
+    """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind
+    them.
+    """
     tallies = Tallies()
     for seconds in (0.0, BOUNDS[0], BOUNDS[3], BOUNDS[-1], BOUNDS[-1] + 1):
         tallies.answered("/a", 200, seconds, NOBODY)
     cell = tallies.counts().answered["200 /a"]
-    assert [index for index, number in enumerate(cell[:-1]) for _ in range(int(number))] == [0, 0, 3, len(BOUNDS) - 1, len(BOUNDS)]
+    assert [index for index, number in enumerate(cell[:-1]) for _ in range(int(number))] == [
+        0,
+        0,
+        3,
+        len(BOUNDS) - 1,
+        len(BOUNDS),
+    ]
     assert cell[-1] == pytest.approx(sum((BOUNDS[0], BOUNDS[3], 2 * BOUNDS[-1] + 1)))
 
 
@@ -249,7 +346,9 @@ def test_counts_add_up() -> None:
 
 
 def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -> None:
-    """Added to the past, read in the middle of that, added twice: the sum is the same; only processes that live are processes."""
+    """Added to the past, read in the middle of that, added twice: the sum is the same; only
+    processes that live are processes.
+    """
     for process, times in ((11, 2), (12, 5)):
         write(tmp_path, process, times)
     assert summed(tmp_path) == (7, 2)
@@ -288,7 +387,9 @@ def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
-    """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours stays."""
+    """Its folder is removed; one that somebody holds, that is new, or that is nobody's of ours
+    stays.
+    """
     (dead, its), (alive, theirs), (young, new) = supervisor(), supervisor(), supervisor()
     link = its.with_name(f"{its.name}-link")
     link.symlink_to(tmp_path)
@@ -300,7 +401,13 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
         for folder in (its, theirs, tmp_path):
             os.utime(folder, (1, 1))
         with ledger.folder():
-            assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [False, True, True, True, True]
+            assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [
+                False,
+                True,
+                True,
+                True,
+                True,
+            ]
     finally:
         alive.kill()
         alive.wait()
@@ -318,7 +425,9 @@ def supervisor() -> tuple[subprocess.Popen[str], Path]:
         return process, Path(told.readline().strip())
 
 
-def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Counting goes on in memory while the folder is away."""
     folder = tmp_path / "pages"
     folder.mkdir()

@@ -1,4 +1,6 @@
-"""A static mirror, as docs/mirror.md says: its nginx, with the very settings of that page, beside the live server, byte for byte."""
+"""A static mirror, as docs/mirror.md says: its nginx, with the very settings of that page, beside
+the live server, byte for byte.
+"""
 
 import json
 import os
@@ -24,23 +26,34 @@ from toolcatalog.openapi import PREFIXES
 from toolcatalog.opening import open_build
 from toolcatalog.progress import quietly
 
-NGINX = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]))
+NGINX = shutil.which(
+    "nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+)
 NOW = 1_800_000_000  # seconds since 1970
 FIELDS = {"message", "code", "slug", "status", "request_id", "suggested_fix", "errors"}
 
-needs_nginx = pytest.mark.skipif(NGINX is None, reason="there is no nginx on the path (Debian: apt-get install nginx-light)")
+needs_nginx = pytest.mark.skipif(
+    NGINX is None, reason="there is no nginx on the path (Debian: apt-get install nginx-light)"
+)
 
 
 # The host
 
 
 def settings(to: Path, port: int, folder: Path) -> Path:
-    """The settings of docs/mirror.md for this mirror and this port, in a main file that needs no rights: nginx's `-c`."""
+    """The settings of docs/mirror.md for this mirror and this port, in a main file that needs no
+    rights: nginx's `-c`.
+    """
     text = (ROOT / "docs" / "mirror.md").read_text()
     (shown,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
     assert shown.count("listen 8080;") == 1
-    (folder / "mirror.conf").write_text(shown.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace("/srv/mirror", str(to)))
-    temporary = "".join(f"{name}_temp_path {folder}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (folder / "mirror.conf").write_text(
+        shown.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace("/srv/mirror", str(to))
+    )
+    temporary = "".join(
+        f"{name}_temp_path {folder}/{name}; "
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     main = f"pid {folder}/pid; master_process off; daemon off; events {{}} http {{ access_log off; {temporary} include {folder}/mirror.conf; }}"
     (folder / "nginx.conf").write_text(main)
     return folder / "nginx.conf"
@@ -86,7 +99,10 @@ def all_of_it(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="module")
 def host(all_of_it: Path) -> Iterator[httpx.Client]:
     """nginx with that mirror."""
-    with hosting(all_of_it, all_of_it.parent / "nginx") as url, httpx.Client(base_url=url) as client:
+    with (
+        hosting(all_of_it, all_of_it.parent / "nginx") as url,
+        httpx.Client(base_url=url) as client,
+    ):
         yield client
 
 
@@ -100,7 +116,10 @@ def live(shipped: Server) -> Iterator[httpx.Client]:
 def whole(client: httpx.Client, path: str, **more: Any) -> bytes:
     """The body of an answer that must be good, and the same under both prefixes."""
     first, *others = (client.get(prefix + path, **more) for prefix in PREFIXES)
-    assert (first.status_code, first.headers["content-type"]) == (200, "application/json"), (path, first.text)
+    assert (first.status_code, first.headers["content-type"]) == (200, "application/json"), (
+        path,
+        first.text,
+    )
     assert {other.content for other in others} == {first.content}
     return first.content
 
@@ -133,27 +152,44 @@ def test_every_tool_and_every_version(host: httpx.Client, live: httpx.Client) ->
         path = f"/tools/{tool['slug']}"
         assert whole(host, path) == right(live, path)
         for version in tool["available_versions"]:
-            assert whole(host, path, params={"version": version}) == right(live, path, params={"version": version})
-    assert whole(host, path, params={"version": "latest", "toolkit_versions": ""}) == whole(host, path)
+            assert whole(host, path, params={"version": version}) == right(
+                live, path, params={"version": version}
+            )
+    assert whole(host, path, params={"version": "latest", "toolkit_versions": ""}) == whole(
+        host, path
+    )
 
 
 @needs_nginx
-@pytest.mark.parametrize("limit", [{}, {"limit": 20}, {"limit": "20.0"}, {"limit": 1000}, {"limit": 9999}], ids=str)
+@pytest.mark.parametrize(
+    "limit", [{}, {"limit": 20}, {"limit": "20.0"}, {"limit": 1000}, {"limit": 9999}], ids=str
+)
 def test_every_list(host: httpx.Client, live: httpx.Client, limit: dict[str, Any]) -> None:
-    """The list of all tools and that of each toolkit, walked by `next_cursor` from page 1 to the end."""
+    """The list of all tools and that of each toolkit, walked by `next_cursor` from page 1 to the
+    end.
+    """
     found = pages(whole, host, **limit)
     assert found == pages(right, live, **limit)
     assert len(found) == (1 if limit.get("limit") in (1000, 9999) else 7)
-    for toolkit in {item["toolkit"]["slug"] for page in found for item in json.loads(page)["items"]}:
-        assert pages(whole, host, toolkit_slug=toolkit, **limit) == pages(right, live, toolkit_slug=toolkit, **limit)
+    for toolkit in {
+        item["toolkit"]["slug"] for page in found for item in json.loads(page)["items"]
+    }:
+        assert pages(whole, host, toolkit_slug=toolkit, **limit) == pages(
+            right, live, toolkit_slug=toolkit, **limit
+        )
 
 
 @needs_nginx
-def test_every_session(host: httpx.Client, live: httpx.Client, shipped: Server, shipped_build: Path) -> None:
+def test_every_session(
+    host: httpx.Client, live: httpx.Client, shipped: Server, shipped_build: Path
+) -> None:
     """Each session is what the live server answers to a key of its project."""
     store = open_build(shipped_build)
     owners = {id: (store.session(id) or ("", b""))[0] for id in store.sessions()}
-    keys = {project: new_key(shipped.keys_file, "--project", project) for project in sorted({*owners.values()})}
+    keys = {
+        project: new_key(shipped.keys_file, "--project", project)
+        for project in sorted({*owners.values()})
+    }
     assert len(owners) == 7
     assert len(keys) > 1
     for id, project in owners.items():
@@ -179,7 +215,9 @@ def test_every_session(host: httpx.Client, live: httpx.Client, shipped: Server, 
     ],
 )  # fmt: skip
 def test_no_other_question_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
-    """Whatever a list is asked for, a mirror answers as the live server does, or 404: never something else."""
+    """Whatever a list is asked for, a mirror answers as the live server does, or 404: never
+    something else.
+    """
     answered, right = host.get(f"/api/v3/tools?{query}"), live.get(f"/api/v3/tools?{query}")
     assert answered.status_code == 404 or answered.content == right.content
     if query in (
@@ -198,11 +236,20 @@ def test_no_other_question_is_answered(host: httpx.Client, live: httpx.Client, q
 
 @needs_nginx
 @pytest.mark.parametrize(
-    "query", ["version=20250301_00&version=20251027_00", "toolkit_versions[github]=20250301_00", "version=19990101_00", "version=x", "x=1"]
+    "query",
+    [
+        "version=20250301_00&version=20251027_00",
+        "toolkit_versions[github]=20250301_00",
+        "version=19990101_00",
+        "version=x",
+        "x=1",
+    ],
 )
 def test_no_other_version_is_answered(host: httpx.Client, live: httpx.Client, query: str) -> None:
     """The same for get."""
-    answered, right = (client.get(f"/api/v3/tools/GITHUB_CREATE_ISSUE?{query}") for client in (host, live))
+    answered, right = (
+        client.get(f"/api/v3/tools/GITHUB_CREATE_ISSUE?{query}") for client in (host, live)
+    )
     assert answered.status_code == 404 or answered.content == right.content
 
 
@@ -211,8 +258,12 @@ def test_no_other_version_is_answered(host: httpx.Client, live: httpx.Client, qu
 
 @needs_nginx
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
-def test_real_clients(kind: Any, host: httpx.Client, live: httpx.Client, shipped: Server, tmp_path: Path) -> None:
-    """An unmodified client library whose base URL is the mirror's gets tools, walks lists and reads a session."""
+def test_real_clients(
+    kind: Any, host: httpx.Client, live: httpx.Client, shipped: Server, tmp_path: Path
+) -> None:
+    """An unmodified client library whose base URL is the mirror's gets tools, walks lists and reads
+    a session.
+    """
     if why := kind.missing():
         pytest.skip(f"{kind.name}: {why}")
     at = Server(str(host.base_url), "none", shipped.keys_file, shipped.process, shipped.log)
@@ -222,7 +273,10 @@ def test_real_clients(kind: Any, host: httpx.Client, live: httpx.Client, shipped
         expected = live.get("/api/v3/tools/GITHUB_CREATE_ISSUE").json()
         assert client.get("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}) == expected
         assert (
-            client.get("tool", {"tool_slug": "GITHUB_CREATE_ISSUE", "version": expected["available_versions"][0]})["version"]
+            client.get(
+                "tool",
+                {"tool_slug": "GITHUB_CREATE_ISSUE", "version": expected["available_versions"][0]},
+            )["version"]
             != expected["version"]
         )
         found: list[Any] = []
@@ -244,25 +298,40 @@ def test_real_clients(kind: Any, host: httpx.Client, live: httpx.Client, shipped
 
 
 @needs_nginx
-def test_what_is_said_beside_the_file(host: httpx.Client, live: httpx.Client, all_of_it: Path) -> None:
-    """HEAD, ETag and 304; the snapshot, as the live server names it; a year for what never changes, and revalidation for what may."""
+def test_what_is_said_beside_the_file(
+    host: httpx.Client, live: httpx.Client, all_of_it: Path
+) -> None:
+    """HEAD, ETag and 304; the snapshot, as the live server names it; a year for what never changes,
+    and revalidation for what may.
+    """
     answered = host.get("/api/v3/tools/GITHUB_CREATE_ISSUE")
     digest = live.get("/readyz").json()["snapshot"]
     assert answered.headers["x-catalog-snapshot"] == digest
     assert answered.headers["cache-control"] == "public, no-cache"
-    assert host.get("/api/v3/tools/GITHUB_CREATE_ISSUE", headers={"If-None-Match": answered.headers["etag"]}).status_code == 304
+    assert (
+        host.get(
+            "/api/v3/tools/GITHUB_CREATE_ISSUE", headers={"If-None-Match": answered.headers["etag"]}
+        ).status_code
+        == 304
+    )
     head = host.head("/api/v3/tools/GITHUB_CREATE_ISSUE", headers={"Accept-Encoding": "identity"})
     assert (head.status_code, head.content, head.headers["content-length"]) == (
         200,
         b"",
         str(len(live.get("/api/v3/tools/GITHUB_CREATE_ISSUE").content)),
     )
-    assert host.get("/api/v3/tools", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"] == "gzip"
+    assert (
+        host.get("/api/v3/tools", headers={"Accept-Encoding": "gzip"}).headers["content-encoding"]
+        == "gzip"
+    )
     pointer = host.get("/current.json")
     assert pointer.headers["cache-control"] == "public, no-cache"
     assert pointer.json() == {"snapshot": digest, "tree": str((all_of_it / "current").readlink())}
     fixed = host.get(f"/{pointer.json()['tree']}/tools/GITHUB_CREATE_ISSUE.json")
-    assert (fixed.content, fixed.headers["cache-control"]) == (answered.content, "public, max-age=31536000, immutable")
+    assert (fixed.content, fixed.headers["cache-control"]) == (
+        answered.content,
+        "public, max-age=31536000, immutable",
+    )
 
 
 @needs_nginx
@@ -281,17 +350,30 @@ def test_what_is_said_beside_the_file(host: httpx.Client, live: httpx.Client, al
     ],
 )
 def test_what_is_not_there(host: httpx.Client, path: str, slug: str) -> None:
-    """404 in the error envelope, all seven fields, with what to do, under the caller's own request id; never cached."""
+    """404 in the error envelope, all seven fields, with what to do, under the caller's own request
+    id; never cached.
+    """
     answered = host.get(path, headers={"X-Request-Id": "mine-1"})
-    assert (answered.status_code, answered.headers["content-type"], answered.headers["cache-control"]) == (
+    assert (
+        answered.status_code,
+        answered.headers["content-type"],
+        answered.headers["cache-control"],
+    ) == (
         404,
         "application/json",
         "no-store",
     )
     error = answered.json()["error"]
     assert {*error} == FIELDS
-    assert (error["status"], error["code"], error["slug"], error["request_id"]) == (404, 1404, slug, "mine-1")
-    assert host.get(path, headers={"X-Request-Id": 'bad"id'}).json()["error"]["request_id"] != 'bad"id'
+    assert (error["status"], error["code"], error["slug"], error["request_id"]) == (
+        404,
+        1404,
+        slug,
+        "mine-1",
+    )
+    assert (
+        host.get(path, headers={"X-Request-Id": 'bad"id'}).json()["error"]["request_id"] != 'bad"id'
+    )
 
 
 @needs_nginx
@@ -306,7 +388,11 @@ def test_the_error_file_says_the_same(host: httpx.Client, all_of_it: Path) -> No
 def test_other_methods(host: httpx.Client) -> None:
     """405 with `Allow`; a browser may ask first."""
     answered = host.post("/api/v3/tools")
-    assert (answered.status_code, answered.headers["allow"], answered.json()["error"]["code"]) == (405, "GET, HEAD", 1405)
+    assert (answered.status_code, answered.headers["allow"], answered.json()["error"]["code"]) == (
+        405,
+        "GET, HEAD",
+        1405,
+    )
     assert host.options("/api/v3/tools").headers["access-control-allow-origin"] == "*"
 
 
@@ -321,10 +407,16 @@ def three_builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     write(folder / "catalog" / "catalog.yaml", "title: Games\n")
     write(chess / "toolkit.yaml", "name: Chess\nlogo: https://example.com/c.svg\n")
     for tool in ("CHESS_OPEN", "CHESS_MOVE", "CHESS_RESIGN"):
-        write(chess / tool / "20250101_00.yaml", f"name: {tool.title()}\ndescription: Something to do\n")
+        write(
+            chess / tool / "20250101_00.yaml",
+            f"name: {tool.title()}\ndescription: Something to do\n",
+        )
     builds = []
     for letter in "ABC":
-        write(chess / "CHESS_MOVE" / "20250101_00.yaml", f"name: Move\ndescription: Make move {letter}.\n")
+        write(
+            chess / "CHESS_MOVE" / "20250101_00.yaml",
+            f"name: Move\ndescription: Make move {letter}.\n",
+        )
         succeed("build", "--catalog", folder / "catalog", "--out", folder / letter, "--no-site")
         builds.append(folder / letter)
     return builds
@@ -347,7 +439,9 @@ def trees(to: Path) -> set[Path]:
 
 @needs_nginx
 def test_a_host_follows_without_being_told(three_builds: list[Path], tmp_path: Path) -> None:
-    """nginx answers from the new tree as soon as `current` names it; the address of what is in the old one still holds."""
+    """nginx answers from the new tree as soon as `current` names it; the address of what is in the
+    old one still holds.
+    """
     to, path = tmp_path / "mirror", "/api/v3/tools/CHESS_MOVE"
     first = mirrored(three_builds[0], to)
     with hosting(to, tmp_path / "nginx") as url, httpx.Client(base_url=url) as host:
@@ -355,27 +449,46 @@ def test_a_host_follows_without_being_told(three_builds: list[Path], tmp_path: P
         second = mirrored(three_builds[1], to)
         after = host.get(path, headers={"If-None-Match": before.headers["etag"]})
         assert (before.json()["description"][-2:], after.json()["description"][-2:]) == ("A.", "B.")
-        assert before.headers["x-catalog-snapshot"] == first.name[:64] != after.headers["x-catalog-snapshot"] == second.name[:64]
+        assert (
+            before.headers["x-catalog-snapshot"]
+            == first.name[:64]
+            != after.headers["x-catalog-snapshot"]
+            == second.name[:64]
+        )
         assert host.get(f"/snapshots/{first.name}/tools/CHESS_MOVE.json").content == before.content
         same = host.get("/api/v3/tools/CHESS_OPEN")
         mirrored(three_builds[2], to)
-        assert host.get("/api/v3/tools/CHESS_OPEN", headers={"If-None-Match": same.headers["etag"]}).status_code == 304
+        assert (
+            host.get(
+                "/api/v3/tools/CHESS_OPEN", headers={"If-None-Match": same.headers["etag"]}
+            ).status_code
+            == 304
+        )
         assert host.get(f"/snapshots/{first.name}/tools/CHESS_MOVE.json").status_code == 404
 
 
 @needs_nginx
 def test_no_request_fails_while_trees_change(three_builds: list[Path], tmp_path: Path) -> None:
-    """Under steady requests each answer is whole, and from the very snapshot that it names, while `current` moves twenty times."""
+    """Under steady requests each answer is whole, and from the very snapshot that it names, while
+    `current` moves twenty times.
+    """
     to, done = tmp_path / "mirror", threading.Event()
-    letters = {mirrored(build, to).name[:64]: letter for build, letter in zip(three_builds[:2], "AB", strict=True)}
+    letters = {
+        mirrored(build, to).name[:64]: letter
+        for build, letter in zip(three_builds[:2], "AB", strict=True)
+    }
     seen: list[tuple[int, str, str]] = []
 
     def ask() -> None:
         with httpx.Client(base_url=url) as host:
             while not done.is_set():
                 answer = host.get("/api/v3/tools/CHESS_MOVE")
-                letter = answer.json()["description"][-2] if answer.status_code == 200 else answer.text
-                seen.append((answer.status_code, letter, letters[answer.headers["x-catalog-snapshot"]]))
+                letter = (
+                    answer.json()["description"][-2] if answer.status_code == 200 else answer.text
+                )
+                seen.append(
+                    (answer.status_code, letter, letters[answer.headers["x-catalog-snapshot"]])
+                )
 
     with hosting(to, tmp_path / "nginx") as url:
         asking = threading.Thread(target=ask)
@@ -394,21 +507,39 @@ def test_no_request_fails_while_trees_change(three_builds: list[Path], tmp_path:
 
 
 def test_what_has_not_changed_is_shared(three_builds: list[Path], tmp_path: Path) -> None:
-    """An equal file is another name of the one before; the newest version is another name of its own version."""
+    """An equal file is another name of the one before; the newest version is another name of its
+    own version.
+    """
     first = mirrored(three_builds[0], tmp_path / "mirror")
     second = mirrored(three_builds[1], tmp_path / "mirror")
     for name, shared in (("CHESS_OPEN", True), ("CHESS_MOVE", False)):
-        assert (first / "tools" / f"{name}.json").samefile(second / "tools" / f"{name}.json") == shared
-        assert (second / "tools" / f"{name}.json").samefile(second / "tools" / f"{name}.20250101_00.json")
-    assert (second / "toolkits" / "chess.MToyMA.json").samefile(second / "toolkits" / "chess.MToxMDAw.json")
+        assert (first / "tools" / f"{name}.json").samefile(
+            second / "tools" / f"{name}.json"
+        ) == shared
+        assert (second / "tools" / f"{name}.json").samefile(
+            second / "tools" / f"{name}.20250101_00.json"
+        )
+    assert (second / "toolkits" / "chess.MToyMA.json").samefile(
+        second / "toolkits" / "chess.MToxMDAw.json"
+    )
 
 
-@pytest.mark.parametrize("later", [0, -86400], ids=["in the same second", "on a clock that went back"])
-def test_no_two_files_look_alike_to_a_host(three_builds: list[Path], tmp_path: Path, later: int) -> None:
-    """Size and second of change, of which nginx makes its ETag, differ where bytes do, however quickly builds follow each other."""
+@pytest.mark.parametrize(
+    "later", [0, -86400], ids=["in the same second", "on a clock that went back"]
+)
+def test_no_two_files_look_alike_to_a_host(
+    three_builds: list[Path], tmp_path: Path, later: int
+) -> None:
+    """Size and second of change, of which nginx makes its ETag, differ where bytes do, however
+    quickly builds follow each other.
+    """
     states: set[tuple[int, int]] = set()
     for build in three_builds:
-        file = mirrored(build, tmp_path / "mirror", NOW + later * len(states)) / "tools" / "CHESS_MOVE.json"
+        file = (
+            mirrored(build, tmp_path / "mirror", NOW + later * len(states))
+            / "tools"
+            / "CHESS_MOVE.json"
+        )
         states.add((file.stat().st_size, int(file.stat().st_mtime)))
     assert len(states) == 3
     assert len({size for size, _ in states}) == 1
@@ -454,8 +585,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.json")}
 
 
-@pytest.mark.parametrize("damage", [lambda file: file.write_bytes(b"{}"), Path.unlink], ids=["other bytes", "gone"])
-def test_a_damaged_tree_is_made_again(three_builds: list[Path], tmp_path: Path, damage: Any) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda file: file.write_bytes(b"{}"), Path.unlink], ids=["other bytes", "gone"]
+)
+def test_a_damaged_tree_is_made_again(
+    three_builds: list[Path], tmp_path: Path, damage: Any
+) -> None:
     """The next command sees it and mends it, under the same name."""
     to = tmp_path / "mirror"
     tree = mirrored(three_builds[0], to)
@@ -468,7 +603,9 @@ def test_a_damaged_tree_is_made_again(three_builds: list[Path], tmp_path: Path, 
 
 
 def test_files_come_one_after_another(shipped_build: Path) -> None:
-    """The first ones are there before the lists are begun, so a large catalog is never held at once."""
+    """The first ones are there before the lists are begun, so a large catalog is never held at
+    once.
+    """
     begun: list[str] = []
 
     @contextmanager
@@ -489,7 +626,9 @@ def test_files_come_one_after_another(shipped_build: Path) -> None:
 def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
     """A mirror of some toolkits is what a key that is limited to them sees, in a tree of its own."""
     made = [
-        succeed("mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkits", chosen).strip()
+        succeed(
+            "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkits", chosen
+        ).strip()
         for chosen in ("slack,github", "github, slack,github", "github")
     ]
     assert made[0] == made[1] != made[2]
@@ -500,41 +639,70 @@ def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> 
         time.sleep(0.05)
     there = tmp_path / "mirror" / made[0]
     assert (there / "list" / "MToyMA.json").read_bytes() == answer.content
-    assert {path.name.partition("_")[0] for path in (there / "tools").iterdir()} == {"GITHUB", "SLACK"}
-    assert {path.name.partition(".")[0] for path in (there / "toolkits").iterdir()} == {"github", "slack"}
+    assert {path.name.partition("_")[0] for path in (there / "tools").iterdir()} == {
+        "GITHUB",
+        "SLACK",
+    }
+    assert {path.name.partition(".")[0] for path in (there / "toolkits").iterdir()} == {
+        "github",
+        "slack",
+    }
     assert [*(there / "sessions").iterdir()] == []
 
 
 def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
     """No session is mirrored that is not named."""
-    made = succeed("mirror", tmp_path / "mirror", "--build", shipped_build, "--sessions", "trs_playground").strip()
-    assert [path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()] == ["trs_playground.json"]
+    made = succeed(
+        "mirror", tmp_path / "mirror", "--build", shipped_build, "--sessions", "trs_playground"
+    ).strip()
+    assert [path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()] == [
+        "trs_playground.json"
+    ]
     about = json.loads((tmp_path / "mirror" / made / "mirror.json").read_bytes())
     assert about["sessions"] == ["trs_playground"]
-    assert name_of(open_build(shipped_build), Choice(None, ("trs_playground",))) == made.removeprefix("snapshots/")
+    assert name_of(
+        open_build(shipped_build), Choice(None, ("trs_playground",))
+    ) == made.removeprefix("snapshots/")
 
 
 def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None:
     """Each time, on standard error; the tree alone is on standard output."""
     for first in ("Mirrored all toolkits", "Nothing has changed: all toolkits"):
         done = toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
-        assert (done.returncode, done.stdout) == (0, f"{(tmp_path / 'mirror' / 'current').readlink()}\n")
+        assert (done.returncode, done.stdout) == (
+            0,
+            f"{(tmp_path / 'mirror' / 'current').readlink()}\n",
+        )
         assert f"\n{first} and 0 sessions" in done.stderr
-        assert done.stderr.endswith("It asks for no key: whoever reaches its host reads all of it.\n")
+        assert done.stderr.endswith(
+            "It asks for no key: whoever reaches its host reads all of it.\n"
+        )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--toolkits", "githb"], "There is no toolkit githb in this build (did you mean github?)."),
-        (["--sessions", "trs_playgroun"], "There is no session trs_playgroun in this build (did you mean trs_playground?)."),
+        (
+            ["--toolkits", "githb"],
+            "There is no toolkit githb in this build (did you mean github?).",
+        ),
+        (
+            ["--sessions", "trs_playgroun"],
+            "There is no session trs_playgroun in this build (did you mean trs_playground?).",
+        ),
         (["--toolkits", " ,"], "nothing is named"),
         (["--build", "{folder}/nothing"], "There is no finished build"),
     ],
 )
 def test_a_wrong_call(shipped_build: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
     """One sentence, exit code 2, and nothing is written."""
-    done = toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build, *(one.format(folder=tmp_path) for one in arguments))
+    done = toolcatalog(
+        "mirror",
+        tmp_path / "mirror",
+        "--build",
+        shipped_build,
+        *(one.format(folder=tmp_path) for one in arguments),
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert not (tmp_path / "mirror").exists()
@@ -555,7 +723,10 @@ def test_a_folder_that_cannot_be_written(three_builds: list[Path], tmp_path: Pat
     (tmp_path / "file").write_text("")
     done = toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
     assert done.returncode == 2
-    assert re.search(r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name", done.stderr)
+    assert re.search(
+        r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name",
+        done.stderr,
+    )
 
 
 def test_two_at_once(three_builds: list[Path], tmp_path: Path) -> None:

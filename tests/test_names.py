@@ -49,9 +49,14 @@ def test_does_not_fit(pattern: str, name: str) -> None:
     assert not fits(pattern, name)
 
 
-@given(st.sampled_from([TOOLKIT_SLUG, TOOL_SLUG, SESSION_ID, AUTH_CONFIG_ID]), st.text("aZ9_-./\\%~ \n\0é", max_size=12))
+@given(
+    st.sampled_from([TOOLKIT_SLUG, TOOL_SLUG, SESSION_ID, AUTH_CONFIG_ID]),
+    st.text("aZ9_-./\\%~ \n\0é", max_size=12),
+)
 def test_a_name_that_fits_is_safe(pattern: str, name: str) -> None:
-    """Whatever fits one of the patterns is one plain path segment, the same in a URL, and no option."""
+    """Whatever fits one of the patterns is one plain path segment, the same in a URL, and no
+    option.
+    """
     for candidate in (name, f"trs_{name}", f"ac_{name}"):
         if fits(pattern, candidate):
             assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", candidate)
@@ -59,15 +64,25 @@ def test_a_name_that_fits_is_safe(pattern: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("exmaples", ["examples"]), ("EXAMPLES", ["examples"]), ("Required", ["required"]), ("xyz", []), ("", [])],
+    [
+        ("exmaples", ["examples"]),
+        ("EXAMPLES", ["examples"]),
+        ("Required", ["required"]),
+        ("xyz", []),
+        ("", []),
+    ],
 )
 def test_nearest(name: str, expected: list[str]) -> None:
-    """The known name most like it, whatever the case, as the known one is written; none where none is near."""
+    """The known name most like it, whatever the case, as the known one is written; none where none
+    is near.
+    """
     assert nearest(name, ["type", "examples", "required", "enum"]) == expected
 
 
 def test_nearest_several_best_first() -> None:
-    """More than one where more are asked for, the best first, in the same order whatever the order of the known."""
+    """More than one where more are asked for, the best first, in the same order whatever the order
+    of the known.
+    """
     known = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
     assert nearest("MAIL_SEN", known, most=2) == nearest("MAIL_SEN", known[::-1], most=2)
     assert nearest("mail_sendd", known, most=2) == ["MAIL_SEND", "MAIL_SENT"]

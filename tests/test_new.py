@@ -1,4 +1,6 @@
-"""`toolcatalog new`: from an empty folder to a sound catalog, with schemas for the editor, and nothing that is there is changed."""
+"""`toolcatalog new`: from an empty folder to a sound catalog, with schemas for the editor, and
+nothing that is there is changed.
+"""
 
 import re
 from datetime import datetime
@@ -11,8 +13,24 @@ from terminals import typed
 from toolcatalog import editors, yaml12
 from toolcatalog.cli import main
 
-TOOLKIT = ("new", "toolkit", "github", "--name", "GitHub", "--logo", "https://github.com/favicon.ico")
-TOOL = ("new", "tool", "GITHUB_CREATE_ISSUE", "--name", "Create an issue", "--description", "Open a new issue in a repository.")
+TOOLKIT = (
+    "new",
+    "toolkit",
+    "github",
+    "--name",
+    "GitHub",
+    "--logo",
+    "https://github.com/favicon.ico",
+)
+TOOL = (
+    "new",
+    "tool",
+    "GITHUB_CREATE_ISSUE",
+    "--name",
+    "Create an issue",
+    "--description",
+    "Open a new issue in a repository.",
+)
 FIRST = "catalog/toolkits/github/GITHUB_CREATE_ISSUE"
 
 
@@ -25,11 +43,17 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
-    """Two commands make a catalog that `check` takes as it is and `build` builds; each prints the path of its file alone."""
+    """Two commands make a catalog that `check` takes as it is and `build` builds; each prints the
+    path of its file alone.
+    """
     folder = tmp_path / "our_tools"
     folder.mkdir()
     first = toolcatalog(*TOOLKIT, cwd=folder)
@@ -44,13 +68,17 @@ def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
     checked = toolcatalog("check", "--format", "concise", cwd=folder)
     assert checked.returncode == 0, checked.stdout
     succeed("build", "--no-site", cwd=folder)
-    assert yaml12.read((folder / "catalog" / "catalog.yaml").read_bytes()).value == {"title": "Our Tools"}
+    assert yaml12.read((folder / "catalog" / "catalog.yaml").read_bytes()).value == {
+        "title": "Our Tools"
+    }
     value = yaml12.read((folder / second.stdout.strip()).read_bytes()).value
     assert value == {"name": "Create an issue", "description": "Open a new issue in a repository."}
 
 
 def test_an_editor_finds_the_schema(begun: Path) -> None:
-    """Both comments of each file lead to the schema of its kind in the catalog, which is that of the package."""
+    """Both comments of each file lead to the schema of its kind in the catalog, which is that of
+    the package.
+    """
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     kinds = {
         "catalog.yaml": "catalog",
@@ -59,9 +87,14 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
     }
     for path, kind in kinds.items():
         server, jetbrains = (begun / path).read_text().splitlines()[:2]
-        for line, start in ((server, "# yaml-language-server: $schema="), (jetbrains, "# $schema: ")):
+        for line, start in (
+            (server, "# yaml-language-server: $schema="),
+            (jetbrains, "# $schema: "),
+        ):
             assert line.startswith(start)
-            assert ((begun / path).parent / line.removeprefix(start)).read_bytes() == editors.schema_file(kind)
+            assert (
+                (begun / path).parent / line.removeprefix(start)
+            ).read_bytes() == editors.schema_file(kind)
 
 
 def test_schemas_that_differ_are_written_again(begun: Path) -> None:
@@ -77,7 +110,11 @@ def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     file = begun / "toolkits/github/GITHUB_CREATE_ISSUE/20250101_00.yaml"
     text = file.read_text()
-    file.write_text(re.sub(r"^# (?= *[a-z_]+:(?! \$schema)(?! \.\.))", "", text, flags=re.MULTILINE).replace("yaml-language-server:", "# "))
+    file.write_text(
+        re.sub(r"^# (?= *[a-z_]+:(?! \$schema)(?! \.\.))", "", text, flags=re.MULTILINE).replace(
+            "yaml-language-server:", "# "
+        )
+    )
     value = yaml12.read(file.read_bytes()).value
     assert value["input_parameters"]["owner"]["required"] is True
     assert value["output_parameters"]["number"]["type"] == "integer"
@@ -85,9 +122,37 @@ def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None
 
 
 def test_all_flags(begun: Path) -> None:
-    """What is given by flags stands in the file, in the order of the format, whatever it looks like."""
-    arguments = ["--name", "no", "--description", "a: b # c", "--logo", "https://a.example/l.png", "--homepage", "https://a.example"]
-    assert main(["new", "toolkit", "a-b", *arguments, "--category", "x", "--category", "y", "--owner", "@team", "--no-auth"]) == 0
+    """What is given by flags stands in the file, in the order of the format, whatever it looks
+    like.
+    """
+    arguments = [
+        "--name",
+        "no",
+        "--description",
+        "a: b # c",
+        "--logo",
+        "https://a.example/l.png",
+        "--homepage",
+        "https://a.example",
+    ]
+    assert (
+        main(
+            [
+                "new",
+                "toolkit",
+                "a-b",
+                *arguments,
+                "--category",
+                "x",
+                "--category",
+                "y",
+                "--owner",
+                "@team",
+                "--no-auth",
+            ]
+        )
+        == 0
+    )
     value = yaml12.read((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
     assert [*value.items()] == [
         ("name", "no"),
@@ -98,7 +163,26 @@ def test_all_flags(begun: Path) -> None:
         ("homepage", "https://a.example"),
         ("owners", ["@team"]),
     ]
-    assert main(["new", "tool", "A_B_C", "--name", "1", "--description", "two\nlines", "--scope", "s", "--tag", "t", "--tag", "u"]) == 0
+    assert (
+        main(
+            [
+                "new",
+                "tool",
+                "A_B_C",
+                "--name",
+                "1",
+                "--description",
+                "two\nlines",
+                "--scope",
+                "s",
+                "--tag",
+                "t",
+                "--tag",
+                "u",
+            ]
+        )
+        == 0
+    )
     (file,) = (begun / "toolkits/a-b/A_B_C").iterdir()
     value = yaml12.read(file.read_bytes()).value
     assert value == {"name": "1", "description": "two\nlines", "scopes": ["s"], "tags": ["t", "u"]}
@@ -139,7 +223,9 @@ def test_the_toolkit_is_the_longest_that_fits(begun: Path) -> None:
         (["tool", "GITHUB_X", "--toolkit", "gihtub", *TOOL[3:]], "There is no toolkit gihtub in catalog: did you mean github?"),
     ],
 )  # fmt: skip
-def test_a_sentence_that_says_what_to_do(begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str) -> None:
+def test_a_sentence_that_says_what_to_do(
+    begun: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
     """Exit code 2, one line, and nothing written."""
     before = files_of(begun)
     capsys.readouterr()
@@ -151,24 +237,33 @@ def test_a_sentence_that_says_what_to_do(begun: Path, capsys: pytest.CaptureFixt
     assert files_of(begun) == before
 
 
-def test_a_tool_that_is_there_is_never_changed(begun: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tool_that_is_there_is_never_changed(
+    begun: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Neither today's nor an older version: the way on is `bump`."""
     assert main([*TOOL, "--version", "20250101_00"]) == 0
     before = files_of(begun)
     assert main([*TOOL]) == 2
-    assert "begin the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`." in capsys.readouterr().err
+    assert (
+        "begin the next one with `toolcatalog bump GITHUB_CREATE_ISSUE`." in capsys.readouterr().err
+    )
     assert files_of(begun) == before
 
 
 def test_a_person_is_asked(tmp_path: Path) -> None:
-    """For what is missing, with something to take where there is something; what does not fit is asked for again."""
+    """For what is missing, with something to take where there is something; what does not fit is
+    asked for again.
+    """
     answers = ["", "Issues and more.", "https://github.com/", "nonsense", "", "My tools"]
     seen = typed(["new", "toolkit", "github"], answers, tmp_path)
     assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
     assert "Name [Github]: " in seen.shown
     assert "Description (or nothing): " in seen.shown
     assert "Logo [https://github.com/favicon.ico]: " in seen.shown
-    assert "Error: the string `nonsense` does not fit, expected the https URL of an image" in seen.shown
+    assert (
+        "Error: the string `nonsense` does not fit, expected the https URL of an image"
+        in seen.shown
+    )
     value = yaml12.read((tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()).value
     expected = {
         "name": "Github",
@@ -177,15 +272,23 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
         "homepage": "https://github.com/",
     }
     assert value == expected
-    assert yaml12.read((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {"title": "My tools"}
-    seen = typed(["new", "tool", "GITHUB_CLOSE_ISSUE", "--version", "20250101_00"], ["", "", "Close it."], tmp_path)
+    assert yaml12.read((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
+        "title": "My tools"
+    }
+    seen = typed(
+        ["new", "tool", "GITHUB_CLOSE_ISSUE", "--version", "20250101_00"],
+        ["", "", "Close it."],
+        tmp_path,
+    )
     assert seen.code == 0
     assert "Name [Close issue]: " in seen.shown
     value = yaml12.read((tmp_path / seen.out.strip()).read_bytes()).value
     assert value == {"name": "Close issue", "description": "Close it."}
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A file in the place of a folder is one sentence."""
     (tmp_path / "catalog").mkdir()
     (tmp_path / "catalog" / "toolkits").write_text("")

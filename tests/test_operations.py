@@ -1,4 +1,6 @@
-"""The room `server.operations`: any list question, asked with any key, is answered as a model in ten lines says, page by page."""
+"""The room `server.operations`: any list question, asked with any key, is answered as a model in
+ten lines says, page by page.
+"""
 
 import base64
 import json
@@ -64,7 +66,9 @@ class Asked:
 
 
 def expected(every: list[dict[str, Any]], asked: Asked) -> list[tuple[str, str]]:
-    """Slug and version of all that a question finds, in its order: the decisions as a model. `every` is sorted by slug and version."""
+    """Slug and version of all that a question finds, in its order: the decisions as a model.
+    `every` is sorted by slug and version.
+    """
     found: dict[str, dict[str, Any]] = {}
     for one in every:
         at = asked.pins.get(one["toolkit"]["slug"], asked.everywhere)
@@ -72,7 +76,8 @@ def expected(every: list[dict[str, Any]], asked: Asked) -> list[tuple[str, str]]
             found[one["slug"]] = one
     some = [one for one in found.values() if passes(one, asked)]
     if asked.sort_by != "slug":
-        some.sort(key=lambda one: one[asked.sort_by], reverse=asked.order == "desc")  # stable: ties stay by slug
+        # stable: ties stay by slug
+        some.sort(key=lambda one: one[asked.sort_by], reverse=asked.order == "desc")
     elif asked.order == "desc":
         some.reverse()
     return [(one["slug"], one["version"]) for one in some]
@@ -97,9 +102,13 @@ def among(wanted: tuple[str, ...], has: list[str]) -> bool:
     return not wanted or bool({*wanted} & {*has})
 
 
-def usable(one: dict[str, Any], toolkit: str, tools: tuple[str, ...] | None, scopes: tuple[str, ...] | None) -> bool:
+def usable(
+    one: dict[str, Any], toolkit: str, tools: tuple[str, ...] | None, scopes: tuple[str, ...] | None
+) -> bool:
     return (
-        one["toolkit"]["slug"] == toolkit and (tools is None or one["slug"] in tools) and (scopes is None or {*one["scopes"]} <= {*scopes})
+        one["toolkit"]["slug"] == toolkit
+        and (tools is None or one["slug"] in tools)
+        and (scopes is None or {*one["scopes"]} <= {*scopes})
     )
 
 
@@ -113,7 +122,9 @@ class Answering:
 
 @pytest.fixture(scope="module")
 def answering(tmp_path_factory: pytest.TempPathFactory) -> Answering:
-    """Thirty tools in three toolkits and up to four versions, each version with tags, scopes and a deprecation of its own."""
+    """Thirty tools in three toolkits and up to four versions, each version with tags, scopes and a
+    deprecation of its own.
+    """
     folder, draw = tmp_path_factory.mktemp("answering"), random.Random(4)  # noqa: S311 - nothing secret
     root = folder / "catalog"
     (root / "auth_configs").mkdir(parents=True)
@@ -126,9 +137,14 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Answering:
     add_toolkit(root, "late")
     write(root, "LATE_ONE", LATE, draw)
     for id, (toolkit, tools, scopes) in CONFIGS.items():
-        (root / f"auth_configs/{id}.yaml").write_text(json.dumps({"toolkit": toolkit, **present(tools=tools, scopes=scopes)}))
+        (root / f"auth_configs/{id}.yaml").write_text(
+            json.dumps({"toolkit": toolkit, **present(tools=tools, scopes=scopes)})
+        )
     build(root, folder / "build", None)
-    found = sorted(map(json.loads, documents(folder / "build" / "current").values()), key=lambda one: (one["slug"], one["version"]))
+    found = sorted(
+        map(json.loads, documents(folder / "build" / "current").values()),
+        key=lambda one: (one["slug"], one["version"]),
+    )
     return Answering(Operations(open_build(folder / "build"), KeyRing(folder / "keys.json")), found)
 
 
@@ -140,14 +156,22 @@ def write(root: Path, slug: str, version: str, draw: random.Random) -> None:
     """A file of a tool version, all by chance."""
     tags, scopes = (draw.sample(names, draw.randrange(len(names))) for names in (TAGS, SCOPES))
     deprecation = {"reason": "Old."} if draw.random() < 0.2 else None
-    value = present(name=f"Do {draw.choice('ABC')}", description="Does it.", tags=tags, scopes=scopes, deprecation=deprecation)
+    value = present(
+        name=f"Do {draw.choice('ABC')}",
+        description="Does it.",
+        tags=tags,
+        scopes=scopes,
+        deprecation=deprecation,
+    )
     file = root / "toolkits" / slug.partition("_")[0].lower() / slug / f"{version}.yaml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(value))
 
 
 def key(seen: tuple[str, ...] | None) -> Key:
-    return Key(id="key_a", project="p", toolkits=seen, sha256="", hint="", created="", lifetime=None)
+    return Key(
+        id="key_a", project="p", toolkits=seen, sha256="", hint="", created="", lifetime=None
+    )
 
 
 @st.composite
@@ -155,7 +179,17 @@ def questions(draw: st.DrawFn) -> Asked:
     """Any list question without a query whose names are there, and seen by the key."""
 
     def some(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(draw(st.lists(st.sampled_from(names), max_size=draw(st.sampled_from([0, 3])), unique=True))) if names else ()
+        return (
+            tuple(
+                draw(
+                    st.lists(
+                        st.sampled_from(names), max_size=draw(st.sampled_from([0, 3])), unique=True
+                    )
+                )
+            )
+            if names
+            else ()
+        )
 
     kits = tuple(draw(st.lists(st.sampled_from(KITS), min_size=1, unique=True)))
     seen = draw(st.sampled_from([None, kits]))
@@ -175,8 +209,15 @@ def body(operations: Operations, seen: tuple[str, ...] | None, query: bytes) -> 
 
 @given(asked=questions())
 def test_any_question_is_answered_as_the_model_says(asked: Asked, answering: Answering) -> None:
-    """All pages, one after another by their cursors: what the filters let through, in order, each once, and the counts that go with it."""
-    wanted, query, items, number = expected(answering.every, asked), asked.query(), list[tuple[str, str]](), 1
+    """All pages, one after another by their cursors: what the filters let through, in order, each
+    once, and the counts that go with it.
+    """
+    wanted, query, items, number = (
+        expected(answering.every, asked),
+        asked.query(),
+        list[tuple[str, str]](),
+        1,
+    )
     while True:
         answer = body(answering.operations, asked.seen, query)
         items += [(one["slug"], one["version"]) for one in answer["items"]]
@@ -187,17 +228,28 @@ def test_any_question_is_answered_as_the_model_says(asked: Asked, answering: Ans
         )
         if answer["next_cursor"] is None:
             break
-        number, query = number + 1, asked.query() + b"&" + urlencode({"cursor": answer["next_cursor"]}).encode()
+        number, query = (
+            number + 1,
+            asked.query() + b"&" + urlencode({"cursor": answer["next_cursor"]}).encode(),
+        )
     assert items == wanted
     assert number == max(1, answer["total_pages"])
 
 
 @given(number=st.integers(0, 29), version=ASKED, everywhere=ASKED, pin=ASKED)
-def test_any_version_of_any_tool(number: int, version: str | None, everywhere: str | None, pin: str | None, answering: Answering) -> None:
-    """Get: the version that is named, else the newest one that is not newer than the toolkit's pin; 404 where there was none by then."""
+def test_any_version_of_any_tool(
+    number: int, version: str | None, everywhere: str | None, pin: str | None, answering: Answering
+) -> None:
+    """Get: the version that is named, else the newest one that is not newer than the toolkit's pin;
+    404 where there was none by then.
+    """
     toolkit, slug = f"kit{number % 3}", f"KIT{number % 3}_{number}"
     own = [one for one in answering.every if one["slug"] == slug]
-    asked = {"version": version, "toolkit_versions": everywhere, f"toolkit_versions[{toolkit}]": pin}
+    asked = {
+        "version": version,
+        "toolkit_versions": everywhere,
+        f"toolkit_versions[{toolkit}]": pin,
+    }
     if version in (None, "latest"):
         at = None if version else (pin or everywhere)
         found = [one for one in own if at in (None, "latest") or one["version"] <= str(at)][-1:]
@@ -205,7 +257,10 @@ def test_any_version_of_any_tool(number: int, version: str | None, everywhere: s
         found = [one for one in own if one["version"] == version]
     query = urlencode({name: value for name, value in asked.items() if value}).encode()
     if found:
-        assert json.loads(bytes(answering.operations.tool(key(None), slug, query).pieces[0])) == found[0]
+        assert (
+            json.loads(bytes(answering.operations.tool(key(None), slug, query).pieces[0]))
+            == found[0]
+        )
     else:
         with pytest.raises(Refused) as refused:
             answering.operations.tool(key((toolkit,)), slug, query)
@@ -219,22 +274,38 @@ def test_any_version_of_any_tool(number: int, version: str | None, everywhere: s
     seen=st.none() | st.just(("kit0", "kit1")), limit=st.integers(1, 5),
 )  # fmt: skip
 def test_tools_by_name(
-    numbers: list[int], everywhere: str | None, pins: dict[str, str | None], seen: tuple[str, ...] | None, limit: int, answering: Answering
+    numbers: list[int],
+    everywhere: str | None,
+    pins: dict[str, str | None],
+    seen: tuple[str, ...] | None,
+    limit: int,
+    answering: Answering,
 ) -> None:
-    """Slugs are answered in the order in which they are named, each once, in the version in force; unknown and hidden ones are left out."""
+    """Slugs are answered in the order in which they are named, each once, in the version in force;
+    unknown and hidden ones are left out.
+    """
     slugs = [*dict.fromkeys(f"KIT{number % 3}_{number}" for number in numbers)]
     if seen:
         pins = {toolkit: version for toolkit, version in pins.items() if toolkit in seen}
     found = [
-        [one for one in answering.every if one["slug"] == slug and in_force(one, pins.get(slug.partition("_")[0].lower()) or everywhere)][
-            -1:
-        ]
+        [
+            one
+            for one in answering.every
+            if one["slug"] == slug
+            and in_force(one, pins.get(slug.partition("_")[0].lower()) or everywhere)
+        ][-1:]
         for slug in slugs
         if seen is None or slug.partition("_")[0].lower() in seen
     ]
     wanted = [(one["slug"], one["version"]) for some in found for one in some]
-    versions = {"toolkit_versions": everywhere, **{f"toolkit_versions[{toolkit}]": version for toolkit, version in pins.items()}}
-    query = urlencode({"tool_slugs": ",".join(slugs), "limit": limit} | {name: value for name, value in versions.items() if value})
+    versions = {
+        "toolkit_versions": everywhere,
+        **{f"toolkit_versions[{toolkit}]": version for toolkit, version in pins.items()},
+    }
+    query = urlencode(
+        {"tool_slugs": ",".join(slugs), "limit": limit}
+        | {name: value for name, value in versions.items() if value}
+    )
     answer = body(answering.operations, seen, query.encode())
     assert [(one["slug"], one["version"]) for one in answer["items"]] == wanted[:limit]
     assert answer["total_items"] == len(wanted)
@@ -248,18 +319,43 @@ def in_force(one: dict[str, Any], at: str | None) -> bool:
     ("seen", "slug", "query", "status", "line"),
     [
         (None, "KIT0_0", "version=20230101_00", 404, "version: KIT0_0 has no version 20230101_00."),
-        (None, "KIT0_0", f"toolkit_versions[kit0]={LATE}", 404, f"toolkit_versions: toolkit kit0 has no version {LATE}."),
-        (None, "KIT0_0", "toolkit_versions=20230101_00", 404, "toolkit_versions: toolkit kit0 has no version 20230101_00."),
-        (None, "LATE_ONE", "toolkit_versions=20240101_00", 404, "toolkit_versions: LATE_ONE is not yet in toolkit late at 20240101_00."),
+        (
+            None,
+            "KIT0_0",
+            f"toolkit_versions[kit0]={LATE}",
+            404,
+            f"toolkit_versions: toolkit kit0 has no version {LATE}.",
+        ),
+        (
+            None,
+            "KIT0_0",
+            "toolkit_versions=20230101_00",
+            404,
+            "toolkit_versions: toolkit kit0 has no version 20230101_00.",
+        ),
+        (
+            None,
+            "LATE_ONE",
+            "toolkit_versions=20240101_00",
+            404,
+            "toolkit_versions: LATE_ONE is not yet in toolkit late at 20240101_00.",
+        ),
         (("kit1",), "KIT0_0", "", 404, "tool_slug: there is no tool KIT0_0."),
         (None, "KIT0_99", "", 404, "tool_slug: there is no tool KIT0_99."),
         (None, "kit0_0", "", 400, "tool_slug: 'kit0_0' is not a tool slug."),
     ],
 )
 def test_a_tool_that_is_not_there(
-    seen: tuple[str, ...] | None, slug: str, query: str, status: int, line: str, answering: Answering
+    seen: tuple[str, ...] | None,
+    slug: str,
+    query: str,
+    status: int,
+    line: str,
+    answering: Answering,
 ) -> None:
-    """What is asked for and is not there is named, with the versions that there are; a tool that the key may not see is as none."""
+    """What is asked for and is not there is named, with the versions that there are; a tool that
+    the key may not see is as none.
+    """
     with pytest.raises(Refused) as refused:
         answering.operations.tool(key(seen), slug, query.encode())
     (refusal,) = refused.value.refusals
@@ -270,14 +366,18 @@ def test_a_tool_that_is_not_there(
 
 
 def test_a_version_of_another_toolkit_is_one_for_all(answering: Answering) -> None:
-    """`toolkit_versions=V` for every toolkit: a version that any toolkit has will do, and each tool is as it was by then."""
+    """`toolkit_versions=V` for every toolkit: a version that any toolkit has will do, and each tool
+    is as it was by then.
+    """
     newest = [one for one in answering.every if one["slug"] == "KIT0_0"][-1]
     found = answering.operations.tool(key(None), "KIT0_0", f"toolkit_versions={LATE}".encode())
     assert json.loads(bytes(found.pieces[0])) == newest
 
 
 def test_a_session_by_pages(tmp_path: Path) -> None:
-    """The meta tools of a session, so many at a time, are those of the session; another project's session is not for the key."""
+    """The meta tools of a session, so many at a time, are those of the session; another project's
+    session is not for the key.
+    """
     build(GOLDEN / "sessions" / "catalog", tmp_path / "build", None)
     operations = Operations(open_build(tmp_path / "build"), KeyRing(tmp_path / "keys.json"))
     owner = replace(key(None), project="default")
@@ -287,11 +387,21 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
     for size in (1, 2, 3, 4):
         pages = -(-3 // size)
         for number in range(1, pages + 2):
-            query = urlencode({"cursor": base64.b64encode(b"%d:%d" % (number, size)).decode()}).encode()
+            query = urlencode(
+                {"cursor": base64.b64encode(b"%d:%d" % (number, size)).decode()}
+            ).encode()
             page = json.loads(b"".join(operations.session(owner, "trs_all", query, b"").pieces))
             assert page["items"] == whole["items"][(number - 1) * size : number * size]
-            assert (page["total_items"], page["total_pages"], page["next_cursor"] is None) == (3, pages, number >= pages)
-    for asker, id, status in ((owner, "trs_some", 403), (owner, "trs_none", 404), (owner, "ses_none", 400)):
+            assert (page["total_items"], page["total_pages"], page["next_cursor"] is None) == (
+                3,
+                pages,
+                number >= pages,
+            )
+    for asker, id, status in (
+        (owner, "trs_some", 403),
+        (owner, "trs_none", 404),
+        (owner, "ses_none", 400),
+    ):
         with pytest.raises(Refused) as refused:
             operations.session(asker, id, b"", b"")
         assert [refusal.status for refusal in refused.value.refusals] == [status]
@@ -299,15 +409,27 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
 
 @given(st.integers(1, 10**6), st.integers(1, MOST_ITEMS), st.integers(0, 10**6))
 def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, total: int) -> None:
-    """Any page of a list of any length: a cursor to the next one while there is one, and none on the last, or behind it."""
+    """Any page of a list of any length: a cursor to the next one while there is one, and none on
+    the last, or behind it.
+    """
     pieces, tag = page_of([b"1", b"2"], b"tag", Page(number, size), total)
     answer = json.loads(b"".join(pieces))
-    following = base64.b64encode(b"%d:%d" % (number + 1, size)).decode() if number * size < total else None
+    following = (
+        base64.b64encode(b"%d:%d" % (number + 1, size)).decode() if number * size < total else None
+    )
     pages = (total + size - 1) // size
-    assert answer == {"items": [1, 2], "next_cursor": following, "total_pages": pages, "current_page": number, "total_items": total}
+    assert answer == {
+        "items": [1, 2],
+        "next_cursor": following,
+        "total_pages": pages,
+        "current_page": number,
+        "total_items": total,
+    }
     assert tag != page_of([b"1", b"2"], b"other", Page(number, size), total)[1]
     assert tag != page_of([b"1", b"2"], b"tag", Page(number, size), total + 1)[1]
-    assert b"".join(page_of([], b"tag", Page(number, size), total)[0]).startswith(b'{"items":[],"next_cursor":')
+    assert b"".join(page_of([], b"tag", Page(number, size), total)[0]).startswith(
+        b'{"items":[],"next_cursor":'
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,7 +445,9 @@ def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, to
         (None, "cursor=abc", 400),
     ],
 )
-def test_what_is_not_there_or_not_for_the_key(seen: tuple[str, ...] | None, query: str, status: int, answering: Answering) -> None:
+def test_what_is_not_there_or_not_for_the_key(
+    seen: tuple[str, ...] | None, query: str, status: int, answering: Answering
+) -> None:
     """A name that is unknown is told apart from one of a toolkit that the key may not use."""
     with pytest.raises(Refused) as refused:
         answering.operations.tools(key(seen), query.encode())

@@ -1,4 +1,6 @@
-"""The pages about all of a catalog are made while its tools go by: all of these are told of, and few are held at once."""
+"""The pages about all of a catalog are made while its tools go by: all of these are told of, and
+few are held at once.
+"""
 
 import gc
 import re
@@ -16,23 +18,41 @@ TAGS = ("rare", "usual")
 
 
 def whole(folder: Path, sizes: Sequence[int]) -> Whole:
-    """A catalog whose toolkits have so many tools: all are tagged as usual, the last one of each toolkit as rare."""
+    """A catalog whose toolkits have so many tools: all are tagged as usual, the last one of each
+    toolkit as rare.
+    """
     indexes, tools = [], {}
     for number, size in enumerate(sizes):
         slug = f"k{number}"
         toolkit = Toolkit(
-            slug=slug, name=slug, logo="", description="", categories=(), no_auth=False, homepage="", owners=(), versions=(VERSION,)
+            slug=slug,
+            name=slug,
+            logo="",
+            description="",
+            categories=(),
+            no_auth=False,
+            homepage="",
+            owners=(),
+            versions=(VERSION,),
         )
         path = folder / snapshot.index_path(slug, VERSION)
         path.parent.mkdir(parents=True)
-        rows = [snapshot.dump(row(f"K{number}_{tool:04}", rare=tool == size - 1)) for tool in range(size)]
+        rows = [
+            snapshot.dump(row(f"K{number}_{tool:04}", rare=tool == size - 1))
+            for tool in range(size)
+        ]
         path.write_bytes(snapshot.index(toolkit, VERSION, rows))
         indexes.append(Index(toolkit, folder))
         tools[slug] = size
     return Whole(
         program="p",
         made_from="m",
-        about={"title": "Many", "description": "", "home": "https://tools.example", "repository": ""},
+        about={
+            "title": "Many",
+            "description": "",
+            "home": "https://tools.example",
+            "repository": "",
+        },
         indexes=indexes,
         meta_tools=[],
         versions={slug: {} for slug in tools},
@@ -43,7 +63,13 @@ def whole(folder: Path, sizes: Sequence[int]) -> Whole:
 
 def row(slug: str, *, rare: bool) -> dict[str, object]:
     """A tool in the index of its toolkit."""
-    said = {"slug": slug, "version": VERSION, "name": slug.title(), "description": f"Does {slug}.", "tags": TAGS if rare else TAGS[1:]}
+    said = {
+        "slug": slug,
+        "version": VERSION,
+        "name": slug.title(),
+        "description": f"Does {slug}.",
+        "tags": TAGS if rare else TAGS[1:],
+    }
     return {**said, "scopes": [], "no_auth": False, "deprecation": None, "digest": slug}
 
 
@@ -54,15 +80,26 @@ def test_every_tool_is_told_of_once_in_order(tmp_path: Path) -> None:
     every = whole(tmp_path, sizes)
     made = {path: make().decode() for path, make, _ in every.files()}
     assert sorted(made) == sorted(every.paths)
-    lists = [re.findall(r'class="slug">(\w+)<', made[path]) for path in ("tools/index.html", "tools/page-2.html", "tools/page-3.html")]
+    lists = [
+        re.findall(r'class="slug">(\w+)<', made[path])
+        for path in ("tools/index.html", "tools/page-2.html", "tools/page-3.html")
+    ]
     assert [len(some) for some in lists] == [1000, 1000, 200]
     assert [slug for some in lists for slug in some] == slugs
-    assert [slug for number in range(5) for slug in re.findall(r"Does (\w+)", made[f"search/{number}.js"])] == slugs
+    assert [
+        slug
+        for number in range(5)
+        for slug in re.findall(r"Does (\w+)", made[f"search/{number}.js"])
+    ] == slugs
     assert re.findall(r"tools/(\w+)/index.html<", made["sitemap.xml"]) == slugs
     assert "\\n".join(slugs) in made["search-data.js"]
     assert re.findall(r'class="slug">(\w+)<', made["tags/usual/index.html"]) == slugs[:1000]
     assert "2,200 tools, the first 1,000 here" in made["tags/usual/index.html"]
-    assert re.findall(r'class="slug">(\w+)<', made["tags/rare/index.html"]) == ["K0_0699", "K2_0899", "K3_0599"]
+    assert re.findall(r'class="slug">(\w+)<', made["tags/rare/index.html"]) == [
+        "K0_0699",
+        "K2_0899",
+        "K3_0599",
+    ]
     assert "2,200 tools" in made["index.html"]
 
 

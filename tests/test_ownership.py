@@ -18,7 +18,11 @@ def lines(*toolkits: Toolkit, folder: str = "catalog") -> list[str]:
 
 
 def test_a_toolkit_has_a_line_with_its_owners() -> None:
-    assert lines(toolkit("slack", "@chat/tools"), toolkit("github", "@octo", "mona@example.com"), folder="a/catalog") == [
+    assert lines(
+        toolkit("slack", "@chat/tools"),
+        toolkit("github", "@octo", "mona@example.com"),
+        folder="a/catalog",
+    ) == [
         "/a/catalog/toolkits/github/ @octo mona@example.com",
         "/a/catalog/toolkits/slack/ @chat/tools",
     ]
@@ -29,7 +33,21 @@ def test_the_meta_tools_have_their_own_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["octo-team", "the octo team", "@", "@a b", "@octo/", "a@b", "@octo#", "@x @y", "@-a", "*", "@a/b/c", "@a\u2028b"]
+    "word",
+    [
+        "octo-team",
+        "the octo team",
+        "@",
+        "@a b",
+        "@octo/",
+        "a@b",
+        "@octo#",
+        "@x @y",
+        "@-a",
+        "*",
+        "@a/b/c",
+        "@a\u2028b",
+    ],
 )
 def test_a_word_that_is_no_account_is_not_told_to_github(word: str) -> None:
     assert lines(toolkit("github", word)) == []
@@ -76,7 +94,12 @@ def test_a_toolkit_with_problems_is_told_and_nothing_is_printed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"), [("..", "is not below this folder"), ("nothing", "No catalog at nothing"), ("a b", "cannot name the folder")]
+    ("folder", "said"),
+    [
+        ("..", "is not below this folder"),
+        ("nothing", "No catalog at nothing"),
+        ("a b", "cannot name the folder"),
+    ],
 )
 def test_a_folder_that_cannot_be_used(folder: str, said: str, tmp_path: Path) -> None:
     place = tmp_path / "here"

@@ -1,4 +1,6 @@
-"""What ships beside the package: each file is held against the tool that knows its kind, and against what the program really takes."""
+"""What ships beside the package: each file is held against the tool that knows its kind, and
+against what the program really takes.
+"""
 
 import re
 import shutil
@@ -18,7 +20,9 @@ BIN = Path(sys.executable).parent
 
 def run(*command: object) -> "subprocess.CompletedProcess[str]":
     """Run a tool to its end."""
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def flags(text: str) -> set[str]:
@@ -40,7 +44,10 @@ def container() -> list[str]:
 
 def manifests() -> dict[str, Any]:
     """The Kubernetes manifests by kind."""
-    return {one["kind"]: one for one in yaml.safe_load_all((DEPLOY / "kubernetes/toolcatalog.yaml").read_text())}
+    return {
+        one["kind"]: one
+        for one in yaml.safe_load_all((DEPLOY / "kubernetes/toolcatalog.yaml").read_text())
+    }
 
 
 def unit() -> dict[str, str]:
@@ -68,21 +75,33 @@ def test_the_container_runs_as_nobody_and_is_asked_for_its_health(known: set[str
 
 def test_what_the_container_copies_is_sent_to_its_build() -> None:
     """`.dockerignore` lets through all that the Containerfile asks for, and it is there."""
-    let = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    copied = [line.split()[1:-1] for line in container() if line.startswith("COPY ") and "--from" not in line]
+    let = {
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    }
+    copied = [
+        line.split()[1:-1]
+        for line in container()
+        if line.startswith("COPY ") and "--from" not in line
+    ]
     assert {path for some in copied for path in some} == let
     assert all((ROOT / path).exists() for path in let)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_the_unit_is_sound_and_hardened(tmp_path: Path) -> None:
-    """systemd finds nothing wrong with it, and rates what it could do if it were broken into below 2 of 10."""
+    """systemd finds nothing wrong with it, and rates what it could do if it were broken into below
+    2 of 10.
+    """
     text = (DEPLOY / "systemd/toolcatalog.service").read_text()
     file = tmp_path / "toolcatalog.service"
     file.write_text(text.replace("/opt/toolcatalog/bin/", f"{BIN}/"))
     verified = run("systemd-analyze", "verify", file)
     assert (verified.returncode, verified.stderr) == (0, "")
-    rated = run("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", file)
+    rated = run(
+        "systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", file
+    )
     assert rated.returncode == 0, rated.stdout[-500:]
     assert "Overall exposure level" in rated.stdout
 
@@ -105,11 +124,17 @@ def test_the_manifests_are_sound() -> None:
 
 
 def test_the_pods_are_hardened_and_asked_for_their_health(known: set[str]) -> None:
-    """Probes by what each is for; nothing is written to but what is mounted; one pod stays while others are moved."""
+    """Probes by what each is for; nothing is written to but what is mounted; one pod stays while
+    others are moved.
+    """
     pod = manifests()["Deployment"]["spec"]["template"]
     [server] = pod["spec"]["containers"]
     assert server["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert server["livenessProbe"]["httpGet"]["path"] == server["startupProbe"]["httpGet"]["path"] == "/healthz"
+    assert (
+        server["livenessProbe"]["httpGet"]["path"]
+        == server["startupProbe"]["httpGet"]["path"]
+        == "/healthz"
+    )
     assert server["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,

@@ -1,4 +1,6 @@
-"""The pages of the site: what they show, that nothing of a catalog becomes markup, and that their links lead somewhere."""
+"""The pages of the site: what they show, that nothing of a catalog becomes markup, and that their
+links lead somewhere.
+"""
 
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
@@ -22,7 +24,9 @@ HOSTILE = [
 
 
 class Page(HTMLParser):
-    """What a browser makes of a page: its elements with their attributes, its texts, and where its links lead."""
+    """What a browser makes of a page: its elements with their attributes, its texts, and where its
+    links lead.
+    """
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -51,7 +55,13 @@ def told(text: str) -> dict[str, Any]:
     plain = {"type": text, "description": text, "title": text}
     values = {"default": {text: text}, "enum": [text, [text]], "examples": [text]}
     limits = dict.fromkeys(described._LIMITS, text)
-    inner = {"properties": {text: plain}, "items": plain, "additionalProperties": plain, "anyOf": [plain], "oneOf": [plain]}
+    inner = {
+        "properties": {text: plain},
+        "items": plain,
+        "additionalProperties": plain,
+        "anyOf": [plain],
+        "oneOf": [plain],
+    }
     return {**plain, **values, **limits, **inner, "required": True}
 
 
@@ -72,18 +82,26 @@ class Shown:
             "home": pages.home(self.about, [(self.toolkit, 1)], [listed]),
             "list": pages.list_page(self.about, 1, 1_001, [listed]),
             "toolkit": pages.toolkit_page(self.about, self.toolkit, [row], change),
-            "older toolkit": pages.older_toolkit_page(self.about, self.toolkit, "x", [row], {"MAIL_SEND": "y"}),
+            "older toolkit": pages.older_toolkit_page(
+                self.about, self.toolkit, "x", [row], {"MAIL_SEND": "y"}
+            ),
             "tool": pages.tool_page(self.about, self.toolkit, self.tool),
-            "history": pages.history_page(self.about, self.toolkit, [self.tool, replace(self.tool, input_parameters={})]),
+            "history": pages.history_page(
+                self.about, self.toolkit, [self.tool, replace(self.tool, input_parameters={})]
+            ),
             "labels": pages.labels_page(self.about, "tags", {self.tool.tags[0]: 1}),
             "label": pages.label_page(self.about, "tags", self.tool.tags[0], 1, [listed]),
-            "sessions": pages.sessions_page(self.about, [MetaTool("M", self.tool.name, self.tool.description)]),
+            "sessions": pages.sessions_page(
+                self.about, [MetaTool("M", self.tool.name, self.tool.description)]
+            ),
             "lost": pages.lost_page(self.about),
         }
 
 
 def shown(text: str) -> Shown:
-    """A site with the text in every place that a catalog can fill; slugs and versions are safe names, the schema sees to that."""
+    """A site with the text in every place that a catalog can fill; slugs and versions are safe
+    names, the schema sees to that.
+    """
     toolkit = Toolkit(
         slug="mail", name=text, logo=text, description=text, categories=(text, text), no_auth=True, homepage=f"https://{text}", owners=(text,), versions=(text,)
     )  # fmt: skip
@@ -98,7 +116,9 @@ def shown(text: str) -> Shown:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
-    """Whatever text stands in whatever place, a page has the elements and attributes that it has with a plain word, and says the text."""
+    """Whatever text stands in whatever place, a page has the elements and attributes that it has
+    with a plain word, and says the text.
+    """
     plain = shown("word").pages()
     for kind, data in shown(text).pages().items():
         assert Page(data).elements == Page(plain[kind]).elements, kind
@@ -106,19 +126,29 @@ def test_nothing_of_a_catalog_becomes_markup(text: str) -> None:
 
 
 def test_what_is_rendered_once_is_of_its_own_site() -> None:
-    """Pages of two sites and two versions, made in turn: each has the title of its own, and a mark of the template is left on none."""
+    """Pages of two sites and two versions, made in turn: each has the title of its own, and a mark
+    of the template is left on none.
+    """
     one, other = shown("one"), shown("other")
     for _ in range(2):
-        for about, site in ((one.about, "one"), (other.about, "other"), ({**one.about, "title": "\0"}, "\0")):
+        for about, site in (
+            (one.about, "one"),
+            (other.about, "other"),
+            ({**one.about, "title": "\0"}, "\0"),
+        ):
             for versions, old in (("one",), ""), (("one", "two"), " (one)"):
-                html = pages.tool_page(about, one.toolkit, replace(one.tool, available_versions=versions)).decode()
+                html = pages.tool_page(
+                    about, one.toolkit, replace(one.tool, available_versions=versions)
+                ).decode()
                 assert f"<title>one{old} · one · {site}</title>" in html
                 assert html.count("This is an older version.") == (1 if old else 0)
                 assert html.replace(site, "").count("\0") == 0
 
 
 def test_every_part_of_a_description_is_shown() -> None:
-    """Facts in a fixed order, values as JSON, and what a parameter holds within it, folded; the required first, each with an anchor."""
+    """Facts in a fixed order, values as JSON, and what a parameter holds within it, folded; the
+    required first, each with an anchor.
+    """
     inner = {"type": "string", "description": ""}
     send: dict[str, Any] = {
         "type": "object",
@@ -136,7 +166,9 @@ def test_every_part_of_a_description_is_shown() -> None:
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    html = described.table({"first": {**inner, "required": False}, "s": send}, "input-", "What it takes")
+    html = described.table(
+        {"first": {**inner, "required": False}, "s": send}, "input-", "What it takes"
+    )
     head = '<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead><tbody>\n'
     assert html == (
         f'<table class="parameters"><caption>What it takes</caption>{head}'
@@ -156,7 +188,9 @@ def test_every_part_of_a_description_is_shown() -> None:
 
 
 def test_each_label_has_a_file_of_its_own() -> None:
-    """Whatever a tag or scope says: a safe name, short enough, and not another's, also where case does not count."""
+    """Whatever a tag or scope says: a safe name, short enough, and not another's, also where case
+    does not count.
+    """
     labels = [
         "issues",
         "Issues",
@@ -188,7 +222,9 @@ def test_each_label_has_a_file_of_its_own() -> None:
 
 
 def test_the_data_of_the_search_is_what_the_script_reads() -> None:
-    """Each file is one call of a function with JSON; a line break in a name does not shift those behind it."""
+    """Each file is one call of a function with JSON; a line break in a name does not shift those
+    behind it.
+    """
     row = entries.row(snapshot.index_row(shown("x").tool, b""))
     row = row._replace(name="two\nlines", no_auth=True, tags=("b", "a"), scopes=())
     search = finding.Search({"tags": ["a", "b"], "scopes": []})

@@ -8,23 +8,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.parameters import TYPES, plainly_fits_itself, served_inputs, served_outputs, type_of, value_schema, walk
+from toolcatalog.parameters import (
+    TYPES,
+    plainly_fits_itself,
+    served_inputs,
+    served_outputs,
+    type_of,
+    value_schema,
+    walk,
+)
 
 AUTHORED: dict[str, Any] = {
     "head": {
         "examples": [{"topic": "x"}],
-        "properties": {"topic": {"required": True, "type": "string"}, "size": {"type": "integer", "minimum": 0}},
+        "properties": {
+            "topic": {"required": True, "type": "string"},
+            "size": {"type": "integer", "minimum": 0},
+        },
         "type": "object",
     },
-    "to": {"type": "array", "required": True, "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
-    "when": {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}], "description": "Or a number."},
+    "to": {
+        "type": "array",
+        "required": True,
+        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+    },
+    "when": {
+        "anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}],
+        "description": "Or a number.",
+    },
     "extra": {"type": "object", "additionalProperties": {"type": "number"}},
     "open": {"type": "object", "additionalProperties": False},
 }
 
 
 def test_served_inputs() -> None:
-    """Each named input, at every level, has type, description and required; `items` and branches have no required."""
+    """Each named input, at every level, has type, description and required; `items` and branches
+    have no required.
+    """
     expected = {
         "head": {
             "type": "object",
@@ -50,7 +70,10 @@ def test_served_inputs() -> None:
             "type": "string",
             "description": "Or a number.",
             "required": False,
-            "anyOf": [{"type": "string", "description": "", "format": "date"}, {"type": "integer", "description": ""}],
+            "anyOf": [
+                {"type": "string", "description": "", "format": "date"},
+                {"type": "integer", "description": ""},
+            ],
         },
         "extra": {
             "type": "object",
@@ -58,16 +81,27 @@ def test_served_inputs() -> None:
             "required": False,
             "additionalProperties": {"type": "number", "description": ""},
         },
-        "open": {"type": "object", "description": "", "required": False, "additionalProperties": False},
+        "open": {
+            "type": "object",
+            "description": "",
+            "required": False,
+            "additionalProperties": False,
+        },
     }
-    assert json.dumps(served_inputs(AUTHORED)) == json.dumps(expected)  # as text: the order counts too
+    # as text: the order counts too
+    assert json.dumps(served_inputs(AUTHORED)) == json.dumps(expected)
 
 
 def test_served_outputs_never_say_required() -> None:
-    """An output has type and description and never a required, whatever the author's form, at every level."""
+    """An output has type and description and never a required, whatever the author's form, at every
+    level.
+    """
     served = json.dumps(served_outputs(AUTHORED))
     assert '"required"' not in served
-    assert json.loads(served)["to"]["items"]["properties"]["name"] == {"type": "string", "description": ""}
+    assert json.loads(served)["to"]["items"]["properties"]["name"] == {
+        "type": "string",
+        "description": "",
+    }
 
 
 def test_parameters_named_like_keywords() -> None:
@@ -109,16 +143,42 @@ def test_type_of(description: dict[str, Any], expected: str) -> None:
         ({"type": "string", "pattern": "^a", "maxLength": 2}, ["a", "ab"], ["b", "abc", 1, None]),
         ({"type": "integer", "minimum": 1, "nullable": True}, [1, None, 2.0], [0, 1.5, "1"]),
         ({"type": "string", "enum": ["a"], "nullable": True}, ["a", None], ["b", ""]),
-        ({"anyOf": [{"type": "string"}, {"type": "integer"}], "nullable": True}, ["a", 1, None], [1.5, []]),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "integer"}], "nullable": True},
+            ["a", 1, None],
+            [1.5, []],
+        ),
         ({"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 5}]}, [1, 5.5], [7, "x"]),
-        ({"type": "array", "items": {"type": "string", "required": True}, "minItems": 1}, [["a"]], [[], [1]]),
-        ({"type": "object", "properties": {"a": {"type": "string", "required": True}}}, [{"a": "x"}, {"a": "", "b": 1}], [{}, {"a": 1}]),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}, [{}, {"a": "x"}], [{"b": "x"}]),
-        ({"type": "object", "additionalProperties": {"type": "integer"}}, [{}, {"a": 1}], [{"a": "x"}]),
+        (
+            {"type": "array", "items": {"type": "string", "required": True}, "minItems": 1},
+            [["a"]],
+            [[], [1]],
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string", "required": True}}},
+            [{"a": "x"}, {"a": "", "b": 1}],
+            [{}, {"a": 1}],
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "additionalProperties": False,
+            },
+            [{}, {"a": "x"}],
+            [{"b": "x"}],
+        ),
+        (
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+            [{}, {"a": 1}],
+            [{"a": "x"}],
+        ),
     ],
 )
 def test_value_schema(description: dict[str, Any], fits: list[Any], misfits: list[Any]) -> None:
-    """The schema of a value says what the description says: required properties are required, null fits where it is nullable."""
+    """The schema of a value says what the description says: required properties are required, null
+    fits where it is nullable.
+    """
     gate = jsonschema_rs.Draft202012Validator(value_schema(description))
     assert [value for value in fits if not gate.is_valid(value)] == []
     assert [value for value in misfits if gate.is_valid(value)] == []
@@ -126,20 +186,60 @@ def test_value_schema(description: dict[str, Any], fits: list[Any], misfits: lis
 
 def test_value_schema_without_enum() -> None:
     """Enum values themselves are held against all but the enum."""
-    assert value_schema({"type": "string", "enum": ["a"], "maxLength": 3}, enum=False) == {"maxLength": 3, "type": "string"}
+    assert value_schema({"type": "string", "enum": ["a"], "maxLength": 3}, enum=False) == {
+        "maxLength": 3,
+        "type": "string",
+    }
 
 
 @pytest.mark.parametrize(
     ("description", "plain"),
     [
-        ({"type": "string", "examples": ["a", "b"], "default": "", "description": "D", "title": "T", "required": True}, True),
-        ({"type": "string", "enum": ["a", "b"], "examples": ["b"], "default": None, "nullable": True}, True),
+        (
+            {
+                "type": "string",
+                "examples": ["a", "b"],
+                "default": "",
+                "description": "D",
+                "title": "T",
+                "required": True,
+            },
+            True,
+        ),
+        (
+            {
+                "type": "string",
+                "enum": ["a", "b"],
+                "examples": ["b"],
+                "default": None,
+                "nullable": True,
+            },
+            True,
+        ),
         ({"type": "number", "examples": [1, 1.5, -0.0]}, True),
         ({"type": "boolean", "default": False}, True),
-        ({"type": "array", "items": {"type": "array", "items": {"type": "string", "enum": ["a"]}}, "examples": [[], [["a"]]]}, True),
+        (
+            {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "string", "enum": ["a"]}},
+                "examples": [[], [["a"]]],
+            },
+            True,
+        ),
         ({"type": "object", "examples": [{"a": 1}], "default": {}}, True),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "default": None, "nullable": True}, True),
-        ({"type": "object", "additionalProperties": False, "default": None, "nullable": True}, True),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "default": None,
+                "nullable": True,
+            },
+            True,
+        ),
+        (
+            {"type": "object", "additionalProperties": False, "default": None, "nullable": True},
+            True,
+        ),
         ({"type": "string", "examples": [1]}, False),
         ({"type": "string", "enum": ["a", 1]}, False),
         ({"type": "string", "enum": ["a"], "examples": ["b"]}, False),
@@ -157,11 +257,33 @@ def test_value_schema_without_enum() -> None:
         ({"type": "string", "pattern": "a", "examples": ["a"]}, False),
         ({"anyOf": [{"type": "string"}], "examples": ["a"]}, False),
         ({"type": "array", "items": {"type": "string", "maxLength": 3}, "default": ["a"]}, True),
-        ({"type": "array", "items": {"type": "string", "maxLength": 3}, "default": ["abcd"]}, False),
-        ({"type": "array", "items": {"type": "string", "pattern": "("}, "default": None, "nullable": True}, False),
+        (
+            {"type": "array", "items": {"type": "string", "maxLength": 3}, "default": ["abcd"]},
+            False,
+        ),
+        (
+            {
+                "type": "array",
+                "items": {"type": "string", "pattern": "("},
+                "default": None,
+                "nullable": True,
+            },
+            False,
+        ),
         ({"type": "array", "items": {"type": "string"}, "examples": [["a"], [1]]}, False),
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "x"}]}, False),
-        ({"type": "object", "additionalProperties": {"oneOf": [{"type": "string"}]}, "default": None, "nullable": True}, False),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}, "examples": [{"a": "x"}]},
+            False,
+        ),
+        (
+            {
+                "type": "object",
+                "additionalProperties": {"oneOf": [{"type": "string"}]},
+                "default": None,
+                "nullable": True,
+            },
+            False,
+        ),
     ],
 )
 def test_what_plainly_fits_itself(description: dict[str, Any], plain: bool) -> None:
@@ -169,9 +291,15 @@ def test_what_plainly_fits_itself(description: dict[str, Any], plain: bool) -> N
     assert plainly_fits_itself(description, description) is plain
 
 
-small = st.sampled_from(["", "a", "b", "\U0001f600", "2025-01-01", 0, 1, -1, 1.0, 1.5, 2**53 + 1, True, False, None])
+small = st.sampled_from(
+    ["", "a", "b", "\U0001f600", "2025-01-01", 0, 1, -1, 1.0, 1.5, 2**53 + 1, True, False, None]
+)
 values = st.recursive(
-    small, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2), max_leaves=4
+    small,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    ),
+    max_leaves=4,
 )
 limits = st.fixed_dictionaries(
     {},
@@ -195,20 +323,37 @@ def descriptions(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
         "items": inner,
         "anyOf": st.lists(inner, min_size=1, max_size=2),
     }
-    more |= {"additionalProperties": st.booleans() | inner, "nullable": st.booleans(), "required": st.booleans(), "title": st.just("T")}
-    held = {"enum": st.lists(values, min_size=1, max_size=3), "examples": st.lists(values, max_size=3), "default": values}
+    more |= {
+        "additionalProperties": st.booleans() | inner,
+        "nullable": st.booleans(),
+        "required": st.booleans(),
+        "title": st.just("T"),
+    }
+    held = {
+        "enum": st.lists(values, min_size=1, max_size=3),
+        "examples": st.lists(values, max_size=3),
+        "default": values,
+    }
     whole = st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional=more | held)
     return whole | st.tuples(whole, limits).map(lambda two: two[0] | two[1])
 
 
 @given(descriptions())
 def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> None:
-    """Of what plainly fits itself a validator can be made, for the enum values and for the rest, and it finds nothing."""
+    """Of what plainly fits itself a validator can be made, for the enum values and for the rest,
+    and it finds nothing.
+    """
     if plainly_fits_itself(description, description):
-        choices = jsonschema_rs.Draft202012Validator(value_schema(description, enum=False), validate_formats=True)
-        samples = jsonschema_rs.Draft202012Validator(value_schema(description), validate_formats=True)
+        choices = jsonschema_rs.Draft202012Validator(
+            value_schema(description, enum=False), validate_formats=True
+        )
+        samples = jsonschema_rs.Draft202012Validator(
+            value_schema(description), validate_formats=True
+        )
         assert [value for value in description.get("enum", []) if not choices.is_valid(value)] == []
-        assert [value for value in description.get("examples", []) if not samples.is_valid(value)] == []
+        assert [
+            value for value in description.get("examples", []) if not samples.is_valid(value)
+        ] == []
         assert "default" not in description or samples.is_valid(description["default"])
 
 

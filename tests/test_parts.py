@@ -73,7 +73,9 @@ def test_no_part_is_none(cache: Path) -> None:
 
 
 def test_a_damaged_part_is_none(cache: Path) -> None:
-    """Cut anywhere, emptied, or with any bit flipped, a part is as good as none; sections that are not asked for do not count."""
+    """Cut anywhere, emptied, or with any bit flipped, a part is as good as none; sections that are
+    not asked for do not count.
+    """
     place = parts.path_of(cache, KEY)
     data = place.read_bytes()
     for length in range(0, len(data), 7):
@@ -90,12 +92,15 @@ def test_a_damaged_part_is_none(cache: Path) -> None:
             assert found is None or same(found, replace(Part(), **{name: getattr(PART, name)}))
     place.write_bytes(bytes(len(data)))
     assert parts.load(cache, KEY) is None
-    place.write_bytes(data[:32] + b"\xff" * 8 + data[40:])  # a head that is said to be larger than any file
+    # a head that is said to be larger than any file
+    place.write_bytes(data[:32] + b"\xff" * 8 + data[40:])
     assert parts.load(cache, KEY) is None
 
 
 def test_parts_that_are_not_wanted_go(cache: Path) -> None:
-    """All but those with the keys, what a killed build has left beside them, and what is no part at all."""
+    """All but those with the keys, what a killed build has left beside them, and what is no part at
+    all.
+    """
     parts.save(cache, OTHER, PART)
     (parts.path_of(cache, KEY).parent / f".{KEY}.compiled.0123abcd.part").write_bytes(b"half")
     (cache / "parts/zz/folder").mkdir(parents=True)

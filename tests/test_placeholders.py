@@ -9,7 +9,11 @@ from toolcatalog.placeholders import SAMPLES, fill, malformed, without_choices
 
 def test_fill_replaces_at_any_depth() -> None:
     """A placeholder may stand for any value: in a mapping, in a list, or alone; all else stays."""
-    value = {"a": {"$session": "tools"}, "b": [{"$session": "user_id"}, "x", {"c": {"$session": "user_id"}}], "d": 1}
+    value = {
+        "a": {"$session": "tools"},
+        "b": [{"$session": "user_id"}, "x", {"c": {"$session": "user_id"}}],
+        "d": 1,
+    }
     given = {"tools": ["T"], "user_id": "u"}
     assert fill(value, given) == {"a": ["T"], "b": ["u", "x", {"c": "u"}], "d": 1}
     assert fill({"$session": "tools"}, given) == ["T"]
@@ -47,11 +51,21 @@ def test_every_sample_name_is_well_formed(name: str) -> None:
     ],
 )
 def test_malformed(placeholder: dict[str, Any]) -> None:
-    """An unknown name, a value that is no name and a neighbour are told with the place and what stands there."""
+    """An unknown name, a value that is no name and a neighbour are told with the place and what
+    stands there.
+    """
     assert list(malformed({"a": ["x", {"b": placeholder}]})) == [(("a", 1, "b"), placeholder)]
 
 
 def test_without_choices() -> None:
-    """Only an `enum` that is a placeholder goes; one that is written out stays, and so do other placeholders."""
-    value = {"x": {"enum": {"$session": "tools"}, "default": {"$session": "user_id"}}, "y": [{"enum": ["a"]}]}
-    assert without_choices(value) == {"x": {"default": {"$session": "user_id"}}, "y": [{"enum": ["a"]}]}
+    """Only an `enum` that is a placeholder goes; one that is written out stays, and so do other
+    placeholders.
+    """
+    value = {
+        "x": {"enum": {"$session": "tools"}, "default": {"$session": "user_id"}},
+        "y": [{"enum": ["a"]}],
+    }
+    assert without_choices(value) == {
+        "x": {"default": {"$session": "user_id"}},
+        "y": [{"enum": ["a"]}],
+    }

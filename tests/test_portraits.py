@@ -1,4 +1,6 @@
-"""Tools and toolkits as text for a terminal: all that there is to know, and nothing that could play with the terminal."""
+"""Tools and toolkits as text for a terminal: all that there is to know, and nothing that could play
+with the terminal.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -13,16 +15,41 @@ KIT = Toolkit(
     homepage="https://a.example", owners=("me",), versions=("20240101_00", "20250101_00"),
 )  # fmt: skip
 INPUTS: dict[str, Any] = {
-    "free": {"type": "string", "description": "", "required": False, "nullable": True, "default": None},
-    "must": {"type": "integer", "description": "A count.\nOf things.", "required": True, "minimum": 1, "enum": [1, 2], "examples": [1]},
+    "free": {
+        "type": "string",
+        "description": "",
+        "required": False,
+        "nullable": True,
+        "default": None,
+    },
+    "must": {
+        "type": "integer",
+        "description": "A count.\nOf things.",
+        "required": True,
+        "minimum": 1,
+        "enum": [1, 2],
+        "examples": [1],
+    },
     "deep": {
         "type": "object",
         "description": "Fields.",
         "required": False,
-        "properties": {"in": {"type": "array", "description": "", "required": True, "items": {"type": "string", "description": "One."}}},
+        "properties": {
+            "in": {
+                "type": "array",
+                "description": "",
+                "required": True,
+                "items": {"type": "string", "description": "One."},
+            }
+        },
         "additionalProperties": False,
     },
-    "either": {"type": "string", "description": "", "required": False, "anyOf": [{"type": "string", "description": "As text."}]},
+    "either": {
+        "type": "string",
+        "description": "",
+        "required": False,
+        "anyOf": [{"type": "string", "description": "As text."}],
+    },
 }
 TOOL = Tool(
     slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20240101_00", "20250101_00"), name="Do it",
@@ -118,7 +145,14 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
         tags=(evil,),
         deprecation={"reason": evil, "since": evil, "sunset": evil, "replaced_by": "B"},
         input_parameters={
-            evil: {"type": "string", "description": evil, "default": evil, "examples": [evil], "enum": [evil], "pattern": evil}
+            evil: {
+                "type": "string",
+                "description": evil,
+                "default": evil,
+                "examples": [evil],
+                "enum": [evil],
+                "pattern": evil,
+            }
         },
     )
     shown = text(portraits.tool(tool, replace(KIT, name=evil)))
@@ -126,15 +160,25 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
     assert "U+001B" in shown
     assert "U+202E" in shown
     shown = text(
-        portraits.kit(replace(KIT, name=evil, description=evil, owners=(evil,)), "v", [{"slug": "A", "name": evil, "deprecation": None}])
+        portraits.kit(
+            replace(KIT, name=evil, description=evil, owners=(evil,)),
+            "v",
+            [{"slug": "A", "name": evil, "deprecation": None}],
+        )
     )
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
 def test_long_texts_stay_in_their_branch() -> None:
-    """With a width, texts are broken behind the stem of the tree; without one they are as they are written."""
+    """With a width, texts are broken behind the stem of the tree; without one they are as they are
+    written.
+    """
     long = "word " * 60
-    tool = replace(TOOL, description=long, input_parameters={"a": {"type": "string", "description": long, "required": True}})
+    tool = replace(
+        TOOL,
+        description=long,
+        input_parameters={"a": {"type": "string", "description": long, "required": True}},
+    )
     lines = text(portraits.tool(tool, KIT, width=60)).splitlines()
     assert max(map(len, lines)) <= 60
     assert sum(line.startswith("        word") for line in lines) > 5
@@ -143,7 +187,9 @@ def test_long_texts_stay_in_their_branch() -> None:
 
 def test_many_values_are_counted() -> None:
     """A list of values that nobody would read ends with how many more there are."""
-    tool = replace(TOOL, input_parameters={"a": {"type": "integer", "description": "", "enum": [*range(1000)]}})
+    tool = replace(
+        TOOL, input_parameters={"a": {"type": "integer", "description": "", "enum": [*range(1000)]}}
+    )
     (line,) = (line for line in text(portraits.tool(tool, KIT)).splitlines() if "one of" in line)
     assert len(line) < 400
     assert line.endswith(f", ... ({1000 - line.count(','):,} more)")

@@ -1,4 +1,6 @@
-"""The room `server.protocol`: what is answered before ASGI is what ASGI answers. Bytes on a socket of a real server, with and without keep-alive, pipelined or torn."""
+"""The room `server.protocol`: what is answered before ASGI is what ASGI answers. Bytes on a socket
+of a real server, with and without keep-alive, pipelined or torn.
+"""
 
 import asyncio
 import re
@@ -38,10 +40,26 @@ def connected(server: Server) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=20)
 
 
-def request(server: Server, target: str, *headers: str, method: str = "GET", version: str = "1.1") -> bytes:
+def request(
+    server: Server, target: str, *headers: str, method: str = "GET", version: str = "1.1"
+) -> bytes:
     """A request as bytes, with the server's key unless the headers name another."""
-    key = () if any(header.startswith("x-api-key") for header in headers) else (f"x-api-key: {server.key}",)
-    return "\r\n".join([f"{method} {target} HTTP/{version}", "Host: a", "X-Request-Id: same", *key, *headers, "", ""]).encode()
+    key = (
+        ()
+        if any(header.startswith("x-api-key") for header in headers)
+        else (f"x-api-key: {server.key}",)
+    )
+    return "\r\n".join(
+        [
+            f"{method} {target} HTTP/{version}",
+            "Host: a",
+            "X-Request-Id: same",
+            *key,
+            *headers,
+            "",
+            "",
+        ]
+    ).encode()
 
 
 def answers(connection: socket.socket, *methods: str) -> Iterator[tuple[bytes, bytes]]:
@@ -52,7 +70,9 @@ def answers(connection: socket.socket, *methods: str) -> Iterator[tuple[bytes, b
             while not head.endswith(b"\r\n\r\n"):
                 line = stream.readline()
                 assert line, head
-                head = b"" if (head + line).strip() in (b"HTTP/1.1 100 Continue", b"") else head + line
+                head = (
+                    b"" if (head + line).strip() in (b"HTTP/1.1 100 Continue", b"") else head + line
+                )
             length = re.search(rb"content-length: ([0-9]+)", head)
             yield undated(head), stream.read(int(length[1])) if length and method != "HEAD" else b""
 
@@ -65,7 +85,9 @@ def undated(head: bytes) -> bytes:
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_same_bytes_as_by_asgi(shipped: Server, target: str, method: str) -> None:
-    """A second request of a packet, and one that closes, go to ASGI: head and body are those of the first, in the same order."""
+    """A second request of a packet, and one that closes, go to ASGI: head and body are those of the
+    first, in the same order.
+    """
     for headers in HEADERS:
         one = request(shipped, target, *headers, method=method)
         with connected(shipped) as connection:
@@ -73,14 +95,18 @@ def test_the_same_bytes_as_by_asgi(shipped: Server, target: str, method: str) ->
             first, second = answers(connection, method, method)
         assert first == second, headers
         with connected(shipped) as connection:
-            connection.sendall(request(shipped, target, *headers, "Connection: close", method=method))
+            connection.sendall(
+                request(shipped, target, *headers, "Connection: close", method=method)
+            )
             (last,) = answers(connection, method)
             assert connection.recv(1) == b""
         assert first == last, headers
 
 
 def test_a_connection_goes_on(shipped: Server) -> None:
-    """Requests one after another on one connection, refusals, HEAD and long lists among them, each get their own answer."""
+    """Requests one after another on one connection, refusals, HEAD and long lists among them, each
+    get their own answer.
+    """
     kinds = [
         (TOOL, "GET", b"200"),
         (f"{LIST}?limit=1000", "GET", b"200"),
@@ -97,10 +123,17 @@ def test_a_connection_goes_on(shipped: Server) -> None:
 
 
 def test_a_packet_of_many_requests_is_answered_in_order(shipped: Server) -> None:
-    """Pipelined requests for different things, of which the first is answered at once and the others in turn."""
+    """Pipelined requests for different things, of which the first is answered at once and the
+    others in turn.
+    """
     with connected(shipped) as connection:
-        connection.sendall(b"".join(request(shipped, f"{LIST}?limit={number}") for number in range(1, 41)))
-        found = [body.count(b'"slug":"GITHUB') + body.count(b'"available_versions"') for _, body in answers(connection, *["GET"] * 40)]
+        connection.sendall(
+            b"".join(request(shipped, f"{LIST}?limit={number}") for number in range(1, 41))
+        )
+        found = [
+            body.count(b'"slug":"GITHUB') + body.count(b'"available_versions"')
+            for _, body in answers(connection, *["GET"] * 40)
+        ]
     assert found == sorted(found)
     assert found[0] < found[-1]
 
@@ -130,7 +163,9 @@ def test_a_torn_request_is_put_together(shipped: Server) -> None:
 
 @pytest.mark.parametrize("body", [b"hello", b"GET / HTTP/1.1\r\n\r\n"])
 def test_a_body_is_no_request(shipped: Server, body: bytes) -> None:
-    """What a get brings along is passed over, also where it comes after the answer and looks like a request."""
+    """What a get brings along is passed over, also where it comes after the answer and looks like a
+    request.
+    """
     whole = request(shipped, TOOL, f"Content-Length: {len(body)}")
     with connected(shipped) as connection:
         connection.sendall(whole)
@@ -172,10 +207,16 @@ class Deaf(Front):
 
 
 async def statuses(app: Deaf, data: bytes, count: int) -> list[bytes]:
-    """The statuses that this application gives to these bytes under uvicorn's protocol with the short way in it."""
-    config = uvicorn.Config(app, interface="asgi3", lifespan="off", log_config=None, proxy_headers=False)
+    """The statuses that this application gives to these bytes under uvicorn's protocol with the
+    short way in it.
+    """
+    config = uvicorn.Config(
+        app, interface="asgi3", lifespan="off", log_config=None, proxy_headers=False
+    )
     config.load()
-    server = await asyncio.get_running_loop().create_server(lambda: Protocol(config, ServerState(), {}), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Protocol(config, ServerState(), {}), "127.0.0.1", 0
+    )
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
     writer.write(data)
     answer = b""
@@ -190,7 +231,9 @@ async def statuses(app: Deaf, data: bytes, count: int) -> list[bytes]:
 
 
 def test_the_first_of_a_packet_does_without_asgi(shipped: Server, shipped_build: Path) -> None:
-    """A plain request is answered before there is any ASGI; the next one of the packet has to wait its turn there."""
+    """A plain request is answered before there is any ASGI; the next one of the packet has to wait
+    its turn there.
+    """
     app = Deaf(Live(KeyRing(shipped.keys_file), open_build(shipped_build)), nowhere)
     for target in (TOOL, LIST, f"{LIST}?limit=0"):
         one = request(shipped, target)

@@ -53,12 +53,16 @@ def test_publish_and_publish_again(small_build: Path, s3: str, proxy: Proxy, buc
 def test_what_is_cached_for_how_long(small_build: Path, s3: str, proxy: Proxy, bucket: str) -> None:
     """What lies under a digest never changes; the pointer is asked for each time."""
     succeed("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
-    said = {one.path: storing.get(s3, one.path[1:]).headers["cache-control"] for one in proxy.of("PUT")}
+    said = {
+        one.path: storing.get(s3, one.path[1:]).headers["cache-control"] for one in proxy.of("PUT")
+    }
     assert said.pop(f"/{bucket}/current.json") == "no-cache"
     assert {*said.values()} == {"public, max-age=31536000, immutable"}
 
 
-def test_only_what_changed_travels(shipped_build: Path, changed_build: Path, proxy: Proxy, bucket: str) -> None:
+def test_only_what_changed_travels(
+    shipped_build: Path, changed_build: Path, proxy: Proxy, bucket: str
+) -> None:
     """One tool of the catalog changed: a part of the objects, and each only once in the store."""
     url = f"s3://{bucket}/p"
     succeed("publish", url, "--build", shipped_build, env=proxy.env)
@@ -77,12 +81,29 @@ def test_only_what_changed_travels(shipped_build: Path, changed_build: Path, pro
     assert [one.path for one in proxy.of("PUT")] == [f"/{bucket}/p/current.json"]
 
 
-def test_a_publish_that_is_killed_is_gone_on_with(small_build: Path, s3: str, proxy: Proxy, bucket: str) -> None:
+def test_a_publish_that_is_killed_is_gone_on_with(
+    small_build: Path, s3: str, proxy: Proxy, bucket: str
+) -> None:
     """Killed midway: nothing points to what is half there, and the next run sends only the rest."""
     url = f"s3://{bucket}/p"
     proxy.faults = Faults("slow", method="PUT", pause=0.2)
-    command = [sys.executable, "-m", "toolcatalog", "publish", url, "--build", str(small_build), "--jobs", "2"]
-    with subprocess.Popen(command, env={**os.environ, **proxy.env}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "publish",
+        url,
+        "--build",
+        str(small_build),
+        "--jobs",
+        "2",
+    ]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **proxy.env},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         until(lambda: len(proxy.of("PUT")) >= 4)
         process.send_signal(signal.SIGKILL)
     assert storing.get(s3, f"{bucket}/p/current.json").status == 404
@@ -97,7 +118,9 @@ def test_a_publish_that_is_killed_is_gone_on_with(small_build: Path, s3: str, pr
     assert storing.get(s3, f"{bucket}/p/current.json").status == 200
 
 
-def test_an_object_of_the_wrong_size_is_sent_again(small_build: Path, s3: str, proxy: Proxy, bucket: str) -> None:
+def test_an_object_of_the_wrong_size_is_sent_again(
+    small_build: Path, s3: str, proxy: Proxy, bucket: str
+) -> None:
     """What lies in the store is compared by name and size; what is gone or cut short comes back."""
     succeed("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
     gone, short, *_ = [one.path for one in proxy.of("PUT", "/objects/") if one.sent > 1]
@@ -115,7 +138,9 @@ def test_a_store_that_stumbles_is_asked_again(small_build: Path, proxy: Proxy, b
     assert proxy.faults.times == 0
 
 
-def test_who_publishes_at_the_same_time_is_told(s3: str, proxy: Proxy, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_publishes_at_the_same_time_is_told(
+    s3: str, proxy: Proxy, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pointer that somebody else has moved meanwhile stays as they have put it."""
     for name, value in proxy.env.items():
         monkeypatch.setenv(name, value)
@@ -132,7 +157,9 @@ def test_who_publishes_at_the_same_time_is_told(s3: str, proxy: Proxy, bucket: s
     assert storing.get(s3, f"{bucket}/p/current.json").data == b"ours"
 
 
-def test_a_build_that_is_not_whole_is_not_sent(small_build: Path, proxy: Proxy, bucket: str, tmp_path: Path) -> None:
+def test_a_build_that_is_not_whole_is_not_sent(
+    small_build: Path, proxy: Proxy, bucket: str, tmp_path: Path
+) -> None:
     """Half a snapshot, and one with another byte, never leave the machine."""
     shutil.copytree(small_build, tmp_path / "build", symlinks=True)
     file = tmp_path / "build/current/tools.json"
@@ -168,7 +195,9 @@ def test_a_folder_is_a_store(small_build: Path, other_build: Path, tmp_path: Pat
         ("s3://no-such-bucket-here/p", "there is no such bucket"),
     ],
 )
-def test_an_address_that_cannot_be_used(url: str, said: str, small_build: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_cannot_be_used(
+    url: str, said: str, small_build: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One sentence says what is wrong with it."""
     for name, value in proxy.env.items():
         monkeypatch.setenv(name, value)
@@ -183,7 +212,13 @@ def test_a_store_that_cannot_be_reached(small_build: Path, proxy: Proxy, bucket:
     done = toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env=proxy.env)
     assert done.returncode == 2
     assert "refuses these credentials" in done.stderr
-    done = toolcatalog("publish", f"s3://{bucket}", "--build", small_build, env={**proxy.env, "AWS_ALLOW_HTTP": "false"})
+    done = toolcatalog(
+        "publish",
+        f"s3://{bucket}",
+        "--build",
+        small_build,
+        env={**proxy.env, "AWS_ALLOW_HTTP": "false"},
+    )
     assert done.returncode == 2
     assert "AWS_ALLOW_HTTP=true" in done.stderr
     proxy.away()
@@ -213,12 +248,18 @@ def test_no_more_is_read_than_expected(tmp_path: Path) -> None:
 def age(store: Path, *names: str) -> None:
     """Let what lies there, or only these, have been written two days ago."""
     then = time.time() - 2 * 86400
-    for path in (path for path in store.rglob("*") if path.is_file() and (not names or path.name in names)):
+    for path in (
+        path for path in store.rglob("*") if path.is_file() and (not names or path.name in names)
+    ):
         os.utime(path, (then, then))
 
 
-def test_what_nobody_needs_is_swept_out(small_build: Path, other_build: Path, tmp_path: Path) -> None:
-    """Old snapshots and the chunks that only they have go; nothing goes that is served, kept, or younger than a day."""
+def test_what_nobody_needs_is_swept_out(
+    small_build: Path, other_build: Path, tmp_path: Path
+) -> None:
+    """Old snapshots and the chunks that only they have go; nothing goes that is served, kept, or
+    younger than a day.
+    """
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     first = succeed("publish", url, "--build", small_build).strip()
     of_first = {path.name for path in (store / "objects").iterdir()}
@@ -226,20 +267,36 @@ def test_what_nobody_needs_is_swept_out(small_build: Path, other_build: Path, tm
     assert "Removed 0 snapshots, 0 objects, 0 bytes" in done.stderr  # all is young
     second = done.stdout.strip()
     age(store)
-    assert "Removed 0 snapshots, 0 objects" in toolcatalog("publish", url, "--build", other_build, "--keep", "1").stderr
+    assert (
+        "Removed 0 snapshots, 0 objects"
+        in toolcatalog("publish", url, "--build", other_build, "--keep", "1").stderr
+    )
     both = {path.name for path in (store / "objects").iterdir()}
-    assert "Removed 1 snapshots, " in toolcatalog("publish", url, "--build", other_build, "--keep", "0").stderr
+    assert (
+        "Removed 1 snapshots, "
+        in toolcatalog("publish", url, "--build", other_build, "--keep", "0").stderr
+    )
     left = {path.name for path in (store / "objects").iterdir()}
-    assert {path.name for path in (store / "snapshots").iterdir() if any(path.iterdir())} == {second} != {first}
+    assert (
+        {path.name for path in (store / "snapshots").iterdir() if any(path.iterdir())}
+        == {second}
+        != {first}
+    )
     assert {
-        chunk.sha256 for some in depot.unpack((store / f"snapshots/{second}/chunks.json").read_bytes()).values() for chunk in some
+        chunk.sha256
+        for some in depot.unpack((store / f"snapshots/{second}/chunks.json").read_bytes()).values()
+        for chunk in some
     } == left
     assert left < both
     assert of_first - left
 
 
-def test_nothing_is_relied_on_that_may_be_swept_out(small_build: Path, other_build: Path, tmp_path: Path) -> None:
-    """Chunks that the snapshot in force has not, and that are old, are sent again: somebody may be removing them just now."""
+def test_nothing_is_relied_on_that_may_be_swept_out(
+    small_build: Path, other_build: Path, tmp_path: Path
+) -> None:
+    """Chunks that the snapshot in force has not, and that are old, are sent again: somebody may be
+    removing them just now.
+    """
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     succeed("publish", url, "--build", small_build)
     succeed("publish", url, "--build", other_build)
@@ -247,13 +304,19 @@ def test_nothing_is_relied_on_that_may_be_swept_out(small_build: Path, other_bui
     assert "Nothing to send:" in toolcatalog("publish", url, "--build", other_build).stderr
     done = toolcatalog("publish", url, "--build", small_build)
     assert "Sent " in done.stderr
-    young = {path.name for path in (store / "objects").iterdir() if path.stat().st_mtime > time.time() - 86400}
+    young = {
+        path.name
+        for path in (store / "objects").iterdir()
+        if path.stat().st_mtime > time.time() - 86400
+    }
     assert young
     chunks = depot.unpack((store / f"snapshots/{done.stdout.strip()}/chunks.json").read_bytes())
     assert young < {chunk.sha256 for some in chunks.values() for chunk in some}
 
 
-def test_a_list_that_is_damaged_sweeps_nothing(small_build: Path, other_build: Path, tmp_path: Path) -> None:
+def test_a_list_that_is_damaged_sweeps_nothing(
+    small_build: Path, other_build: Path, tmp_path: Path
+) -> None:
     """Where it cannot be told what a kept snapshot needs, all stays."""
     store, url = tmp_path / "store", f"file://{tmp_path}/store"
     first = succeed("publish", url, "--build", small_build).strip()
@@ -267,7 +330,9 @@ def test_a_list_that_is_damaged_sweeps_nothing(small_build: Path, other_build: P
     assert {path.name for path in store.rglob("*")} == before
 
 
-def test_without_the_library_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_it_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The extra is named where it is needed."""
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(StoreError, match=r"pip install 'toolcatalog\[s3\]'"):

@@ -1,4 +1,6 @@
-"""The room `server.questions`: every spelling of a query string and a body is read as the clients mean it, and nothing makes it fault."""
+"""The room `server.questions`: every spelling of a query string and a body is read as the clients
+mean it, and nothing makes it fault.
+"""
 
 import base64
 from typing import Any
@@ -15,7 +17,9 @@ from toolcatalog.store import Filters, Pins
 
 PLAIN = ListQuestion(None, Filters(), Pins(), Page(1, 20), "slug", False)
 TEXTS = st.text(st.characters(codec="utf-8"))
-WORDS = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1).filter(lambda text: text == text.strip())
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1).filter(
+    lambda text: text == text.strip()
+)
 
 
 def filtered(**filters: Any) -> ListQuestion:
@@ -63,7 +67,9 @@ def cursor(text: str) -> str:
     ],
 )
 def test_what_is_absent_empty_or_unknown_asks_for_nothing(query: str) -> None:
-    """An empty value is an absent one, an unknown parameter is ignored, and the defaults are those of the decisions."""
+    """An empty value is an absent one, an unknown parameter is ignored, and the defaults are those
+    of the decisions.
+    """
     assert asked(query) == PLAIN
 
 
@@ -83,23 +89,42 @@ def test_what_is_absent_empty_or_unknown_asks_for_nothing(query: str) -> None:
 )
 @pytest.mark.parametrize(
     ("name", "field"),
-    [("tags", "tags"), ("scopes", "scopes"), ("auth_config_ids", "auth_configs"), ("toolkit_slug", "toolkits"), ("tool_slugs", "slugs")],
+    [
+        ("tags", "tags"),
+        ("scopes", "scopes"),
+        ("auth_config_ids", "auth_configs"),
+        ("toolkit_slug", "toolkits"),
+        ("tool_slugs", "slugs"),
+    ],
 )
 def test_a_list_is_read_alike_in_every_spelling(query: str, name: str, field: str) -> None:
     """Every list takes commas, repetition and brackets, mixed; each word once, in the order given."""
     question = asked(query.replace("tags", name))
-    expected = PLAIN._replace(slugs=("a", "b", "c")) if field == "slugs" else filtered(**{field: ("a", "b", "c")})
+    expected = (
+        PLAIN._replace(slugs=("a", "b", "c"))
+        if field == "slugs"
+        else filtered(**{field: ("a", "b", "c")})
+    )
     assert question == expected
 
 
 @examples(33)
 @given(st.lists(WORDS, min_size=1), st.data())
-def test_any_words_arrive_in_any_mixture_of_spellings(words: list[str], data: st.DataObject) -> None:
-    """However the words of a list are spread over commas, repetition and brackets, they arrive whole, once and in order."""
+def test_any_words_arrive_in_any_mixture_of_spellings(
+    words: list[str], data: st.DataObject
+) -> None:
+    """However the words of a list are spread over commas, repetition and brackets, they arrive
+    whole, once and in order.
+    """
     parts, rest = [], words
     while rest:
         size = data.draw(st.integers(1, len(rest)))
-        parts.append((data.draw(st.sampled_from(["tags", "tags[]", "tags[0]", "tags[12]"])), ",".join(rest[:size])))
+        parts.append(
+            (
+                data.draw(st.sampled_from(["tags", "tags[]", "tags[0]", "tags[12]"])),
+                ",".join(rest[:size]),
+            )
+        )
         rest = rest[size:]
     assert asked(urlencode(parts)).filters.tags == (*dict.fromkeys(words),)
 
@@ -156,28 +181,43 @@ def test_a_cursor_round_trips_and_wins_over_limit(number: int, size: int, limit:
 
 
 @given(st.integers(1, 10**12), st.integers(1, 1000), st.data())
-def test_a_damaged_cursor_is_refused_or_another_one(number: int, size: int, data: st.DataObject) -> None:
-    """A cursor with a character gone, changed or too many: 400, or the very text that is the cursor of the page that is read of it."""
+def test_a_damaged_cursor_is_refused_or_another_one(
+    number: int, size: int, data: st.DataObject
+) -> None:
+    """A cursor with a character gone, changed or too many: 400, or the very text that is the cursor
+    of the page that is read of it.
+    """
     whole = questions.cursor(number, size).decode()
-    at, more = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.sampled_from(["", *"AZaz09+/=-_ \n:", "é"]))
+    at, more = (
+        data.draw(st.integers(0, len(whole) - 1)),
+        data.draw(st.sampled_from(["", *"AZaz09+/=-_ \n:", "é"])),
+    )
     damaged = whole[:at] + more + whole[at + data.draw(st.integers(0, 1)) :]
     question, refusals = questions.tools(urlencode({"cursor": damaged}).encode())
     if refusals:
-        assert [(refusal.status, refusal.line.split(":")[0]) for refusal in refusals] == [(400, "cursor")]
+        assert [(refusal.status, refusal.line.split(":")[0]) for refusal in refusals] == [
+            (400, "cursor")
+        ]
     else:
         assert questions.cursor(*question.page).decode() == damaged or not damaged
 
 
 def test_what_is_no_cursor_is_told_in_words() -> None:
-    """The sentence names what was sent, and says what to do; a page of 1000 is the largest that there is."""
+    """The sentence names what was sent, and says what to do; a page of 1000 is the largest that
+    there is.
+    """
     (refusal,) = questions.tools(b"cursor=abc")[1]
     assert refusal.line == "cursor: 'abc' is not a cursor of this API."
-    assert refusal.fix == "Use next_cursor of the page before, or leave cursor out for the first page."
+    assert (
+        refusal.fix == "Use next_cursor of the page before, or leave cursor out for the first page."
+    )
     assert asked(f"cursor={cursor('3:1000')}").page == Page(3, 1000)
 
 
 def test_a_cursor_is_the_text_that_it_always_was() -> None:
-    """The cursor of page 2 with 20 items is base64 of `2:20`: clients keep cursors, so it must not change."""
+    """The cursor of page 2 with 20 items is base64 of `2:20`: clients keep cursors, so it must not
+    change.
+    """
     assert questions.cursor(2, 20) == b"MjoyMA=="
     assert asked("cursor=MjoyMA%3D%3D").page == Page(2, 20)
 
@@ -185,8 +225,39 @@ def test_a_cursor_is_the_text_that_it_always_was() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *map(cursor, ["0:20", "-1:20", "1:0", "1:1001", "1:9999", "1:-5", "1", ":", "1:", ":20", "1:20:3", "01:20", "1:020", "1.0:20"]),
-        *map(cursor, ["1:20\n", " 1:20", "x:y", "+1:20", "1e3:20", "\uff11:20", "1_0:20", '{"page":1}', "9" * 400 + ":20"]),
+        *map(
+            cursor,
+            [
+                "0:20",
+                "-1:20",
+                "1:0",
+                "1:1001",
+                "1:9999",
+                "1:-5",
+                "1",
+                ":",
+                "1:",
+                ":20",
+                "1:20:3",
+                "01:20",
+                "1:020",
+                "1.0:20",
+            ],
+        ),
+        *map(
+            cursor,
+            [
+                "1:20\n",
+                " 1:20",
+                "x:y",
+                "+1:20",
+                "1e3:20",
+                "\uff11:20",
+                "1_0:20",
+                '{"page":1}',
+                "9" * 400 + ":20",
+            ],
+        ),
         "MjoyMA",  # no padding
         "MjoyMA%3D",
         "MjoyMB%3D%3D",  # other bits than the encoder leaves
@@ -200,23 +271,38 @@ def test_a_cursor_is_the_text_that_it_always_was() -> None:
     ],
 )
 def test_any_other_cursor_is_refused(value: str) -> None:
-    """A cursor that this API did not make is refused: page below 1, size above 1000, other bytes, another spelling of the same."""
+    """A cursor that this API did not make is refused: page below 1, size above 1000, other bytes,
+    another spelling of the same.
+    """
     assert [line.split(":")[0] for line in wrong(f"cursor={value}")] == ["cursor"]
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("true", True), ("TRUE", True), ("True", True), ("1", True), ("false", False), ("False", False), ("fALSE", False), ("0", False)],
+    [
+        ("true", True),
+        ("TRUE", True),
+        ("True", True),
+        ("1", True),
+        ("false", False),
+        ("False", False),
+        ("fALSE", False),
+        ("0", False),
+    ],
 )
 def test_a_boolean_in_any_case(value: str, expected: bool) -> None:
     """`include_deprecated` takes true, false, 1 and 0 in any case."""
     assert asked(f"include_deprecated={value}") == filtered(deprecated=expected)
 
 
-@pytest.mark.parametrize("value", ["yes", "no", "on", "2", "-1", "t", "null", "TRUE%20", "\uff54\uff52\uff55\uff45"])
+@pytest.mark.parametrize(
+    "value", ["yes", "no", "on", "2", "-1", "t", "null", "TRUE%20", "\uff54\uff52\uff55\uff45"]
+)
 def test_any_other_boolean_is_refused(value: str) -> None:
     """What is none of those is refused."""
-    assert [line.split(":")[0] for line in wrong(f"include_deprecated={value}")] == ["include_deprecated"]
+    assert [line.split(":")[0] for line in wrong(f"include_deprecated={value}")] == [
+        "include_deprecated"
+    ]
 
 
 def test_important_is_true_or_false_to_the_letter() -> None:
@@ -244,7 +330,9 @@ def test_important_is_true_or_false_to_the_letter() -> None:
     ],
 )
 def test_the_text_searched_for(query: str, text: str) -> None:
-    """`query` goes before the older `search`; white space around counts for nothing; a query is sorted by relevance."""
+    """`query` goes before the older `search`; white space around counts for nothing; a query is
+    sorted by relevance.
+    """
     assert asked(query) == filtered(query=text)._replace(sort_by="relevance", descending=True)
 
 
@@ -269,7 +357,9 @@ def test_a_query_has_at_most_1000_characters(name: str) -> None:
     ],
 )
 def test_the_order(query: str, sort_by: str, descending: bool) -> None:
-    """By relevance where there is a query, else by slug; relevance and version start with the greatest."""
+    """By relevance where there is a query, else by slug; relevance and version start with the
+    greatest.
+    """
     question = asked(query)
     assert (question.sort_by, question.descending) == (sort_by, descending)
 
@@ -281,13 +371,24 @@ def test_the_order(query: str, sort_by: str, descending: bool) -> None:
         ("toolkit_versions[github]=20251027_00", Pins(toolkits={"github": "20251027_00"})),
         ("toolkit_versions%5Bgithub%5D=20251027_00", Pins(toolkits={"github": "20251027_00"})),
         ("toolkit_versions%5bgithub%5d=00000000_00", Pins(toolkits={"github": "00000000_00"})),
-        ("toolkit_versions[a]=20251027_00&toolkit_versions[b]=latest", Pins(toolkits={"a": "20251027_00", "b": None})),
-        ("toolkit_versions[a]=latest&toolkit_versions=20251027_01", Pins(everywhere="20251027_01", toolkits={"a": None})),
-        ("toolkit_versions[a]=&toolkit_versions[b]=20251027_00", Pins(toolkits={"b": "20251027_00"})),
+        (
+            "toolkit_versions[a]=20251027_00&toolkit_versions[b]=latest",
+            Pins(toolkits={"a": "20251027_00", "b": None}),
+        ),
+        (
+            "toolkit_versions[a]=latest&toolkit_versions=20251027_01",
+            Pins(everywhere="20251027_01", toolkits={"a": None}),
+        ),
+        (
+            "toolkit_versions[a]=&toolkit_versions[b]=20251027_00",
+            Pins(toolkits={"b": "20251027_00"}),
+        ),
     ],
 )
 def test_toolkit_versions_in_every_spelling(query: str, pins: Pins) -> None:
-    """`latest`, a version for every toolkit, or one for each by brackets, percent-encoded or not; get and list read them alike."""
+    """`latest`, a version for every toolkit, or one for each by brackets, percent-encoded or not;
+    get and list read them alike.
+    """
     assert asked(query).pins == pins
     assert questions.tool(query.encode()) == (ToolQuestion(None, pins), ())
 
@@ -308,12 +409,17 @@ def test_toolkit_versions_in_every_spelling(query: str, pins: Pins) -> None:
 )
 @pytest.mark.parametrize("name", ["toolkit_versions", "toolkit_versions[github]"])
 def test_a_malformed_version_is_refused(name: str, value: str) -> None:
-    """What is neither `latest` nor eight digits, an underscore and two digits is refused, on list and on get."""
+    """What is neither `latest` nor eight digits, an underscore and two digits is refused, on list
+    and on get.
+    """
     query = urlencode({name: value})
     assert wrong(query) == [f"{name}: {value!r} is not a version."]
     for asked_of_get in (name, "version"):
         (refusal,) = questions.tool(urlencode({asked_of_get: value}).encode())[1]
-        assert (refusal.status, refusal.line) == (400, f"{asked_of_get}: {value!r} is not a version.")
+        assert (refusal.status, refusal.line) == (
+            400,
+            f"{asked_of_get}: {value!r} is not a version.",
+        )
         assert refusal.fix == "Use `latest`, or a version like 20251027_00."
 
 
@@ -324,20 +430,32 @@ def test_a_malformed_version_is_refused(name: str, value: str) -> None:
         ("version=", None, Pins()),
         ("version=latest", None, Pins()),
         ("version=20251027_00", "20251027_00", Pins()),
-        ("version=20251027_00&toolkit_versions[a]=20250101_00", "20251027_00", Pins(toolkits={"a": "20250101_00"})),
+        (
+            "version=20251027_00&toolkit_versions[a]=20250101_00",
+            "20251027_00",
+            Pins(toolkits={"a": "20250101_00"}),
+        ),
         ("version=latest&toolkit_versions[a]=20250101_00", None, Pins()),
         ("version=&toolkit_versions[a]=20250101_00", None, Pins(toolkits={"a": "20250101_00"})),
         ("limit=abc&tags=x", None, Pins()),
     ],
 )
 def test_the_version_asked_of_get(query: str, version: str | None, pins: Pins) -> None:
-    """`version` wins over `toolkit_versions`, also where it says `latest`; parameters of list mean nothing here."""
+    """`version` wins over `toolkit_versions`, also where it says `latest`; parameters of list mean
+    nothing here.
+    """
     assert questions.tool(query.encode()) == (ToolQuestion(version, pins), ())
 
 
 @pytest.mark.parametrize(
     ("slug", "fix"),
-    [("github_create_issue", "try GITHUB_CREATE_ISSUE."), ("a b", "try A_B."), ("../x", "as in"), ("A" * 201, "as in"), ("É", "as in")],
+    [
+        ("github_create_issue", "try GITHUB_CREATE_ISSUE."),
+        ("a b", "try A_B."),
+        ("../x", "as in"),
+        ("A" * 201, "as in"),
+        ("É", "as in"),
+    ],
 )
 def test_a_malformed_slug_is_refused_with_an_example(slug: str, fix: str) -> None:
     """A slug in the wrong case or with blanks is told what it might be; any other gets an example."""
@@ -363,9 +481,7 @@ def test_a_scalar_may_be_repeated_but_not_contradicted() -> None:
 
 def test_every_problem_is_told_at_once() -> None:
     """Each wrong parameter has its own line; a value is shown shortened."""
-    query = (
-        f"limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_versions[f]=g&query={'h' * 1001}"
-    )
+    query = f"limit=0&cursor=x&sort_by=a&order=b&important=c&include_deprecated=d&toolkit_versions=e&toolkit_versions[f]=g&query={'h' * 1001}"
     lines = wrong(query)
     assert sorted(line.split(":")[0] for line in lines) == [
         "cursor", "important", "include_deprecated", "limit", "order", "query", "sort_by", "toolkit_versions", "toolkit_versions[f]"
@@ -373,9 +489,21 @@ def test_every_problem_is_told_at_once() -> None:
     assert max(map(len, wrong("limit=" + "x" * 9000))) < 200
 
 
-@pytest.mark.parametrize("query", [b"tags=%FF", b"%C3%28=1", b"tags=\xff", b"\x80", b"query=%ED%A0%80", b"limit=5&x=%F0%28%8C%BC"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        b"tags=%FF",
+        b"%C3%28=1",
+        b"tags=\xff",
+        b"\x80",
+        b"query=%ED%A0%80",
+        b"limit=5&x=%F0%28%8C%BC",
+    ],
+)
 def test_a_query_string_that_is_not_utf_8_is_refused(query: bytes) -> None:
-    """Bytes that are no UTF-8, percent-encoded or raw, also a lone surrogate, make one problem, and nothing is guessed."""
+    """Bytes that are no UTF-8, percent-encoded or raw, also a lone surrogate, make one problem, and
+    nothing is guessed.
+    """
     assert wrong(query) == ["query string: not UTF-8."]
 
 
@@ -385,7 +513,16 @@ def test_more_than_5000_parameters_are_refused() -> None:
     assert wrong("&".join(["tags=a"] * 5001)) == ["query string: more than 5000 parameters."]
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b' {"a": [1, null]}\n', b'{"limit": 3}', b'{"a":"' + b"x" * (64 * 1024 - 8) + b'"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b' {"a": [1, null]}\n',
+        b'{"limit": 3}',
+        b'{"a":"' + b"x" * (64 * 1024 - 8) + b'"}',
+    ],
+)
 def test_a_body_that_is_fine(body: bytes) -> None:
     """No body, and any JSON object of up to 64 KiB, is fine, and its fields mean nothing."""
     assert questions.session("trs_a", b"", body) == (SessionQuestion("trs_a", None), [])
@@ -412,7 +549,11 @@ def test_a_body_that_is_fine(body: bytes) -> None:
 def test_a_body_that_is_wrong(body: bytes, fault: str) -> None:
     """An array, a scalar, bad JSON and a byte over 64 KiB are refused, each by its name."""
     (refusal,) = questions.session("trs_a", b"", body)[1]
-    assert (refusal.status, refusal.slug, refusal.line) == (400, "invalid_request", f"body: {fault}.")
+    assert (refusal.status, refusal.slug, refusal.line) == (
+        400,
+        "invalid_request",
+        f"body: {fault}.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -434,7 +575,12 @@ def test_the_page_asked_of_a_session(query: bytes, page: Page | None) -> None:
 def test_every_problem_of_a_session_is_told_at_once() -> None:
     """The id, the body, the limit and the cursor each have their line."""
     refusals = questions.session("ses_a", b"limit=0&cursor=x", b"[]")[1]
-    assert [refusal.line.split(":")[0] for refusal in refusals] == ["session_id", "body", "limit", "cursor"]
+    assert [refusal.line.split(":")[0] for refusal in refusals] == [
+        "session_id",
+        "body",
+        "limit",
+        "cursor",
+    ]
 
 
 NAMES = st.sampled_from(
@@ -446,13 +592,25 @@ NAMES = st.sampled_from(
 
 @examples(100)
 @given(
-    st.one_of(st.binary(), st.lists(st.tuples(st.one_of(NAMES, TEXTS), TEXTS)).map(lambda pairs: urlencode(pairs).encode())),
+    st.one_of(
+        st.binary(),
+        st.lists(st.tuples(st.one_of(NAMES, TEXTS), TEXTS)).map(
+            lambda pairs: urlencode(pairs).encode()
+        ),
+    ),
     TEXTS,
     st.binary(),
 )
 def test_nothing_makes_it_fault(query: bytes, name: str, body: bytes) -> None:
-    """Whatever bytes come as query string, path and body: an answer, or refusals with status 400 that say what to do."""
-    refusals = [*questions.tools(query)[1], *questions.tool(query)[1], questions.no_slug(name), *questions.session(name, query, body)[1]]
+    """Whatever bytes come as query string, path and body: an answer, or refusals with status 400
+    that say what to do.
+    """
+    refusals = [
+        *questions.tools(query)[1],
+        *questions.tool(query)[1],
+        questions.no_slug(name),
+        *questions.session(name, query, body)[1],
+    ]
     for refusal in refusals:
         assert (refusal.status, refusal.slug) == (400, "invalid_request")
         assert refusal.line

@@ -1,4 +1,6 @@
-"""The room `ranking`, through a store and a server: the right tool comes first, and whatever is asked is answered."""
+"""The room `ranking`, through a store and a server: the right tool comes first, and whatever is
+asked is answered.
+"""
 
 import random
 from pathlib import Path
@@ -14,7 +16,9 @@ from toolcatalog.build import build
 from toolcatalog.opening import open_build
 from toolcatalog.store import Filters, Pins, Store
 
-FIRST = [line.split("\t") for line in (Path(__file__).parent / "first.tsv").read_text().splitlines()]
+FIRST = [
+    line.split("\t") for line in (Path(__file__).parent / "first.tsv").read_text().splitlines()
+]
 LIST = "/api/v3/tools"
 
 
@@ -32,7 +36,9 @@ def found(store: Store, query: str, filters: Filters = Filters(), pins: Pins = P
 
 @pytest.mark.parametrize(("query", "slug"), FIRST)
 def test_the_right_tool_comes_first(store: Store, query: str, slug: str) -> None:
-    """The expectations of tests/first.tsv over the shipped catalog: sentences, keywords, slips of the pen, slugs and names."""
+    """The expectations of tests/first.tsv over the shipped catalog: sentences, keywords, slips of
+    the pen, slugs and names.
+    """
     assert found(store, query)[0] == slug
 
 
@@ -55,11 +61,22 @@ def test_each_sentence_has_its_tool_among_the_first(store: Store) -> None:
 
 
 def test_filters_and_pins_come_first(store: Store) -> None:
-    """What a filter or a pin leaves out is neither found nor counted, and the best of the rest comes first."""
-    assert found(store, "create an issue on github", Filters(toolkits=["linear"]))[0] == "LINEAR_CREATE_ISSUE"
-    assert {slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))} == {"JIRA"}
+    """What a filter or a pin leaves out is neither found nor counted, and the best of the rest
+    comes first.
+    """
+    assert (
+        found(store, "create an issue on github", Filters(toolkits=["linear"]))[0]
+        == "LINEAR_CREATE_ISSUE"
+    )
+    assert {
+        slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))
+    } == {"JIRA"}
     then = Pins(everywhere="20240101_00")
-    assert {*found(store, "message", pins=then)} <= {*found(store, "", pins=then)} < {*found(store, "")}
+    assert (
+        {*found(store, "message", pins=then)}
+        <= {*found(store, "", pins=then)}
+        < {*found(store, "")}
+    )
 
 
 HOSTILE = [
@@ -84,7 +101,8 @@ def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "suggested"),
     [
-        ("query=calendr&toolkit_slug=slack", None),  # known words like it, but nothing there with them
+        # known words like it, but nothing there with them
+        ("query=calendr&toolkit_slug=slack", None),
         ("query=mesagges&toolkit_slug=slack", "message"),
         ("query=emmaaill %E2%98%83%25", "email %E2%98%83%25"),
         ("query=qqqqzzzz", None),
@@ -93,25 +111,37 @@ def test_whatever_is_asked_is_answered(shipped: Server, query: str) -> None:
         ("query=", None),
     ],
 )
-def test_a_corrected_query_is_suggested_where_nothing_is_found(shipped: Server, asked: str, suggested: str | None) -> None:
-    """The header names a query that finds something, under the same filters; on the short way and the long one."""
+def test_a_corrected_query_is_suggested_where_nothing_is_found(
+    shipped: Server, asked: str, suggested: str | None
+) -> None:
+    """The header names a query that finds something, under the same filters; on the short way and
+    the long one.
+    """
     for headers in (
         {"accept-encoding": "identity"},
         {"accept-encoding": "gzip"},
         {"accept-encoding": "identity", "origin": "https://a.example"},
     ):
         for _ in range(3):
-            answer = httpx.get(f"{shipped.url}{LIST}?{asked}", headers={"x-api-key": shipped.key, **headers})
+            answer = httpx.get(
+                f"{shipped.url}{LIST}?{asked}", headers={"x-api-key": shipped.key, **headers}
+            )
             assert answer.status_code == 200
             assert answer.headers.get("x-suggested-query") == suggested
     if suggested:
         assert answer.json()["total_items"] == 0
-        again = httpx.get(f"{shipped.url}{LIST}", params={"query": unquote(suggested)}, headers={"x-api-key": shipped.key}).json()
+        again = httpx.get(
+            f"{shipped.url}{LIST}",
+            params={"query": unquote(suggested)},
+            headers={"x-api-key": shipped.key},
+        ).json()
         assert again["total_items"] > 0
 
 
 def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
-    """Beyond those looked at closely too, pages together are the whole, each tool once, and in both directions."""
+    """Beyond those looked at closely too, pages together are the whole, each tool once, and in both
+    directions.
+    """
     root, draw = generate(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311 - nothing secret
     for number in range(260):
         add_tool(root, "kit0", f"KIT0_{draw.choice(['PAGE', 'SHEET'])}_{number}", draw.randrange(6))
@@ -121,6 +151,9 @@ def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
     whole = store.page(matching, "relevance", True, 0, 1000).tolist()
     assert len(whole) == len({*whole}) == len(matching.numbers) == 260
     for descending in (True, False):
-        pages = [store.page(matching, "relevance", descending, start, 7).tolist() for start in range(0, 280, 7)]
+        pages = [
+            store.page(matching, "relevance", descending, start, 7).tolist()
+            for start in range(0, 280, 7)
+        ]
         assert sorted(number for page in pages for number in page) == sorted(whole)
         assert pages[0] == store.page(matching, "relevance", descending, 0, 1000).tolist()[:7]

@@ -1,4 +1,6 @@
-"""What servers share through Redis, with a real redis-server that is killed, hangs, loses all, or holds something else."""
+"""What servers share through Redis, with a real redis-server that is killed, hangs, loses all, or
+holds something else.
+"""
 
 import asyncio
 import json
@@ -86,10 +88,15 @@ def test_what_is_no_address(url: str) -> None:
 
 
 def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_path: Path) -> None:
-    """Create, list, rotate and revoke; the document is that of a key file, hashes only, under one name; no file is touched."""
+    """Create, list, rotate and revoke; the document is that of a key file, hashes only, under one
+    name; no file is touched.
+    """
     env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
     made = toolcatalog("keys", "create", "--project", "research", env=env)
-    assert f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now" in made.stderr
+    assert (
+        f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now"
+        in made.stderr
+    )
     secret = made.stdout.strip()
     (key,) = keys.load(place(redis_server))
     assert (key.project, key.hint) == ("research", secret[-4:])
@@ -108,7 +115,10 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
 
 def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
     """The rights that docs/operating.md names are all that is needed, for keys and for limits."""
-    told = re.search(r"ACL SETUSER (toolcatalog .*)", (Path(__file__).parents[1] / "docs" / "operating.md").read_text())
+    told = re.search(
+        r"ACL SETUSER (toolcatalog .*)",
+        (Path(__file__).parents[1] / "docs" / "operating.md").read_text(),
+    )
     assert told
     redis_server.ask("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
     url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
@@ -121,7 +131,9 @@ def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: P
             return await hits(limits, 9)
 
     assert asyncio.run(ask()) == 5
-    wrong = toolcatalog("keys", "list", "--redis", redis_server.url.replace("//", "//toolcatalog:wr0ng@"))
+    wrong = toolcatalog(
+        "keys", "list", "--redis", redis_server.url.replace("//", "//toolcatalog:wr0ng@")
+    )
     assert wrong.returncode == 2
     assert "wr0ng" not in wrong.stderr
     assert len(wrong.stderr.splitlines()) == 1
@@ -130,27 +142,41 @@ def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: P
 def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
     """Forty changes from eight threads are all there, and each leaves another version."""
     with ThreadPoolExecutor(8) as pool:
-        made = [*pool.map(lambda number: keys.create(place(redis_server), f"p{number}", None, None)[1].id, range(40))]
+        made = [
+            *pool.map(
+                lambda number: keys.create(place(redis_server), f"p{number}", None, None)[1].id,
+                range(40),
+            )
+        ]
     assert set(states(place(redis_server))) == {*made}
     before = place(redis_server).version()
     keys.revoke(place(redis_server), made[0])
     assert place(redis_server).version() != before
 
 
-@pytest.mark.parametrize("arguments", [["list"], ["create", "--project", "p"], ["revoke", "key_1"], ["rotate", "key_1"]])
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["create", "--project", "p"], ["revoke", "key_1"], ["rotate", "key_1"]]
+)
 def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
     """One sentence and 2, within seconds."""
-    done = toolcatalog("keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}")
+    done = toolcatalog(
+        "keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}"
+    )
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert done.stderr.startswith("error: Redis at 127.0.0.1:")
     assert "s3cret" not in done.stderr
 
 
 def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> None:
-    """A damaged document, one of a newer format, or another kind of value: refused in a sentence, not written over."""
+    """A damaged document, one of a newer format, or another kind of value: refused in a sentence,
+    not written over.
+    """
     for write, what in [
         (["HSET", "toolcatalog:keys", "document", "{", "version", "1"], "is damaged"),
-        (["HSET", "toolcatalog:keys", "document", '{"format": 9, "keys": []}', "version", "2"], "has format 9"),
+        (
+            ["HSET", "toolcatalog:keys", "document", '{"format": 9, "keys": []}', "version", "2"],
+            "has format 9",
+        ),
         (["SET", "toolcatalog:keys", "x"], "WRONGTYPE"),
     ]:
         redis_server.ask("DEL", "toolcatalog:keys")
@@ -170,7 +196,9 @@ def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
 
 
 def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path: Path) -> None:
-    """The keys of a file come to those in Redis; what is revoked on either side stays so; a second push changes nothing."""
+    """The keys of a file come to those in Redis; what is revoked on either side stays so; a second
+    push changes nothing.
+    """
     file, remote = tmp_path / "keys.json", place(redis_server)
     _, one = keys.create(file, "p", None, None)
     _, two = keys.create(file, "p", None, None)
@@ -187,20 +215,41 @@ def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path:
 
 
 def test_what_takes_something_back() -> None:
-    """A key that is gone, one that lives longer, one that is good again; not one more key, an earlier end, a revocation."""
+    """A key that is gone, one that lives longer, one that is good again; not one more key, an
+    earlier end, a revocation.
+    """
 
     def key(id: str, expires: str | None = None, revoked: str | None = None) -> keys.Key:
         made = "2026-01-01T00:00:00+00:00"
         return keys.Key(
-            id=id, project="p", toolkits=None, sha256=id * 2, hint="", created=made, lifetime=None, expires=expires, revoked=revoked
+            id=id,
+            project="p",
+            toolkits=None,
+            sha256=id * 2,
+            hint="",
+            created=made,
+            lifetime=None,
+            expires=expires,
+            revoked=revoked,
         )
 
     soon, late = "2026-12-01T00:00:00+00:00", "2027-12-01T00:00:00+00:00"
     plain, ending, revoked = key("a"), key("a", expires=soon), key("a", revoked=soon)
-    for before, after in [(plain, ()), (ending, (plain,)), (ending, (key("a", expires=late),)), (revoked, (plain,)), (revoked, (ending,))]:
+    for before, after in [
+        (plain, ()),
+        (ending, (plain,)),
+        (ending, (key("a", expires=late),)),
+        (revoked, (plain,)),
+        (revoked, (ending,)),
+    ]:
         assert taken_back([before], after) == [before]
         assert taken_back([before], joined([before], after)) == []
-    for before, after in [(plain, (plain, key("b"))), (plain, (ending,)), (ending, (revoked,)), (revoked, (revoked,))]:
+    for before, after in [
+        (plain, (plain, key("b"))),
+        (plain, (ending,)),
+        (ending, (revoked,)),
+        (revoked, (revoked,)),
+    ]:
         assert taken_back([before], after) == []
 
 
@@ -208,8 +257,12 @@ def test_what_takes_something_back() -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this thread has logged: a server that another test began here may have left one that follows a Redis which is gone."""
-    return [record.getMessage() for record in caplog.records if record.thread == threading.get_ident()]
+    """What this thread has logged: a server that another test began here may have left one that
+    follows a Redis which is gone.
+    """
+    return [
+        record.getMessage() for record in caplog.records if record.thread == threading.get_ident()
+    ]
 
 
 def follower(server: RedisServer, file: Path) -> Relay:
@@ -219,8 +272,12 @@ def follower(server: RedisServer, file: Path) -> Relay:
     return following
 
 
-def test_a_change_reaches_the_file_within_two_seconds(redis_server: RedisServer, tmp_path: Path) -> None:
-    """A new key, a rotation and a revocation; the file has mode 0600 and the keys of Redis, and nobody writes while nothing changes."""
+def test_a_change_reaches_the_file_within_two_seconds(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """A new key, a rotation and a revocation; the file has mode 0600 and the keys of Redis, and
+    nobody writes while nothing changes.
+    """
     file = tmp_path / "new" / "keys.json"
     secret, key = keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, file)
@@ -237,8 +294,12 @@ def test_a_change_reaches_the_file_within_two_seconds(redis_server: RedisServer,
     assert file.stat() == before
 
 
-def test_redis_away_and_back(redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The keys stay, also for a server that starts meanwhile; the log says so once; what was changed after it came back is taken over."""
+def test_redis_away_and_back(
+    redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The keys stay, also for a server that starts meanwhile; the log says so once; what was
+    changed after it came back is taken over.
+    """
     file = tmp_path / "keys.json"
     secret, key = keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, file)
@@ -249,7 +310,9 @@ def test_redis_away_and_back(redis_server: RedisServer, tmp_path: Path, caplog: 
             following.look()
         assert len(told(caplog)) == 1
         assert ("toolcatalog.keys", logging.ERROR, told(caplog)[0]) in caplog.record_tuples
-        assert told(caplog)[0].startswith(f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked")
+        assert told(caplog)[0].startswith(
+            f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked"
+        )
         Relay(place(redis_server), file).look()
         assert keys.KeyRing(file).find(secret.encode())
         redis_server.start()
@@ -285,7 +348,9 @@ def refused(caplog: pytest.LogCaptureFixture, file: Path, what: str) -> Iterator
 def test_nothing_is_taken_over_that_takes_something_back(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An empty Redis, another one's keys, an older state, garbage: the keys of the file stay, with one line in the log; `push` mends it."""
+    """An empty Redis, another one's keys, an older state, garbage: the keys of the file stay, with
+    one line in the log; `push` mends it.
+    """
     file, remote = tmp_path / "keys.json", place(redis_server)
     _, one = keys.create(file, "p", None, None)
     _, two = keys.create(file, "p", None, None)
@@ -294,7 +359,11 @@ def test_nothing_is_taken_over_that_takes_something_back(
         following = follower(redis_server, file)
         following.look()
     _, other = keys.create(remote, "p", None, None)
-    with refused(caplog, file, f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` joins both"):
+    with refused(
+        caplog,
+        file,
+        f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` joins both",
+    ):
         following.look()
         following.look()
     succeed("keys", "push", "--keys", file, "--redis", redis_server.url)
@@ -308,14 +377,18 @@ def test_nothing_is_taken_over_that_takes_something_back(
         with refused(caplog, file, "keys stay as they were"):
             following.look()
             following.look()
-        redis_server.ask("HSET", "toolcatalog:keys", "document", file.read_bytes(), "version", "good")
+        redis_server.ask(
+            "HSET", "toolcatalog:keys", "document", file.read_bytes(), "version", "good"
+        )
         following.look()
 
 
 def test_a_file_that_cannot_be_read_is_not_written_over(
     redis_server: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Garbage in the file, or a folder in its place: it is not known what would be lost, so somebody has to look."""
+    """Garbage in the file, or a folder in its place: it is not known what would be lost, so
+    somebody has to look.
+    """
     file = tmp_path / "keys.json"
     keys.create(place(redis_server), "p", None, None)
     file.write_bytes(b"{")
@@ -342,12 +415,18 @@ def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> Pooled:
 
 
 def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
-    """Three processes and sixty connections of each: a hundred requests are within the rate, each key by itself, and all see the same rest."""
+    """Three processes and sixty connections of each: a hundred requests are within the rate, each
+    key by itself, and all see the same rest.
+    """
 
     async def ask() -> None:
         async with AsyncExitStack() as stack:
-            servers = [await stack.enter_async_context(aclosing(pooled(redis_server))) for _ in range(3)]
-            found = await asyncio.gather(*(server.hit("key_a") for server in servers for _ in range(60)))
+            servers = [
+                await stack.enter_async_context(aclosing(pooled(redis_server))) for _ in range(3)
+            ]
+            found = await asyncio.gather(
+                *(server.hit("key_a") for server in servers for _ in range(60))
+            )
             last = await servers[0].hit("key_a")
             other = await servers[1].hit("key_b")
         assert sum(standing.is_within for standing in found) == 100
@@ -357,12 +436,16 @@ def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
         assert 58 < other.wait <= 60
 
     asyncio.run(ask())
-    assert all(name.startswith(b"toolcatalog:limits:{key_") for name in redis_server.ask("KEYS", "*"))
+    assert all(
+        name.startswith(b"toolcatalog:limits:{key_") for name in redis_server.ask("KEYS", "*")
+    )
     assert all(redis_server.ask("PTTL", name) > 0 for name in redis_server.ask("KEYS", "*"))
 
 
 def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
-    """Over a time, at twice the rate, Redis lets through what the memory of one process does, to a few requests."""
+    """Over a time, at twice the rate, Redis lets through what the memory of one process does, to a
+    few requests.
+    """
 
     async def ask() -> tuple[int, int]:
         end, given, also, alone = time.monotonic() + 2.5, 0, 0, Counts(Rate(40, 1))
@@ -379,7 +462,9 @@ def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
 
 
 def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-    """It is killed, and started again, while requests come: each is answered, none without a limit, and the log has a line for each turn."""
+    """It is killed, and started again, while requests come: each is answered, none without a limit,
+    and the log has a line for each turn.
+    """
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
@@ -407,15 +492,21 @@ def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCapt
             end = time.monotonic() + 30
             while (await load())[0].rate.amount == 7:
                 assert time.monotonic() < end, "it never came back"
-            assert told(caplog)[1:] == [f"Redis at 127.0.0.1:{redis_server.port} counts again for all servers"]
+            assert told(caplog)[1:] == [
+                f"Redis at 127.0.0.1:{redis_server.port} counts again for all servers"
+            ]
             assert slowest < 10
 
     with caplog.at_level(logging.INFO):
         asyncio.run(ask())
 
 
-def test_a_redis_that_hangs_holds_a_request_up_once(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-    """It takes connections and answers nothing: who asked waits a moment and is counted here, the next do not wait; then it goes on."""
+def test_a_redis_that_hangs_holds_a_request_up_once(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It takes connections and answers nothing: who asked waits a moment and is counted here, the
+    next do not wait; then it goes on.
+    """
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
@@ -436,7 +527,9 @@ def test_a_redis_that_hangs_holds_a_request_up_once(redis_server: RedisServer, c
     assert len(told(caplog)) == 2
 
 
-def test_a_redis_that_refuses_is_as_one_that_is_away(redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_redis_that_refuses_is_as_one_that_is_away(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
     """A password that is asked for: counted here, told once, not once a second."""
 
     async def ask() -> None:
@@ -452,7 +545,9 @@ def test_a_redis_that_refuses_is_as_one_that_is_away(redis_server: RedisServer, 
 
 
 def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisServer) -> None:
-    """Set back by an hour, what was counted would live for an hour longer; such an entry is thrown away."""
+    """Set back by an hour, what was counted would live for an hour longer; such an entry is thrown
+    away.
+    """
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(3, 1))) as limits:
@@ -470,7 +565,9 @@ def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisSer
 def test_without_the_extra_one_sentence_says_what_to_install() -> None:
     """The package redis is looked for when the address is read, before anything starts."""
     script = "import sys; sys.modules['redis'] = None; from toolcatalog.cli import main; sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (
         2,
         "error: Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`.\n",
@@ -480,9 +577,13 @@ def test_without_the_extra_one_sentence_says_what_to_install() -> None:
 # The server
 
 
-def test_servers_share_keys_and_limits(redis_server: RedisServer, shipped_build: Path, tmp_path: Path) -> None:
-    """Two servers, one with two workers: a key made in Redis is good at both, its lists count together; a revoked one is refused by both;
-    with Redis killed under load every list is answered 200 or 429, the keys stay, and all goes on when it is back."""
+def test_servers_share_keys_and_limits(
+    redis_server: RedisServer, shipped_build: Path, tmp_path: Path
+) -> None:
+    """Two servers, one with two workers: a key made in Redis is good at both, its lists count
+    together; a revoked one is refused by both; with Redis killed under load every list is answered
+    200 or 429, the keys stay, and all goes on when it is back.
+    """
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     url, options = redis_server.url, ("--rate", "40/h", "--redis", redis_server.url)
@@ -496,28 +597,40 @@ def test_servers_share_keys_and_limits(redis_server: RedisServer, shipped_build:
         secret = succeed("keys", "create", "--project", "p", "--redis", url).strip()
 
         def get(server: Server, path: str, key: str = secret) -> int:
-            return client.get(f"{server.url}/api/v3/tools{path}", headers={"x-api-key": key}).status_code
+            return client.get(
+                f"{server.url}/api/v3/tools{path}", headers={"x-api-key": key}
+            ).status_code
 
         def becomes(server: Server, status: int, key: str = secret) -> None:
             until(lambda: get(server, "/GITHUB_CREATE_ISSUE", key) == status)
 
         def missed(server: Server) -> bool:
-            return get(server, "/GITHUB_CREATE_ISSUE") == 200 and says(server, "keys stay as they were: Redis at") > 0
+            return (
+                get(server, "/GITHUB_CREATE_ISSUE") == 200
+                and says(server, "keys stay as they were: Redis at") > 0
+            )
 
         for server in (one, other):
             for key in (one.key, other.key, secret):
                 becomes(server, 200, key)
-        time.sleep(1)  # whichever worker has not answered yet looks at its keys again, half a second after it last did
+        # whichever worker has not answered yet looks at its keys again, half a second after it last
+        # did
+        time.sleep(1)
         found = [get(server, "?limit=1") for _ in range(30) for server in (one, other)]
         assert found.count(200) == 40
         assert set(found) == {200, 429}
 
         redis_server.kill()
         with ThreadPoolExecutor(4) as pool:
-            found = [*pool.map(lambda number: get((one, other)[number % 2], "?limit=1", other.key), range(160))]
+            found = [
+                *pool.map(
+                    lambda number: get((one, other)[number % 2], "?limit=1", other.key), range(160)
+                )
+            ]
         assert set(found) == {200, 429}
         assert found.count(200) <= 40 * 2  # each server by itself, its workers together
-        for server in (one, other):  # however short it is away, each has looked for its keys meanwhile
+        # however short it is away, each has looked for its keys meanwhile
+        for server in (one, other):
             until(partial(missed, server))
 
         redis_server.start()
@@ -539,8 +652,22 @@ def says(server: Server, what: str) -> int:
 def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tuple[str, Path]]:
     """A server that has no key file, and this Redis: where it answers, and its log."""
     log = folder / "server.log"
-    arguments = ["--build", str(build), "--port", "0", "--keys", str(folder / "keys.json"), "--redis", server.url]
-    with log.open("w") as sink, subprocess.Popen([sys.executable, "-m", "toolcatalog", "serve", *arguments], stderr=sink) as process:
+    arguments = [
+        "--build",
+        str(build),
+        "--port",
+        "0",
+        "--keys",
+        str(folder / "keys.json"),
+        "--redis",
+        server.url,
+    ]
+    with (
+        log.open("w") as sink,
+        subprocess.Popen(
+            [sys.executable, "-m", "toolcatalog", "serve", *arguments], stderr=sink
+        ) as process,
+    ):
         try:
             until(lambda: re.search(r"http://[0-9.]+:[0-9]+", log.read_text()))
             yield re.findall(r"http://[0-9.]+:[0-9]+", log.read_text())[0], log
@@ -549,13 +676,24 @@ def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tup
             process.wait(timeout=20)
 
 
-def test_a_server_starts_with_redis_away(redis_server: RedisServer, shipped_build: Path, tmp_path: Path) -> None:
+def test_a_server_starts_with_redis_away(
+    redis_server: RedisServer, shipped_build: Path, tmp_path: Path
+) -> None:
     """Without a key file it answers 401 to all and says so; the keys come when Redis does."""
     redis_server.kill()
     with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
-        until(lambda: "No keys yet: every API call answers 401 until they come from Redis" in log.read_text())
+        until(
+            lambda: (
+                "No keys yet: every API call answers 401 until they come from Redis"
+                in log.read_text()
+            )
+        )
         assert httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": "tc_x"}).status_code == 401
         redis_server.start()
         secret = succeed("keys", "create", "--project", "p", "--redis", redis_server.url).strip()
-        until(lambda: httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": secret}).status_code == 200)
+        until(
+            lambda: (
+                httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": secret}).status_code == 200
+            )
+        )
         assert "Traceback" not in log.read_text()

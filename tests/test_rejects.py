@@ -1,4 +1,6 @@
-"""Every way to be wrong: what `toolcatalog check` says of it, and where. See tests/rejects/README.md for how to add one."""
+"""Every way to be wrong: what `toolcatalog check` says of it, and where. See
+tests/rejects/README.md for how to add one.
+"""
 
 import os
 import re
@@ -26,9 +28,14 @@ def row(problem: Problem) -> str:
 
 
 def expectation(case: Path) -> tuple[list[str], list[str], list[str]]:
-    """The problems of a case, what their texts contain, and which files of the base it does without."""
+    """The problems of a case, what their texts contain, and which files of the base it does
+    without.
+    """
     lines = (case / "expected.txt").read_text().splitlines()
-    contains, without = ([line.removeprefix(mark) for line in lines if line.startswith(mark)] for mark in ("# contains: ", "# without: "))
+    contains, without = (
+        [line.removeprefix(mark) for line in lines if line.startswith(mark)]
+        for mark in ("# contains: ", "# without: ")
+    )
     return [line for line in lines if not line.startswith("#")], contains, without
 
 
@@ -41,7 +48,11 @@ ALL = [file.parent for file in sorted(CASES.glob("*/*/expected.txt"))]
 
 def problems_of(catalog: Path, rule: str = "") -> list[Problem]:
     """What is wrong with a catalog, and of all the advice for it only that by one rule."""
-    return [problem for problem in check(catalog).problems if problem.rule not in USUAL or problem.rule == rule]
+    return [
+        problem
+        for problem in check(catalog).problems
+        if problem.rule not in USUAL or problem.rule == rule
+    ]
 
 
 def test_the_base_is_valid() -> None:
@@ -51,7 +62,9 @@ def test_the_base_is_valid() -> None:
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: f"{case.parent.name}/{case.name}")
 def test_case(case: Path, tmp_path: Path) -> None:
-    """Exactly the expected problems are told, in order, each at its place, with the words that help."""
+    """Exactly the expected problems are told, in order, each at its place, with the words that
+    help.
+    """
     expected, contains, without = expectation(case)
     catalog = tmp_path / "catalog"
     shutil.copytree(BASE, catalog)
@@ -121,28 +134,69 @@ MADE = {
         [f"catalog/{TOOL}:1:9 yaml-byte-order-mark"],
         "U+FEFF",
     ),
-    "not-utf-8": (bytes_of(TOOL, b"name: Send\ndescription: caf\xe9\n"), [f"catalog/{TOOL}:2:17 yaml-encoding"], "byte 0xe9 is not UTF-8"),
-    "utf-16": (bytes_of(TOOL, HEAD.encode("utf-16")), [f"catalog/{TOOL}:1:1 yaml-encoding"], "save the file as UTF-8"),
+    "not-utf-8": (
+        bytes_of(TOOL, b"name: Send\ndescription: caf\xe9\n"),
+        [f"catalog/{TOOL}:2:17 yaml-encoding"],
+        "byte 0xe9 is not UTF-8",
+    ),
+    "utf-16": (
+        bytes_of(TOOL, HEAD.encode("utf-16")),
+        [f"catalog/{TOOL}:1:1 yaml-encoding"],
+        "save the file as UTF-8",
+    ),
     "null-character": (
         text_of(TOOL, "name: S\0end\ndescription: \x1b[2J\n"),
         [f"catalog/{TOOL}:1:8 yaml-control-character"],
         "(and 1 more",
     ),
-    "line-separator": (text_of(TOOL, f"{HEAD}# a\u2028b\n"), [f"catalog/{TOOL}:3:4 yaml-control-character"], "U+2028"),
-    "carriage-return-alone": (text_of(TOOL, "name: Send\rtags: []\r\n"), [f"catalog/{TOOL}:1:11 yaml-control-character"], "U+000D"),
-    "windows-line-ends": (text_of(TOOL, f"{HEAD}no_auth: yes\n".replace("\n", "\r\n")), [f"catalog/{TOOL}:3:10 wrong-type"], "`yes`"),
-    "byte-order-mark-before-an-error": (text_of(TOOL, f"\ufeffname: 5\n{HEAD[11:]}"), [f"catalog/{TOOL}:1:7 wrong-type"], "`5`"),
-    "tab-for-indentation": (text_of(TOOL, f"{HEAD}deprecation:\n\treason: Old.\n"), [f"catalog/{TOOL}:4:1 yaml-syntax"], "tab"),
-    "over-1-mib": (bytes_of(TOOL, b"#" * (1024 * 1024 + 1)), [f"catalog/{TOOL}:1:1 file-too-large"], "at most 1 MiB"),
-    "over-32-levels": (text_of(TOOL, NESTED_33), [f"catalog/{TOOL}:3:75 yaml-depth"], "nested more than 32 levels deep"),
+    "line-separator": (
+        text_of(TOOL, f"{HEAD}# a\u2028b\n"),
+        [f"catalog/{TOOL}:3:4 yaml-control-character"],
+        "U+2028",
+    ),
+    "carriage-return-alone": (
+        text_of(TOOL, "name: Send\rtags: []\r\n"),
+        [f"catalog/{TOOL}:1:11 yaml-control-character"],
+        "U+000D",
+    ),
+    "windows-line-ends": (
+        text_of(TOOL, f"{HEAD}no_auth: yes\n".replace("\n", "\r\n")),
+        [f"catalog/{TOOL}:3:10 wrong-type"],
+        "`yes`",
+    ),
+    "byte-order-mark-before-an-error": (
+        text_of(TOOL, f"\ufeffname: 5\n{HEAD[11:]}"),
+        [f"catalog/{TOOL}:1:7 wrong-type"],
+        "`5`",
+    ),
+    "tab-for-indentation": (
+        text_of(TOOL, f"{HEAD}deprecation:\n\treason: Old.\n"),
+        [f"catalog/{TOOL}:4:1 yaml-syntax"],
+        "tab",
+    ),
+    "over-1-mib": (
+        bytes_of(TOOL, b"#" * (1024 * 1024 + 1)),
+        [f"catalog/{TOOL}:1:1 file-too-large"],
+        "at most 1 MiB",
+    ),
+    "over-32-levels": (
+        text_of(TOOL, NESTED_33),
+        [f"catalog/{TOOL}:3:75 yaml-depth"],
+        "nested more than 32 levels deep",
+    ),
     "over-20000-values": (
-        text_of(TOOL, f"{HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 20_000}]}}}}\n"),
+        text_of(
+            TOOL, f"{HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 20_000}]}}}}\n"
+        ),
         [f"catalog/{TOOL}:3:60026 yaml-values"],
         "more than 20,000 values in this file",
     ),
     "too-many-problems": (
         text_of(TOOL, UNKNOWN_KEYS),
-        [*(f"catalog/{TOOL}:{line}:1 unknown-key" for line in range(3, MOST + 3)), f"catalog/{TOOL}:{MOST + 3}:1 too-many"],
+        [
+            *(f"catalog/{TOOL}:{line}:1 unknown-key" for line in range(3, MOST + 3)),
+            f"catalog/{TOOL}:{MOST + 3}:1 too-many",
+        ],
         f"more problems in this file than these {MOST}",
     ),
     "tags-too-many": (
@@ -151,15 +205,34 @@ MADE = {
         "a list of 101 items stands here\na list of at most 100 labels",
     ),
     "pattern-too-long": (
-        text_of(TOOL, f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples: [x]}}}}\n"),
+        text_of(
+            TOOL,
+            f"{HEAD}input_parameters: {{a: {{type: string, pattern: '{'(a|b?)*' * 150}', examples: [x]}}}}\n",
+        ),
         [f"catalog/{TOOL}:3:47 wrong-value"],
         "of at most 1,000 characters",
     ),
-    "link-that-leaves": (link(TOOL, "/dev/zero"), [f"catalog/{TOOL}:1:1 file-link"], "leaves the catalog"),
-    "link-to-a-folder-outside": (link("toolkits/other", "/tmp"), ["catalog/toolkits/other:1:1 file-link"], "leaves the catalog"),  # noqa: S108
-    "link-to-a-folder-inside": (link("toolkits/copy", "mail"), ["catalog/toolkits/copy:1:1 file-link"], "a link to a folder"),
+    "link-that-leaves": (
+        link(TOOL, "/dev/zero"),
+        [f"catalog/{TOOL}:1:1 file-link"],
+        "leaves the catalog",
+    ),
+    "link-to-a-folder-outside": (
+        link("toolkits/other", "/tmp"),  # noqa: S108
+        ["catalog/toolkits/other:1:1 file-link"],
+        "leaves the catalog",
+    ),
+    "link-to-a-folder-inside": (
+        link("toolkits/copy", "mail"),
+        ["catalog/toolkits/copy:1:1 file-link"],
+        "a link to a folder",
+    ),
     "link-to-nothing": (link(TOOL, "gone.yaml"), [f"catalog/{TOOL}:1:1 file-link"], "to nothing"),
-    "link-to-itself": (link(TOOL, Path(TOOL).name), [f"catalog/{TOOL}:1:1 file-link"], "to nothing"),
+    "link-to-itself": (
+        link(TOOL, Path(TOOL).name),
+        [f"catalog/{TOOL}:1:1 file-link"],
+        "to nothing",
+    ),
     "toolkit-that-is-a-link-has-no-follow-ups": (
         link(TOOLKIT, "/dev/null"),
         [f"catalog/{TOOLKIT}:1:1 file-link"],
@@ -168,7 +241,11 @@ MADE = {
     "pipe": (pipe, [f"catalog/{TOOL}:1:1 file-unexpected"], "not a plain file"),
     "socket": (socket, [f"catalog/{TOOL}:1:1 file-unreadable"], "cannot be read: "),
     "closed": (closed, [f"catalog/{TOOL}:1:1 file-unreadable"], "permission denied"),
-    "undecodable-name": (undecodable_name, [r"catalog/\udcff.txt:1:1 file-unexpected"], "no file is expected here"),
+    "undecodable-name": (
+        undecodable_name,
+        [r"catalog/\udcff.txt:1:1 file-unexpected"],
+        "no file is expected here",
+    ),
     "name-with-a-line-break": (
         text_of("toolkits/mail/A\n\x1b/20250101_00.yaml", HEAD),
         [r"catalog/toolkits/mail/A\n\x1b/20250101_00.yaml:1:1 name-tool"],
@@ -188,8 +265,12 @@ MADE = {
 
 
 @pytest.mark.parametrize(("make", "expected", "contains"), MADE.values(), ids=MADE)
-def test_made_case(make: Callable[[Path], None], expected: list[str], contains: str, tmp_path: Path) -> None:
-    """What an editor or git would spoil is told in the same way, and no text of it reaches the reader unescaped."""
+def test_made_case(
+    make: Callable[[Path], None], expected: list[str], contains: str, tmp_path: Path
+) -> None:
+    """What an editor or git would spoil is told in the same way, and no text of it reaches the
+    reader unescaped.
+    """
     catalog = tmp_path / "catalog"
     shutil.copytree(BASE, catalog)
     make(catalog)
@@ -198,20 +279,32 @@ def test_made_case(make: Callable[[Path], None], expected: list[str], contains: 
 
     assert [row(problem) for problem in problems] == expected
     assert any(contains in texts(problem) for problem in problems)
-    assert all(text.isprintable() for problem in problems for text in (problem.path, problem.message, problem.expected, problem.help))
+    assert all(
+        text.isprintable()
+        for problem in problems
+        for text in (problem.path, problem.message, problem.expected, problem.help)
+    )
 
 
 def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
-    """A byte-order mark at the start, Windows line ends, a link within the catalog, 32 levels, 20,000 values, 100 tags and exactly 1 MiB are no problems."""
+    """A byte-order mark at the start, Windows line ends, a link within the catalog, 32 levels,
+    20,000 values, 100 tags and exactly 1 MiB are no problems.
+    """
     catalog = tmp_path / "catalog"
     shutil.copytree(BASE, catalog)
     deepest = f"{HEAD}input_parameters: {{a: {{type: array, default: {'[' * 29}{']' * 29}}}}}\n"
     text_of(TOOL, f"\ufeff{HEAD}".replace("\n", "\r\n"))(catalog)
     text_of("toolkits/mail/MAIL_DEEP/20250202_00.yaml", deepest)(catalog)
-    most = f"{HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 19_992}1]}}}}\n"  # and seven around them
+    # and seven around them
+    most = f"{HEAD}input_parameters: {{a: {{type: array, default: [{'1, ' * 19_992}1]}}}}\n"
     text_of("toolkits/mail/MAIL_MANY/20250202_00.yaml", most)(catalog)
-    text_of("toolkits/mail/MAIL_TAGS/20250202_00.yaml", f"{HEAD}tags: [{', '.join(f't{number}' for number in range(100))}]\n")(catalog)
-    bytes_of("toolkits/mail/MAIL_LONG/20250202_00.yaml", HEAD.encode().ljust(1024 * 1024, b"#"))(catalog)
+    text_of(
+        "toolkits/mail/MAIL_TAGS/20250202_00.yaml",
+        f"{HEAD}tags: [{', '.join(f't{number}' for number in range(100))}]\n",
+    )(catalog)
+    bytes_of("toolkits/mail/MAIL_LONG/20250202_00.yaml", HEAD.encode().ljust(1024 * 1024, b"#"))(
+        catalog
+    )
     link("toolkits/mail/MAIL_DEEP/20250303_00.yaml", "20250202_00.yaml")(catalog)
     text_of("toolkits/mail/README.md", "Prose.\n")(catalog)
     text_of("toolkits/mail/.draft.yaml", "not ready\n")(catalog)
@@ -219,18 +312,30 @@ def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
     checked = check(catalog)
 
     assert problems_of(catalog) == []
-    assert [tool.version for tool in checked.catalog.tools if tool.slug == "MAIL_DEEP"] == ["20250202_00", "20250303_00"]
+    assert [tool.version for tool in checked.catalog.tools if tool.slug == "MAIL_DEEP"] == [
+        "20250202_00",
+        "20250303_00",
+    ]
 
 
 def test_every_rule_has_a_case() -> None:
-    """Each rule id that the package can give is among the cases, and no case waits for a rule that is gone."""
+    """Each rule id that the package can give is among the cases, and no case waits for a rule that
+    is gone.
+    """
     code = "".join(file.read_text() for file in sorted(SOURCE.glob("*.py")))
-    literal = {*re.findall(r'(?:rule=|finding\()"([a-z-]+)"', code), *re.findall(r'"((?:yaml|file)-[a-z-]+)"', code), "name-version"}
+    literal = {
+        *re.findall(r'(?:rule=|finding\()"([a-z-]+)"', code),
+        *re.findall(r'"((?:yaml|file)-[a-z-]+)"', code),
+        "name-version",
+    }
     formed = {f"misfit-{keyword}" for keyword in ("enum", "examples", "default")}
     formed |= {f"name-{key}" for key in ("toolkit", "tool", "session", "auth-config")}
-    assert len(re.findall('rule=f"', code)) == 2, "name here what a third rule id with a variable part can be"
+    assert len(re.findall('rule=f"', code)) == 2, (
+        "name here what a third rule id with a variable part can be"
+    )
 
-    advised = {rule for rule in USUAL if not rule.startswith("history-")}  # those want a revision before: see test_history
+    # those want a revision before: see test_history
+    advised = {rule for rule in USUAL if not rule.startswith("history-")}
     assert rules_shown() == literal | formed | advised
 
 
@@ -243,11 +348,17 @@ def test_every_rule_of_advice_has_a_case_that_is_fine() -> None:
 def rules_shown() -> set[str]:
     """The rule ids that the cases show."""
     shown = {line.rpartition(" ")[2] for case in ALL for line in expectation(case)[0]}
-    return shown | {line.rpartition(" ")[2] for _, expected, _ in MADE.values() for line in expected}
+    return shown | {
+        line.rpartition(" ")[2] for _, expected, _ in MADE.values() for line in expected
+    }
 
 
 def test_a_folder_is_named_for_a_rule_that_its_cases_show() -> None:
-    """`rejects/<rule>/<case>`: the folder's rule is among the problems of each case below it; `several` shows more than one file."""
+    """`rejects/<rule>/<case>`: the folder's rule is among the problems of each case below it;
+    `several` shows more than one file.
+    """
     for case in ALL:
         rules = {line.rpartition(" ")[2] for line in expectation(case)[0]}
-        assert case.parent.name in rules | {"several"} or (case.parent.name in USUAL and not rules), case
+        assert case.parent.name in rules | {"several"} or (
+            case.parent.name in USUAL and not rules
+        ), case

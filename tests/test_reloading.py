@@ -1,4 +1,6 @@
-"""Hot reload: a running server takes over what `build/current` names, refuses what is not whole, and never stops answering."""
+"""Hot reload: a running server takes over what `build/current` names, refuses what is not whole,
+and never stops answering.
+"""
 
 import shutil
 import signal
@@ -38,7 +40,11 @@ class Place:
 
     def __init__(self, two: tuple[Path, str, str], folder: Path) -> None:
         original, self.first, self.second = two
-        self.build = Path(shutil.copytree(original, folder / "build", symlinks=True, ignore=shutil.ignore_patterns(".cache")))
+        self.build = Path(
+            shutil.copytree(
+                original, folder / "build", symlinks=True, ignore=shutil.ignore_patterns(".cache")
+            )
+        )
         self.point(self.first)
 
     def point(self, digest: str) -> None:
@@ -56,7 +62,9 @@ def place(two: tuple[Path, str, str], tmp_path: Path) -> Place:
 
 @pytest.fixture
 def server(place: Place, tmp_path: Path) -> Iterator[Server]:
-    """A server of it that answers: it says where it will before it has looked which snapshot is in force."""
+    """A server of it that answers: it says where it will before it has looked which snapshot is in
+    force.
+    """
     with serving(place.build, tmp_path) as server:
         assert snapshot(server) == place.first
         yield server
@@ -74,7 +82,9 @@ def is_served(server: Server, digest: str, path: str = TOOL) -> bool:
     return snapshot(server, path) == digest
 
 
-@pytest.mark.parametrize("path", [TOOL, "/api/v3/tools", SESSION, "/openapi.json", "/healthz", "/readyz"])
+@pytest.mark.parametrize(
+    "path", [TOOL, "/api/v3/tools", SESSION, "/openapi.json", "/healthz", "/readyz"]
+)
 def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, path: str) -> None:
     """All paths at once, and back again: a rollback is nothing else."""
     assert snapshot(server, path) == place.first
@@ -85,7 +95,9 @@ def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, 
 
 
 def test_a_client_on_a_kept_connection_sees_it(place: Place, server: Server) -> None:
-    """What was remembered of the old snapshot is not answered from the new one: the toolkit's name has changed."""
+    """What was remembered of the old snapshot is not answered from the new one: the toolkit's name
+    has changed.
+    """
     with httpx.Client(base_url=server.url, headers={"x-api-key": server.key}) as client:
         for _ in range(3):
             assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub"
@@ -162,8 +174,12 @@ def test_a_link_that_leads_nowhere_changes_nothing(place: Place, server: Server)
     assert snapshot(server) == place.first
 
 
-def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(place: Place, server: Server) -> None:
-    """A build that finds it damaged puts a new one in its place, under the same name; and what is open can be removed."""
+def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(
+    place: Place, server: Server
+) -> None:
+    """A build that finds it damaged puts a new one in its place, under the same name; and what is
+    open can be removed.
+    """
     assert snapshot(server) == place.first
     folder = place.folder(place.first)
     shutil.copytree(folder, place.build / "again")
@@ -184,8 +200,12 @@ def test_all_workers_follow(place: Place, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_before_the_end_it_says_that_it_wants_no_more_requests(place: Place, tmp_path: Path, workers: int) -> None:
-    """After SIGTERM `/readyz` says 503 and all else goes on, until the time is up; then the server ends well."""
+def test_before_the_end_it_says_that_it_wants_no_more_requests(
+    place: Place, tmp_path: Path, workers: int
+) -> None:
+    """After SIGTERM `/readyz` says 503 and all else goes on, until the time is up; then the server
+    ends well.
+    """
     with serving(place.build, tmp_path, "--workers", workers, "--drain", "3") as server:
         assert httpx.get(f"{server.url}/readyz").status_code == 200
         server.process.send_signal(signal.SIGTERM)

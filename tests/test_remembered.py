@@ -19,7 +19,9 @@ def test_what_was_kept_is_there_again() -> None:
 
 
 def test_the_oldest_go_first_and_the_whole_stays_small() -> None:
-    """However many answers come, of one piece or of a hundred, what is held together has a bound; the newest are there."""
+    """However many answers come, of one piece or of a hundred, what is held together has a bound;
+    the newest are there.
+    """
     for pieces in (1, 41, 100):
         remembered = Remembered()
         for number in range(60_000):

@@ -1,4 +1,6 @@
-"""Problems as others read them: what GitHub, code scanning and CI systems are given, and that nothing of a catalog can forge it."""
+"""Problems as others read them: what GitHub, code scanning and CI systems are given, and that
+nothing of a catalog can forge it.
+"""
 
 import json
 import re
@@ -20,15 +22,34 @@ FORMS = (reports.github, reports.summary, reports.sarif, reports.junit)
 TOOL = "catalog/toolkits/github/GITHUB_STAR/20250101_00.yaml"
 
 
-def problem(number: int = 1, severity: str = "error", path: str = TOOL, message: str = "there is no tool `X`", **more: Any) -> Problem:
-    told = {"expected": "one of A, B", "help": "did you mean `A`?", "rule": "reference", "excerpt": "tools: [X]", **more}
-    return Problem(path=path, line=number, column=9, message=message, severity=severity, length=3, **told)
+def problem(
+    number: int = 1,
+    severity: str = "error",
+    path: str = TOOL,
+    message: str = "there is no tool `X`",
+    **more: Any,
+) -> Problem:
+    told = {
+        "expected": "one of A, B",
+        "help": "did you mean `A`?",
+        "rule": "reference",
+        "excerpt": "tools: [X]",
+        **more,
+    }
+    return Problem(
+        path=path, line=number, column=9, message=message, severity=severity, length=3, **told
+    )
 
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
-    """The workflow commands of a log as the runner reads them: kind, properties and message, unescaped."""
+    """The workflow commands of a log as the runner reads them: kind, properties and message,
+    unescaped.
+    """
     found = [match.groups() for line in text.splitlines() if (match := COMMAND.fullmatch(line))]
-    return [(kind, dict(map(_pair, rest.split(","))), _unescaped(message)) for kind, rest, message in found]
+    return [
+        (kind, dict(map(_pair, rest.split(","))), _unescaped(message))
+        for kind, rest, message in found
+    ]
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -42,7 +63,9 @@ def _unescaped(text: str) -> str:
     return text
 
 
-def sarif_run(problems: Sequence[Problem], files: int = 9, changed: Collection[str] = (), **more: Any) -> Any:
+def sarif_run(
+    problems: Sequence[Problem], files: int = 9, changed: Collection[str] = (), **more: Any
+) -> Any:
     log = json.loads(reports.sarif(problems, files, changed, **more))
     assert log["version"] == "2.1.0"
     [run] = log["runs"]
@@ -59,7 +82,14 @@ def cases(text: str) -> list[ET.Element]:
 def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
     [(kind, properties, message)] = commands(reports.github([problem(7)], 3))
     assert kind == "error"
-    assert properties == {"file": TOOL, "line": "7", "endLine": "7", "col": "9", "endColumn": "12", "title": "reference"}
+    assert properties == {
+        "file": TOOL,
+        "line": "7",
+        "endLine": "7",
+        "col": "9",
+        "endColumn": "12",
+        "title": "reference",
+    }
     assert message.splitlines() == [
         "there is no tool `X`", "expected: one of A, B", "help: did you mean `A`?", "why: toolcatalog explain reference",
     ]  # fmt: skip
@@ -67,11 +97,19 @@ def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
 
 def test_each_severity_has_its_kind() -> None:
     found = [problem(severity=severity) for severity in ("note", "warning", "error")]
-    assert [kind for kind, *_ in commands(reports.github(found, 1))] == ["error", "warning", "notice"]
+    assert [kind for kind, *_ in commands(reports.github(found, 1))] == [
+        "error",
+        "warning",
+        "notice",
+    ]
 
 
 def test_no_more_than_github_shows_and_how_many_more_there_are() -> None:
-    found = [problem(line, severity) for severity, many in (("error", 23), ("warning", 11), ("note", 2)) for line in range(1, many + 1)]
+    found = [
+        problem(line, severity)
+        for severity, many in (("error", 23), ("warning", 11), ("note", 2))
+        for line in range(1, many + 1)
+    ]
     text = reports.github(found, 5)
     kinds = [kind for kind, *_ in commands(text)]
     assert [kinds.count(kind) for kind in ("error", "warning", "notice")] == [10, 10, 2]
@@ -81,13 +119,20 @@ def test_no_more_than_github_shows_and_how_many_more_there_are() -> None:
 
 def test_of_the_same_kind_changed_files_come_first() -> None:
     found = [problem(1, path=f"catalog/sessions/trs_{number:02}.yaml") for number in range(30)]
-    shown = [properties["file"] for _, properties, _ in commands(reports.github(found, 30, {found[29].path, found[20].path}))]
+    shown = [
+        properties["file"]
+        for _, properties, _ in commands(
+            reports.github(found, 30, {found[29].path, found[20].path})
+        )
+    ]
     assert shown[:3] == [found[20].path, found[29].path, found[0].path]
 
 
 def test_what_a_catalog_says_cannot_begin_a_command_of_its_own() -> None:
     hostile = problem(
-        path="catalog/a,line=1::b\n::error::c.yaml", message="100% of\n::stop-commands::x\r::set-env name=a::b", help="\n::warning::d"
+        path="catalog/a,line=1::b\n::error::c.yaml",
+        message="100% of\n::stop-commands::x\r::set-env name=a::b",
+        help="\n::warning::d",
     )
     text = reports.github([hostile], 1)
     [(_, properties, message)] = commands(text)
@@ -109,9 +154,17 @@ def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
     ("found", "changed", "said"),
     [
         ([], (), "**A maintainer acts next:** all is well"),
-        ([problem(severity="warning"), problem(severity="note")], (), "**A maintainer acts next:** nothing here keeps this"),
+        (
+            [problem(severity="warning"), problem(severity="note")],
+            (),
+            "**A maintainer acts next:** nothing here keeps this",
+        ),
         ([problem()], (TOOL,), "**You act next:** mend the errors"),
-        ([problem()], ("catalog/catalog.yaml",), "**You act next:** no error is in a file that you changed"),
+        (
+            [problem()],
+            ("catalog/catalog.yaml",),
+            "**You act next:** no error is in a file that you changed",
+        ),
     ],
 )
 def test_who_acts_next(found: list[Problem], changed: Collection[str], said: str) -> None:
@@ -119,13 +172,24 @@ def test_who_acts_next(found: list[Problem], changed: Collection[str], said: str
 
 
 def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> None:
-    found = [problem(severity="note", path="catalog/a"), problem(path="catalog/b"), problem(severity="warning", path="catalog/c")]
+    found = [
+        problem(severity="note", path="catalog/a"),
+        problem(path="catalog/b"),
+        problem(severity="warning", path="catalog/c"),
+    ]
     headings = re.findall("^#### (.*)", reports.summary(found, 3, {"catalog/c"}), re.MULTILINE)
-    assert headings == ["`catalog/c`, changed here: 1 warning", "`catalog/b`: 1 error", "`catalog/a`: 1 note"]
+    assert headings == [
+        "`catalog/c`, changed here: 1 warning",
+        "`catalog/b`: 1 error",
+        "`catalog/a`: 1 note",
+    ]
 
 
 def test_a_summary_fits_where_github_takes_a_mebibyte() -> None:
-    found = [problem(line % 300, path=f"catalog/{line // 300:03}.yaml", message="m" * 480) for line in range(30_000)]
+    found = [
+        problem(line % 300, path=f"catalog/{line // 300:03}.yaml", message="m" * 480)
+        for line in range(30_000)
+    ]
     text = reports.summary(found, 20_000)
     assert 900_000 < len(text.encode()) <= 1024 * 1024
     listed = len(re.findall(r"^\d+:9 error", text, re.MULTILINE))
@@ -133,20 +197,33 @@ def test_a_summary_fits_where_github_takes_a_mebibyte() -> None:
 
 
 def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
-    found = [*(problem(line, path="catalog/a", message="m" * 500) for line in range(1, 1001)), problem(path="catalog/b")]
+    found = [
+        *(problem(line, path="catalog/a", message="m" * 500) for line in range(1, 1001)),
+        problem(path="catalog/b"),
+    ]
     text = reports.summary(found, 2)
     assert "#### `catalog/a`: 1,000 errors" in text
     assert "#### `catalog/b`: 1 error" in text
     assert "There are 900 more" in text
 
 
-@given(st.lists(st.text(alphabet=st.sampled_from("`~<a>#|\n\r\u202e\t @x[](!)-"), max_size=40), min_size=4, max_size=4))
+@given(
+    st.lists(
+        st.text(alphabet=st.sampled_from("`~<a>#|\n\r\u202e\t @x[](!)-"), max_size=40),
+        min_size=4,
+        max_size=4,
+    )
+)
 def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None:
     """CommonMark sees two headings, a paragraph and one fence, whatever a message or a path says."""
     path, message, expected, help = texts
-    text = reports.summary([problem(path=f"catalog/{path}", message=message, expected=expected, help=help)], 1)
+    text = reports.summary(
+        [problem(path=f"catalog/{path}", message=message, expected=expected, help=help)], 1
+    )
     kinds = [
-        token.type for token in MarkdownIt("commonmark").parse(text) if token.type not in ("inline", "heading_close", "paragraph_close")
+        token.type
+        for token in MarkdownIt("commonmark").parse(text)
+        if token.type not in ("inline", "heading_close", "paragraph_close")
     ]
     assert kinds == ["heading_open", "paragraph_open", "heading_open", "fence"]
     assert "\u202e" not in text
@@ -157,7 +234,8 @@ def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None
 
 def test_a_result_has_its_rule_its_place_and_its_level() -> None:
     run = sarif_run(
-        [problem(4, "note", rule="a-rule"), problem(2)], rules={"reference": reports.Advice("in a line", "# in full", "warning")}
+        [problem(4, "note", rule="a-rule"), problem(2)],
+        rules={"reference": reports.Advice("in a line", "# in full", "warning")},
     )
     assert run["tool"]["driver"]["name"] == "toolcatalog"
     assert run["tool"]["driver"]["rules"] == [
@@ -174,37 +252,57 @@ def test_a_result_has_its_rule_its_place_and_its_level() -> None:
     assert (note["ruleId"], note["ruleIndex"], note["level"]) == ("a-rule", 0, "note")
     [place] = error["locations"]
     assert place["physicalLocation"]["artifactLocation"] == {"uri": TOOL, "uriBaseId": "%SRCROOT%"}
-    assert place["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 9, "endColumn": 12}
+    assert place["physicalLocation"]["region"] == {
+        "startLine": 2,
+        "startColumn": 9,
+        "endColumn": 12,
+    }
     assert error["message"]["text"].splitlines()[0] == "there is no tool `X`"
     assert run["columnKind"] == "unicodeCodePoints"
 
 
 def test_a_path_is_a_uri() -> None:
     run = sarif_run([problem(path="catalog/a b%\u00e9.yaml")])
-    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "catalog/a%20b%25%C3%A9.yaml"
+    assert (
+        run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        == "catalog/a%20b%25%C3%A9.yaml"
+    )
 
 
 def test_a_fingerprint_outlives_a_change_of_lines_and_tells_twins_apart() -> None:
-    before, after = ([problem(line), problem(line + 1), problem(3, message="another")] for line in (1, 50))
+    before, after = (
+        [problem(line), problem(line + 1), problem(3, message="another")] for line in (1, 50)
+    )
     prints = [
-        sorted(one["partialFingerprints"]["primaryLocationLineHash"] for one in sarif_run(some)["results"]) for some in (before, after)
+        sorted(
+            one["partialFingerprints"]["primaryLocationLineHash"]
+            for one in sarif_run(some)["results"]
+        )
+        for some in (before, after)
     ]
     assert prints[0] == prints[1]
     assert len({*prints[0]}) == 3
 
 
 def test_code_scanning_is_given_no_more_than_it_takes() -> None:
-    run = sarif_run([problem(line, path=f"catalog/{line % 7}", severity="warning") for line in range(1, 25_002)] + [problem()])
+    run = sarif_run(
+        [problem(line, path=f"catalog/{line % 7}", severity="warning") for line in range(1, 25_002)]
+        + [problem()]
+    )
     assert len(run["results"]) == 25_000
     assert run["results"][0]["level"] == "error"
-    assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"].startswith("2 problems more")
+    assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"].startswith(
+        "2 problems more"
+    )
 
 
 # --- JUnit
 
 
 def test_a_file_with_an_error_is_a_test_that_fails() -> None:
-    text = reports.junit([problem(5, "warning"), problem(9), problem(1, "note", path="catalog/catalog.yaml")], 10)
+    text = reports.junit(
+        [problem(5, "warning"), problem(9), problem(1, "note", path="catalog/catalog.yaml")], 10
+    )
     wrong, advised, others = cases(text)
     failure = wrong.find("failure")
     assert failure is not None
@@ -230,7 +328,13 @@ def test_a_catalog_without_problems_is_one_test_that_passes() -> None:
 def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> None:
     path, message, expected, help = texts
     found = [
-        problem(path=f"catalog/{path.encode(errors='replace').decode()}", message=message, expected=expected, help=help, excerpt=message)
+        problem(
+            path=f"catalog/{path.encode(errors='replace').decode()}",
+            message=message,
+            expected=expected,
+            help=help,
+            excerpt=message,
+        )
     ]
     assert len(commands(reports.github(found, 1).replace("\x0b", " ").replace("\x0c", " "))) == 1
     assert reports.summary(found, 1).encode()
@@ -240,13 +344,21 @@ def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_order_in_which_problems_come_does_not_matter(form: Any) -> None:
-    found = [problem(line, severity, path=f"catalog/{line % 3}") for line in range(1, 30) for severity in ("error", "warning", "note")]
+    found = [
+        problem(line, severity, path=f"catalog/{line % 3}")
+        for line in range(1, 30)
+        for severity in ("error", "warning", "note")
+    ]
     assert form(found, 9, {"catalog/1"}) == form(found[::-1], 9, {"catalog/1"})
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_ten_thousand_problems_are_told_quickly(form: Any) -> None:
-    found = [problem(line % 50 + 1, path=f"catalog/toolkits/t/T_{line // 5}/20250101_00.yaml") for line in range(10_000)]
+    found = [
+        problem(line % 50 + 1, path=f"catalog/toolkits/t/T_{line // 5}/20250101_00.yaml")
+        for line in range(10_000)
+    ]
     start = time.process_time()
     form(found, 20_000, {found[5].path})
-    assert time.process_time() - start < 5  # a tenth of it on a quiet machine: what is not linear takes minutes
+    # a tenth of it on a quiet machine: what is not linear takes minutes
+    assert time.process_time() - start < 5

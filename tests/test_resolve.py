@@ -16,7 +16,11 @@ NAMES = {"type": "string", "enum": {"$session": "tools"}}
 
 def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
     """What the session serves in a catalog of two toolkits and these meta tools."""
-    contents = resolve.resolve(catalog(tool("CHAT_POST"), tool("MAIL_SEND"), meta_tools=metas, sessions=(chosen,), **fields))
+    contents = resolve.resolve(
+        catalog(
+            tool("CHAT_POST"), tool("MAIL_SEND"), meta_tools=metas, sessions=(chosen,), **fields
+        )
+    )
     return contents.sessions[0].tools
 
 
@@ -28,9 +32,19 @@ def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
 
 
 def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> None:
-    """`available_versions` is the tool's whole list, oldest first, on each version; a toolkit's versions are those of all its tools."""
-    tools = (tool("MAIL_SEND", "20250601_00"), tool("MAIL_SEND"), tool("MAIL_LIST", "20250301_00"), tool("CHAT_POST"))
-    assert [(one["slug"], one["version"], tuple(one["available_versions"])) for one in documents_of(*tools)] == [
+    """`available_versions` is the tool's whole list, oldest first, on each version; a toolkit's
+    versions are those of all its tools.
+    """
+    tools = (
+        tool("MAIL_SEND", "20250601_00"),
+        tool("MAIL_SEND"),
+        tool("MAIL_LIST", "20250301_00"),
+        tool("CHAT_POST"),
+    )
+    assert [
+        (one["slug"], one["version"], tuple(one["available_versions"]))
+        for one in documents_of(*tools)
+    ] == [
         ("CHAT_POST", "20250101_00", ("20250101_00",)),
         ("MAIL_LIST", "20250301_00", ("20250301_00",)),
         ("MAIL_SEND", "20250101_00", ("20250101_00", "20250601_00")),
@@ -43,18 +57,27 @@ def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> Non
 
 
 @pytest.mark.parametrize(
-    ("own", "toolkits", "expected"), [(None, True, True), (None, False, False), (False, True, False), (True, False, True)]
+    ("own", "toolkits", "expected"),
+    [(None, True, True), (None, False, False), (False, True, False), (True, False, True)],
 )
-def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(own: bool | None, toolkits: bool, expected: bool) -> None:
+def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(
+    own: bool | None, toolkits: bool, expected: bool
+) -> None:
     """A tool's own `no_auth` wins over its toolkit's."""
-    toolkit = Toolkit(slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits)
+    toolkit = Toolkit(
+        slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits
+    )
     said: dict[str, Any] = {} if own is None else {"no_auth": own}
     assert resolve.tool(tool("MAIL_SEND", **said), toolkit, ("20250101_00",)).no_auth is expected
 
 
 def test_deprecation() -> None:
     """A version that says `deprecation`, even an empty one, is deprecated; the others are not."""
-    tools = (tool("MAIL_SEND", deprecation={}), tool("MAIL_SEND", "20250601_00"), tool("MAIL_LIST", deprecation={"reason": "Old."}))
+    tools = (
+        tool("MAIL_SEND", deprecation={}),
+        tool("MAIL_SEND", "20250601_00"),
+        tool("MAIL_LIST", deprecation={"reason": "Old."}),
+    )
     mail = Toolkit(slug="mail", name="Mail", logo="")
     assert [resolve.tool(one, mail, (one.version,)).deprecation for one in tools] == [
         {"reason": "", "since": "", "sunset": "", "replaced_by": ""},
@@ -65,7 +88,9 @@ def test_deprecation() -> None:
 
 
 def test_placeholders_are_filled_for_each_session() -> None:
-    """Allowed toolkits, tools and auth configs become what the session has; its id and user are its own."""
+    """Allowed toolkits, tools and auth configs become what the session has; its id and user are its
+    own.
+    """
     find = meta_tool(
         "FIND",
         description={"$session": "session_id"},
@@ -78,7 +103,9 @@ def test_placeholders_are_filled_for_each_session() -> None:
         },
     )
     config = AuthConfig(path="", id="ac_mail", toolkit="mail")
-    chosen = session("trs_x", user_id="ann", toolkits=Choice(enable=("mail",)), auth_configs={"mail": "ac_mail"})
+    chosen = session(
+        "trs_x", user_id="ann", toolkits=Choice(enable=("mail",)), auth_configs={"mail": "ac_mail"}
+    )
     (served,) = tools_in(chosen, find, auth_configs=(config,))
     assert (served.slug, served.toolkit, served.version, served.description, served.tags) == (
         "FIND",
@@ -111,15 +138,27 @@ SERVED = {"type": "string", "description": ""}
         ({"a": EMPTY, "b": PLAIN}, ["b"]),
         ({"a": {"type": "array", "items": EMPTY}}, []),
         ({"a": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}}, ["a", "a.c"]),
-        ({"a": {"type": "array", "items": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}}}, ["a", "a[].c"]),
+        (
+            {
+                "a": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}},
+                }
+            },
+            ["a", "a[].c"],
+        ),
         ({"a": {"anyOf": [EMPTY, PLAIN]}}, ["a"]),
         ({"a": {"anyOf": [EMPTY]}}, []),
         ({"a": {"oneOf": [EMPTY]}}, []),
     ],
 )
 def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[str]) -> None:
-    """Where the session has nothing to choose from, the parameter is not served, at any level: an empty `enum` fits no value."""
-    (served,) = tools_in(session(), meta_tool("FIND", input_parameters=described, output_parameters=described))
+    """Where the session has nothing to choose from, the parameter is not served, at any level: an
+    empty `enum` fits no value.
+    """
+    (served,) = tools_in(
+        session(), meta_tool("FIND", input_parameters=described, output_parameters=described)
+    )
 
     def names(parameters: dict[str, Any], before: str = "") -> list[str]:
         found = []
@@ -140,42 +179,90 @@ def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[s
     [
         ({"type": "object", "additionalProperties": EMPTY}, {"additionalProperties": False}),
         (
-            {"type": "object", "additionalProperties": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}}},
-            {"additionalProperties": {"type": "object", "description": "", "properties": {"c": {**SERVED, "required": False}}}},
+            {
+                "type": "object",
+                "additionalProperties": {"type": "object", "properties": {"b": EMPTY, "c": PLAIN}},
+            },
+            {
+                "additionalProperties": {
+                    "type": "object",
+                    "description": "",
+                    "properties": {"c": {**SERVED, "required": False}},
+                }
+            },
         ),
         ({"type": "object", "additionalProperties": True}, {"additionalProperties": True}),
         ({"anyOf": [EMPTY, PLAIN]}, {"anyOf": [SERVED]}),
         ({"oneOf": [EMPTY, PLAIN]}, {"oneOf": [SERVED]}),
     ],
 )
-def test_what_is_left_beside_a_choice_of_nothing(described: dict[str, Any], left: dict[str, Any]) -> None:
+def test_what_is_left_beside_a_choice_of_nothing(
+    described: dict[str, Any], left: dict[str, Any]
+) -> None:
     """Of branches the others stay; properties whose value nobody could give may not be added."""
     (served,) = tools_in(session(), meta_tool("FIND", input_parameters={"a": described}))
-    assert {key: value for key, value in served.input_parameters["a"].items() if key in left} == left
+    assert {
+        key: value for key, value in served.input_parameters["a"].items() if key in left
+    } == left
 
 
 def test_all_else_is_handed_on() -> None:
-    """What the catalog says of itself, but for how it weighs rules; the router; auth configs and sessions with all that they say."""
-    config = AuthConfig(path="auth_configs/ac_mail.yaml", id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",))
-    given = catalog(tool("MAIL_SEND"), auth_configs=(config,), sessions=(session("trs_x", project="support"),))
-    contents = resolve.resolve(replace(given, about=About(title="Ours", description="All.", rules={"secret": "off"})))
+    """What the catalog says of itself, but for how it weighs rules; the router; auth configs and
+    sessions with all that they say.
+    """
+    config = AuthConfig(
+        path="auth_configs/ac_mail.yaml",
+        id="ac_mail",
+        toolkit="mail",
+        tools=("MAIL_SEND",),
+        scopes=("send",),
+    )
+    given = catalog(
+        tool("MAIL_SEND"), auth_configs=(config,), sessions=(session("trs_x", project="support"),)
+    )
+    contents = resolve.resolve(
+        replace(given, about=About(title="Ours", description="All.", rules={"secret": "off"}))
+    )
     assert contents.about == {"title": "Ours", "description": "All.", "home": "", "repository": ""}
     assert contents.router is not None
-    assert (contents.router.name, contents.router.logo, contents.router.versions) == ("Router", "https://router.example/logo.png", ())
+    assert (contents.router.name, contents.router.logo, contents.router.versions) == (
+        "Router",
+        "https://router.example/logo.png",
+        (),
+    )
     assert resolve.resolve(replace(given, router=None, sessions=())).router is None
-    assert contents.auth_configs == (snapshot.AuthConfig(id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)),)
+    assert contents.auth_configs == (
+        snapshot.AuthConfig(id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)),
+    )
     assert [(one.id, one.project) for one in contents.sessions] == [("trs_x", "support")]
 
 
 def test_a_tool_has_what_its_file_says() -> None:
     """Every field of a tool version is served as it stands."""
-    said: dict[str, Any] = {"name": "Send", "description": "Send a mail.", "scopes": ["send", "read"], "tags": ["mail"]}
-    served = resolve.tool(tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",))
+    said: dict[str, Any] = {
+        "name": "Send",
+        "description": "Send a mail.",
+        "scopes": ["send", "read"],
+        "tags": ["mail"],
+    }
+    served = resolve.tool(
+        tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",)
+    )
     assert (served.slug, served.toolkit, served.version) == ("MAIL_SEND", "mail", "20250101_00")
-    assert (served.name, served.description, served.scopes, served.tags) == ("Send", "Send a mail.", ("send", "read"), ("mail",))
+    assert (served.name, served.description, served.scopes, served.tags) == (
+        "Send",
+        "Send a mail.",
+        ("send", "read"),
+        ("mail",),
+    )
 
 
-METAS = (meta_tool("FIND"), meta_tool("LINK", when="manage_connections"), meta_tool("RUN"), meta_tool("RUN", "20250601_00"))
+METAS = (
+    meta_tool("FIND"),
+    meta_tool("LINK", when="manage_connections"),
+    meta_tool("RUN"),
+    meta_tool("RUN", "20250601_00"),
+)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +276,15 @@ METAS = (meta_tool("FIND"), meta_tool("LINK", when="manage_connections"), meta_t
     ],
 )
 def test_which_meta_tools(fields: dict[str, Any], expected: list[str]) -> None:
-    """All by default, else those named in their order; the newest version; `when: manage_connections` only where that is enabled."""
+    """All by default, else those named in their order; the newest version; `when:
+    manage_connections` only where that is enabled.
+    """
     assert [f"{one.slug} {one.version}" for one in tools_in(session(**fields), *METAS)] == expected
 
 
 def test_available_versions_of_a_meta_tool() -> None:
     """A meta tool lists all its versions as any tool does."""
-    assert tools_in(session(meta_tools=("RUN",)), *METAS)[0].available_versions == ("20250101_00", "20250601_00")
+    assert tools_in(session(meta_tools=("RUN",)), *METAS)[0].available_versions == (
+        "20250101_00",
+        "20250601_00",
+    )

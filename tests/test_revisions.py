@@ -1,4 +1,6 @@
-"""Git at the edge: what is read, what is said where it cannot be, and that nothing that a repository names is run."""
+"""Git at the edge: what is read, what is said where it cannot be, and that nothing that a
+repository names is run.
+"""
 
 import os
 import shutil
@@ -31,16 +33,24 @@ def since(catalog: Path, revision: str) -> set[str]:
 
 @pytest.mark.parametrize("inside", ["catalog", ".", "deep/in/it", "-odd", "with space", "ünder"])
 def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> None:
-    """Wherever a catalog lies in its repository, its committed files have the same paths and names on both sides, and the same bytes."""
+    """Wherever a catalog lies in its repository, its committed files have the same paths and names
+    on both sides, and the same bytes.
+    """
     catalog = repository(tmp_path / "repo", inside)
     then, today = files_at(catalog, "HEAD"), now(revisions.repository(catalog))
     assert then.named == today.named
     assert {*then.named} == {*tree.scan(catalog)[0]}
-    assert then.read([*then.named]) == today.read([*today.named]) == {path: (catalog / path).read_bytes() for path in then.named}
+    assert (
+        then.read([*then.named])
+        == today.read([*today.named])
+        == {path: (catalog / path).read_bytes() for path in then.named}
+    )
 
 
 def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
-    """Changed, new, removed, staged or not, ignored by git or not; what no catalog reads is not told of."""
+    """Changed, new, removed, staged or not, ignored by git or not; what no catalog reads is not
+    told of.
+    """
     catalog = repository(tmp_path)
     (tmp_path / ".gitignore").write_text("*IGNORED*\n")
     (catalog / "README.md").write_text("Prose.\n")
@@ -50,7 +60,9 @@ def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
     tool(catalog, "A_STAGED", text=TOOL)
     (catalog / "toolkits" / "a" / ".draft.yaml").write_text("")
     git(tmp_path, "add", str(tool(catalog, "A_STAGED")))
-    assert since(catalog, "HEAD") == {f"toolkits/a/{slug}/20250101_00.yaml" for slug in ("A_DO", "A_SEE", "A_IGNORED", "A_STAGED")}
+    assert since(catalog, "HEAD") == {
+        f"toolkits/a/{slug}/20250101_00.yaml" for slug in ("A_DO", "A_SEE", "A_IGNORED", "A_STAGED")
+    }
 
 
 def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
@@ -70,7 +82,11 @@ def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
     tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
     (tmp_path / "outside").write_text(TOOL)
     commit(tmp_path)
-    then, inner, outer = files_at(catalog, "HEAD"), "toolkits/a/A_DO/20250202_00.yaml", "toolkits/a/A_DO/20250303_00.yaml"
+    then, inner, outer = (
+        files_at(catalog, "HEAD"),
+        "toolkits/a/A_DO/20250202_00.yaml",
+        "toolkits/a/A_DO/20250303_00.yaml",
+    )
     assert then.read([inner])[inner] == tool(catalog, "A_DO").read_bytes()
     assert isinstance(then.read([outer])[outer], Finding)
     assert since(catalog, "HEAD") == {outer}  # what cannot be read is never the same
@@ -84,7 +100,9 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     tool(catalog, "A_DO", text="#" * (tree.LARGEST + 1))
     tool(catalog, "A_SEE", text="#" * tree.LARGEST)
     commit(tmp_path)
-    found = files_at(catalog, "HEAD").read(["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"])
+    found = files_at(catalog, "HEAD").read(
+        ["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"]
+    )
     large, fine = found.values()
     assert isinstance(large, Finding)
     assert large.message == "more than 1 MiB"
@@ -92,7 +110,9 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
-    """What came to the other branch later is not ours; a revision before us is itself; without a common past it is itself too."""
+    """What came to the other branch later is not ours; a revision before us is itself; without a
+    common past it is itself too.
+    """
     catalog = repository(tmp_path)
     first = git(tmp_path, "rev-parse", "HEAD")
     git(tmp_path, "switch", "--quiet", "--create", "ours")
@@ -133,8 +153,12 @@ def test_an_unknown_revision_is_told_with_the_nearest(tmp_path: Path) -> None:
     assert "knows no revision" in sentence(catalog, "main..HEAD")
 
 
-@pytest.mark.parametrize("revision", ["", "-", "--all", "--output=stolen", "-h", "--help", "--upload-pack=touch stolen"])
-def test_a_revision_is_never_an_option(tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "revision", ["", "-", "--all", "--output=stolen", "-h", "--help", "--upload-pack=touch stolen"]
+)
+def test_a_revision_is_never_an_option(
+    tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     catalog = repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert "knows no revision" in sentence(catalog, revision)
@@ -155,7 +179,10 @@ def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
 
 def test_no_commits_yet(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", ".")
-    assert sentence(tmp_path, "HEAD") == f"The git repository in {tmp_path} has no commits yet: make the first with `git commit`."
+    assert (
+        sentence(tmp_path, "HEAD")
+        == f"The git repository in {tmp_path} has no commits yet: make the first with `git commit`."
+    )
 
 
 def test_a_shallow_clone(tmp_path: Path) -> None:
@@ -174,8 +201,15 @@ def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
     tool(catalog, "A_DO").write_text(TOOL)
     commit(tmp_path / "origin")
     git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
-    git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{tmp_path / 'origin'}", "clone")
-    git(tmp_path / "clone", "config", "remote.origin.uploadpack", f"touch {tmp_path / 'stolen'}; git-upload-pack")
+    git(
+        tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{tmp_path / 'origin'}", "clone"
+    )
+    git(
+        tmp_path / "clone",
+        "config",
+        "remote.origin.uploadpack",
+        f"touch {tmp_path / 'stolen'}; git-upload-pack",
+    )
     path = "toolkits/a/A_DO/20250101_00.yaml"
     found = files_at(tmp_path / "clone" / "catalog", "HEAD~1").read([path])[path]
     assert isinstance(found, Finding)
@@ -199,7 +233,9 @@ def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
-    """Hooks, filters, external diffs, text conversions, a file system monitor, a pager: each would leave a trace."""
+    """Hooks, filters, external diffs, text conversions, a file system monitor, a pager: each would
+    leave a trace.
+    """
     catalog = repository(tmp_path / "repo")
     top, trace = tmp_path / "repo", tmp_path / "trace"
     (top / ".gitattributes").write_text("*.yaml filter=bad diff=bad\n")
@@ -215,7 +251,12 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     tool(catalog, "A_DO").write_text(TOOL)
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
     assert not trace.exists()
-    subprocess.run(["git", "-C", str(top), "diff"], env={**os.environ, **CLEAN}, capture_output=True, check=False)
+    subprocess.run(
+        ["git", "-C", str(top), "diff"],
+        env={**os.environ, **CLEAN},
+        capture_output=True,
+        check=False,
+    )
     assert trace.exists()  # they would have been
 
 

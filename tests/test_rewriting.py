@@ -1,4 +1,6 @@
-"""Changing one value in a YAML file: all else stays as it is, byte for byte, or nothing is changed at all."""
+"""Changing one value in a YAML file: all else stays as it is, byte for byte, or nothing is changed
+at all.
+"""
 
 import copy
 from typing import Any
@@ -35,7 +37,9 @@ BLOCK = {"reason": "Old.", "since": "2025-01-01"}
 def test_a_new_key_goes_behind_another() -> None:
     """The comments stay with the keys that they stand before."""
     changed = put(FILE, ("deprecation",), BLOCK, after=("name", "description", "scopes"))
-    assert changed == FILE.replace(b"no comment\n", b"no comment\ndeprecation:\n  reason: Old.\n  since: '2025-01-01'\n")
+    assert changed == FILE.replace(
+        b"no comment\n", b"no comment\ndeprecation:\n  reason: Old.\n  since: '2025-01-01'\n"
+    )
 
 
 def test_a_new_key_at_the_end() -> None:
@@ -55,7 +59,9 @@ def test_a_key_is_replaced_and_goes_again() -> None:
 def test_a_nested_key() -> None:
     """A key of an inner mapping stands as deep as those beside it."""
     pointer = ("input_parameters", "a")
-    assert put(FILE, (*pointer, "required"), True, after=("type",)) == FILE.replace(b"# short\n", b"# short\n    required: true\n")
+    assert put(FILE, (*pointer, "required"), True, after=("type",)) == FILE.replace(
+        b"# short\n", b"# short\n    required: true\n"
+    )
     assert put(FILE, (*pointer, "description"), "B.") == FILE.replace(b"'it''s'", b"B.")
     assert drop(FILE, (*pointer, "type")) == FILE.replace(b"    type: string # short\n", b"")
 
@@ -67,11 +73,23 @@ def test_a_nested_key() -> None:
         (("name",), "2025", b"Do it   #", b"'2025'   #"),
         (("input_parameters", "a", "description"), 'a: "b"', b"'it''s'", b"'a: \"b\"'"),
         (("input_parameters", "b", "default"), 4, b"default: 3}", b"default: 4}"),
-        (("input_parameters", "b", "description"), "B, }", b"description: B,", b"description: 'B, }',"),
-        (("input_parameters", "b", "description"), "b" * 200, b"description: B,", b'description: "' + b"b" * 200 + b'",'),
+        (
+            ("input_parameters", "b", "description"),
+            "B, }",
+            b"description: B,",
+            b"description: 'B, }',",
+        ),
+        (
+            ("input_parameters", "b", "description"),
+            "b" * 200,
+            b"description: B,",
+            b'description: "' + b"b" * 200 + b'",',
+        ),
     ],
 )
-def test_a_scalar_is_replaced_on_its_line(pointer: tuple[str, ...], value: Any, before: bytes, after: bytes) -> None:
+def test_a_scalar_is_replaced_on_its_line(
+    pointer: tuple[str, ...], value: Any, before: bytes, after: bytes
+) -> None:
     """Only the characters of the value differ, and it is quoted where it must be."""
     assert scalar(FILE, pointer, value) == FILE.replace(before, after)
 
@@ -98,7 +116,9 @@ def test_the_form_of_the_file_stays(newline: bytes, bom: bytes, ended: bool) -> 
     plain = b"name: A\n# c\ntags: [a]"
     expected = b"name: A\nx: 1\n# c\ntags: [a]\ny: 2"
     end = newline if ended else b""
-    changed = put(put(bom + plain.replace(b"\n", newline) + end, ("x",), 1, after=("name",)), ("y",), 2)
+    changed = put(
+        put(bom + plain.replace(b"\n", newline) + end, ("x",), 1, after=("name",)), ("y",), 2
+    )
     assert changed == bom + expected.replace(b"\n", newline) + end
 
 
@@ -130,10 +150,16 @@ def test_what_cannot_be_changed_alone_is_refused(data: bytes, pointer: tuple[str
 def test_a_line_of_a_text_is_no_comment() -> None:
     """A quoted text may go on with what looks like a comment elsewhere."""
     assert put(b"a: 'x\n# y'\n# z\nb: 1\n", ("a",), 9) == b"a: 9\n# z\nb: 1\n"
-    assert put(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, after=("a",)) == b"a: |\n  x\n  # y\nc: 9\n# z\nb: 1\n"
+    assert (
+        put(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, after=("a",))
+        == b"a: |\n  x\n  # y\nc: 9\n# z\nb: 1\n"
+    )
 
 
-@pytest.mark.parametrize(("data", "pointer"), [(b"a: |\n  x\n", ("a",)), (b"a: [1]\n", ("a",)), (b"a: {}\n", ("a",)), (b"a: 1\n", ("b",))])
+@pytest.mark.parametrize(
+    ("data", "pointer"),
+    [(b"a: |\n  x\n", ("a",)), (b"a: [1]\n", ("a",)), (b"a: {}\n", ("a",)), (b"a: 1\n", ("b",))],
+)
 def test_what_is_no_scalar_on_a_line_is_refused(data: bytes, pointer: tuple[str, ...]) -> None:
     """A text on lines of its own, lists and mappings are for `put`."""
     with pytest.raises(Unsure):
@@ -141,21 +167,37 @@ def test_what_is_no_scalar_on_a_line_is_refused(data: bytes, pointer: tuple[str,
 
 
 def test_the_shipped_files() -> None:
-    """Each tool of the catalog can be deprecated and undeprecated: what is there before and after is the same bytes."""
+    """Each tool of the catalog can be deprecated and undeprecated: what is there before and after
+    is the same bytes.
+    """
     paths = sorted(SHIPPED.glob("toolkits/*/*/*.yaml"))
     assert len(paths) > 100
     for path in paths:
         data = path.read_bytes()
         without = drop(data, ("deprecation",))
         assert (
-            drop(put(without, ("deprecation",), BLOCK, after=("name", "description", "scopes", "tags", "no_auth")), ("deprecation",))
+            drop(
+                put(
+                    without,
+                    ("deprecation",),
+                    BLOCK,
+                    after=("name", "description", "scopes", "tags", "no_auth"),
+                ),
+                ("deprecation",),
+            )
             == without
         )
-        pairs = zip(data.splitlines(), scalar(data, ("name",), "Another name").splitlines(), strict=True)
+        pairs = zip(
+            data.splitlines(), scalar(data, ("name",), "Another name").splitlines(), strict=True
+        )
         assert [after for before, after in pairs if before != after] == [b"name: Another name"]
 
 
-KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn", "Co"]), min_size=1, max_size=5)
+KEYS = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn", "Co"]),
+    min_size=1,
+    max_size=5,
+)
 SCALARS = (
     st.none()
     | st.booleans()
@@ -164,12 +206,18 @@ SCALARS = (
     | KEYS
     | st.just("a\n b\n")
 )
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.data())
 def test_any_value_in_any_file(whole: dict[str, Any], data: st.DataObject) -> None:
-    """What comes out says what was meant, or the change is refused; put and drop give back the bytes of before."""
+    """What comes out says what was meant, or the change is refused; put and drop give back the
+    bytes of before.
+    """
     before = yamlout.emit(whole)
     key, value = data.draw(KEYS), data.draw(VALUES)
     try:

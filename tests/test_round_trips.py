@@ -1,4 +1,6 @@
-"""What goes out comes in again: records and their documents, and tools through exporters and importers. Properties, for any tool."""
+"""What goes out comes in again: records and their documents, and tools through exporters and
+importers. Properties, for any tool.
+"""
 
 import json
 from collections.abc import Callable
@@ -34,7 +36,9 @@ def document(tool: Tool) -> dict[str, Any]:
 
 def again(addition: Addition, tool: Tool) -> Tool:
     """What would be served of an imported tool in the place of the one that was exported."""
-    written = ToolVersion.of(addition.value, path="", slug=tool.slug, toolkit=tool.toolkit, version=tool.version)
+    written = ToolVersion.of(
+        addition.value, path="", slug=tool.slug, toolkit=tool.toolkit, version=tool.version
+    )
     return resolve.tool(written, KIT, tool.available_versions)
 
 
@@ -49,19 +53,30 @@ def by_mcp(tool: Tool) -> Tool:
 @settings(max_examples=2_000 if DEEP else 20)
 @given(tools())
 def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
-    """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's index; that says the same as the record."""
+    """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's
+    index; that says the same as the record.
+    """
     told = document(tool)
     assert snapshot.tool_of(told, tool.deprecation) == tool
     assert document(snapshot.tool_of(told, tool.deprecation)) == told
     row = json.loads(snapshot.dump(snapshot.index_row(tool, snapshot.dump(told))))
     assert row.pop("digest") == snapshot.sha256(snapshot.dump(told))
-    assert row == {key: told[key] for key in row if key != "deprecation"} | {"deprecation": tool.deprecation}
+    assert row == {key: told[key] for key in row if key != "deprecation"} | {
+        "deprecation": tool.deprecation
+    }
 
 
-NULL_AFTER_ALL = {"type": "string", "nullable": True, "enum": [None], "oneOf": [{"type": "string"}]}  # seen only once it is plain
+# seen only once it is plain
+NULL_AFTER_ALL = {"type": "string", "nullable": True, "enum": [None], "oneOf": [{"type": "string"}]}
 BOTH_WAYS = {"type": "string", "nullable": True, "anyOf": [{"type": "string", "nullable": False}]}
-TWO_PATTERNS = {"type": "string", "pattern": "^a", "nullable": True, "anyOf": [{"type": "string", "pattern": "b$", "nullable": True}]}
-ENUM = {"type": "string", "nullable": True, "enum": ["a"]}  # a form that goes out with null in the list
+TWO_PATTERNS = {
+    "type": "string",
+    "pattern": "^a",
+    "nullable": True,
+    "anyOf": [{"type": "string", "pattern": "b$", "nullable": True}],
+}
+# a form that goes out with null in the list
+ENUM = {"type": "string", "nullable": True, "enum": ["a"]}
 
 
 @settings(max_examples=2_000 if DEEP else 20)
@@ -71,7 +86,9 @@ ENUM = {"type": "string", "nullable": True, "enum": ["a"]}  # a form that goes o
 @example(replace(TOOL, output_parameters={"a": {"type": "string", "anyOf": [TWO_PATTERNS]}}))
 @example(replace(TOOL, output_parameters={"a": {**ENUM, "oneOf": [{"anyOf": [ENUM]}]}}))
 def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
-    """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain spelling, a tool stays as it is."""
+    """`import wire` of what the API serves, `import mcp` of what is exported: once in its plain
+    spelling, a tool stays as it is.
+    """
     once = by_wire(tool)
     assert document(by_wire(once)) == document(once)
     assert document(replace(once, input_parameters={}, output_parameters={})) == document(
@@ -108,10 +125,15 @@ POOL = [
 
 
 @given(described())
-@example({"enum": [""], "anyOf": [{"type": "boolean", "nullable": True}]})  # no value at all, and null became one
-@example({"enum": [""], "anyOf": [{"nullable": True, "anyOf": [{"type": "string"}, {"type": "string"}]}]})
+# no value at all, and null became one
+@example({"enum": [""], "anyOf": [{"type": "boolean", "nullable": True}]})
+@example(
+    {"enum": [""], "anyOf": [{"nullable": True, "anyOf": [{"type": "string"}, {"type": "string"}]}]}
+)
 def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, Any]) -> None:
-    """By whichever form a schema goes out, what is read of it takes the same values, if nothing is told as lost."""
+    """By whichever form a schema goes out, what is read of it takes the same values, if nothing is
+    told as lost.
+    """
     tool = replace(TOOL, input_parameters=served_inputs({"a": authored}))
     for name, form in FORMS.items():
         asked = form(tool)

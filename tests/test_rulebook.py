@@ -22,15 +22,23 @@ from toolcatalog.errors import UsageError
 PAGES = {file.stem: file for file in Path(rulebook.__file__).parent.glob("*.md")}
 DOCUMENT = ROOT / "docs" / "rules.md"
 MARK = "<!-- What follows is made from src/toolcatalog/rulebook/: `python tests/test_rulebook.py` -->\n"
-FILLINGS = {"toolkits/": HEAD, "meta_tools/": HEAD, "sessions/": "user_id: user\n", "auth_configs/": "toolkit: mail\n"}
-SHORTENED = {"description-long", "parameters-many", "definition-large", "enum-large"}  # what is wrong with their example is its length
+FILLINGS = {
+    "toolkits/": HEAD,
+    "meta_tools/": HEAD,
+    "sessions/": "user_id: user\n",
+    "auth_configs/": "toolkit: mail\n",
+}
+# what is wrong with their example is its length
+SHORTENED = {"description-long", "parameters-many", "definition-large", "enum-large"}
 PARTS = ["## Why", "## Wrong", "## Right", "## Mend"]
 _FILE = re.compile(r"# ((?:toolkits|sessions|auth_configs|meta_tools)/\S+\.yaml|catalog\.yaml)")
 _PATH = re.compile(r"(?:toolkits|sessions|auth_configs|meta_tools)/\S+")
 
 
 def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
-    """The rules are those that a check can give: those that cases show, and those that only history shows."""
+    """The rules are those that a check can give: those that cases show, and those that only history
+    shows.
+    """
     assert sorted(rulebook.rules()) == sorted(PAGES) == sorted(rules_shown() | {*USUAL})
 
 
@@ -60,7 +68,8 @@ def part(rule: str, heading: str) -> str:
 
 
 def files_of(rule: str, heading: str) -> dict[str, str]:
-    """The files that an example shows: YAML behind a comment with its path, parts of a tool, or nothing but paths.
+    """The files that an example shows: YAML behind a comment with its path, parts of a tool, or
+    nothing but paths.
 
     Empty where it shows something else.
     """
@@ -77,7 +86,9 @@ def files_of(rule: str, heading: str) -> dict[str, str]:
     if not found and not any(line.startswith("#") for line in lines):
         return {
             TOOL: "".join(
-                line for line in HEAD.splitlines(keepends=True) if not re.search(f"^{line.partition(':')[0]}:", text, re.MULTILINE)
+                line
+                for line in HEAD.splitlines(keepends=True)
+                if not re.search(f"^{line.partition(':')[0]}:", text, re.MULTILINE)
             )
             + text
         }
@@ -86,20 +97,31 @@ def files_of(rule: str, heading: str) -> dict[str, str]:
 
 def _filled(paths: list[str]) -> dict[str, str]:
     """Valid files at these paths, and the toolkits that they are of."""
-    toolkits = {"/".join([*path.split("/")[:2], "toolkit.yaml"]) for path in paths if path.startswith("toolkits/")}
-    return {path: next(text for begins, text in FILLINGS.items() if path.startswith(begins)) for path in paths} | dict.fromkeys(
-        toolkits, "name: A\nlogo: https://a.example/a.png\n"
-    )
+    toolkits = {
+        "/".join([*path.split("/")[:2], "toolkit.yaml"])
+        for path in paths
+        if path.startswith("toolkits/")
+    }
+    return {
+        path: next(text for begins, text in FILLINGS.items() if path.startswith(begins))
+        for path in paths
+    } | dict.fromkeys(toolkits, "name: A\nlogo: https://a.example/a.png\n")
 
 
 def examples() -> list[tuple[str, str]]:
     both = [(rule, heading) for rule in rulebook.rules() for heading in ("## Wrong", "## Right")]
-    return [(rule, heading) for rule, heading in both if files_of(rule, heading) and (rule not in SHORTENED or heading == "## Right")]
+    return [
+        (rule, heading)
+        for rule, heading in both
+        if files_of(rule, heading) and (rule not in SHORTENED or heading == "## Right")
+    ]
 
 
 @pytest.mark.parametrize(("rule", "heading"), examples())
 def test_an_example_is_true(rule: str, heading: str, tmp_path: Path) -> None:
-    """Laid over a valid catalog, the wrong example gives the rule and no error of another; the right one gives neither."""
+    """Laid over a valid catalog, the wrong example gives the rule and no error of another; the
+    right one gives neither.
+    """
     catalog = tmp_path / "catalog"
     shutil.copytree(BASE, catalog)
     for path, text in files_of(rule, heading).items():
@@ -112,17 +134,26 @@ def test_an_example_is_true(rule: str, heading: str, tmp_path: Path) -> None:
 
 
 def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
-    """What a check says by this rule, and all errors but those of files that an example names and does not show."""
+    """What a check says by this rule, and all errors but those of files that an example names and
+    does not show.
+    """
     apart = {*rulebook.GROUPS["Between files"]} - {rule}
     return {
-        (one.path, one.rule) for one in check(catalog).problems if one.rule == rule or (one.severity == "error" and one.rule not in apart)
+        (one.path, one.rule)
+        for one in check(catalog).problems
+        if one.rule == rule or (one.severity == "error" and one.rule not in apart)
     }
 
 
 def test_most_pages_have_examples_that_are_tried() -> None:
     """What git or an editor would spoil, or what takes a history, is only told."""
     tried = {rule for rule, _ in examples()}
-    assert {*rulebook.GROUPS["Security"], *rulebook.GROUPS["Shape"], *rulebook.GROUPS["Between files"], *rulebook.GROUPS["Rules"]} <= tried
+    assert {
+        *rulebook.GROUPS["Security"],
+        *rulebook.GROUPS["Shape"],
+        *rulebook.GROUPS["Between files"],
+        *rulebook.GROUPS["Rules"],
+    } <= tried
 
 
 def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
@@ -134,12 +165,16 @@ def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
 
 
 def test_explain_prints_the_page_or_all_rules() -> None:
-    """Plain text on standard output, a line for each rule, and nothing else; a rule that is not there ends with 2."""
+    """Plain text on standard output, a line for each rule, and nothing else; a rule that is not
+    there ends with 2.
+    """
     done = toolcatalog("explain", "reference")
     assert (done.returncode, done.stdout, done.stderr) == (0, rulebook.page("reference"), "")
     lines = toolcatalog("explain").stdout.splitlines()
     rows = [line.split(maxsplit=2) for line in lines if line.startswith("  ")]
-    assert rows == [[rule, rulebook.severity(rule), rulebook.summary(rule)] for rule in rulebook.rules()]
+    assert rows == [
+        [rule, rulebook.severity(rule), rulebook.summary(rule)] for rule in rulebook.rules()
+    ]
     assert [line for line in lines if line and not line.startswith("  ")] == [*rulebook.GROUPS]
     wrong = toolcatalog("explain", "refrence")
     assert (wrong.returncode, wrong.stdout) == (2, "")
@@ -156,13 +191,22 @@ def test_explain_completes_rules() -> None:
 
 def tables() -> str:
     """All rules by group, with a link to the page of each."""
-    return "".join(f"\n## {group}\n\n| rule | severity | what is wrong |\n|---|---|---|\n{rows(group)}" for group in rulebook.GROUPS)
+    return "".join(
+        f"\n## {group}\n\n| rule | severity | what is wrong |\n|---|---|---|\n{rows(group)}"
+        for group in rulebook.GROUPS
+    )
 
 
 def rows(group: str) -> str:
-    told = ((rule, rulebook.severity(rule) + (", always" if rulebook.is_fixed(rule) else "")) for rule in rulebook.GROUPS[group])
+    told = (
+        (rule, rulebook.severity(rule) + (", always" if rulebook.is_fixed(rule) else ""))
+        for rule in rulebook.GROUPS[group]
+    )
     cells = ((rule, said, rulebook.summary(rule).replace("|", "\\|")) for rule, said in told)
-    return "".join(f"| [`{rule}`](../src/toolcatalog/rulebook/{rule}.md) | {said} | {what} |\n" for rule, said, what in cells)
+    return "".join(
+        f"| [`{rule}`](../src/toolcatalog/rulebook/{rule}.md) | {said} | {what} |\n"
+        for rule, said, what in cells
+    )
 
 
 def test_the_document_is_made_of_the_pages() -> None:

@@ -1,7 +1,9 @@
-"""Attacks on what others trust: texts of a catalog on every page, links in a folder, guesses of keys; and that docs/security.md names tests that are there.
+"""Attacks on what others trust: texts of a catalog on every page, links in a folder, guesses of
+keys; and that docs/security.md names tests that are there.
 
-Requests that want to be read in two ways are in test_smuggling, hostile Markdown in test_markdown, texts that hide in test_unseen and
-test_lints_security, damaged snapshots in test_store and test_verifying.
+Requests that want to be read in two ways are in test_smuggling, hostile Markdown in test_markdown,
+texts that hide in test_unseen and test_lints_security, damaged snapshots in test_store and
+test_verifying.
 """
 
 import json
@@ -40,7 +42,9 @@ PLAIN = {TEXT: "plain", PROSE: "plain", WORD: "plain", URL: "https://good.exampl
 
 
 def description(depth: int = 2) -> dict[str, Any]:
-    """A parameter description with every key there is but `required`, and a hostile text in each that takes one."""
+    """A parameter description with every key there is but `required`, and a hostile text in each
+    that takes one.
+    """
     told: dict[str, Any] = {
         "type": "string",
         "title": TEXT,
@@ -65,8 +69,22 @@ def description(depth: int = 2) -> dict[str, Any]:
     if not depth:
         return {**told, **limits}
     inner = description(depth - 1)
-    nested = {"items": inner, "properties": {TEXT[:200]: inner}, "additionalProperties": inner, "anyOf": [inner], "oneOf": [inner]}
-    return {"type": "object", "title": TEXT, "description": PROSE, "format": TEXT, "pattern": "(?i)</script>", **nested, "nullable": True}
+    nested = {
+        "items": inner,
+        "properties": {TEXT[:200]: inner},
+        "additionalProperties": inner,
+        "anyOf": [inner],
+        "oneOf": [inner],
+    }
+    return {
+        "type": "object",
+        "title": TEXT,
+        "description": PROSE,
+        "format": TEXT,
+        "pattern": "(?i)</script>",
+        **nested,
+        "nullable": True,
+    }
 
 
 def tool() -> dict[str, Any]:
@@ -108,7 +126,15 @@ def written(folder: Path, make: Any) -> Path:
     for path, (_, value) in FILES.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_bytes(emit(make(value)))
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--site", folder / "site")
+    succeed(
+        "build",
+        "--catalog",
+        folder / "catalog",
+        "--out",
+        folder / "build",
+        "--site",
+        folder / "site",
+    )
     return folder
 
 
@@ -121,7 +147,20 @@ class Page(HTMLParser):
     """The elements of a page with the names of their attributes, and every address in it."""
 
     ADDRESSES = frozenset(
-        ("href", "src", "action", "formaction", "data", "poster", "srcset", "cite", "ping", "background", "xlink:href", "content")
+        (
+            "href",
+            "src",
+            "action",
+            "formaction",
+            "data",
+            "poster",
+            "srcset",
+            "cite",
+            "ping",
+            "background",
+            "xlink:href",
+            "content",
+        )
     )
 
     def __init__(self, text: str) -> None:
@@ -140,27 +179,54 @@ class Page(HTMLParser):
 
 
 def test_every_field_of_every_kind_of_file_is_hostile() -> None:
-    """The catalog of these tests has each key of each schema, so a field that is new is missed here."""
-    held = {kind: {key for of, value in FILES.values() if of == kind for key in value} for kind in SCHEMAS}
+    """The catalog of these tests has each key of each schema, so a field that is new is missed
+    here.
+    """
+    held = {
+        kind: {key for of, value in FILES.values() if of == kind for key in value}
+        for kind in SCHEMAS
+    }
     assert held == {kind: {*schema["properties"]} for kind, schema in SCHEMAS.items()}
     told: set[str] = set()
     todo = [{**description(), "required": True}]
     while todo:
         one = todo.pop()
         told |= {*one}
-        todo += [inner for key in ("items", "additionalProperties") if isinstance(inner := one.get(key), dict)]
+        todo += [
+            inner
+            for key in ("items", "additionalProperties")
+            if isinstance(inner := one.get(key), dict)
+        ]
         todo += [*one.get("properties", {}).values(), *one.get("anyOf", ()), *one.get("oneOf", ())]
     assert told == {*SCHEMAS["tool"]["$defs"]["input"]["properties"]}
 
 
 # What Markdown may add to a page, and nothing else.
-MARKDOWN = {("p",), ("strong",), ("em",), ("code",), ("pre",), ("ul",), ("ol",), ("li",), ("blockquote",), ("br",), ("a", "href", "rel")}
+MARKDOWN = {
+    ("p",),
+    ("strong",),
+    ("em",),
+    ("code",),
+    ("pre",),
+    ("ul",),
+    ("ol",),
+    ("li",),
+    ("blockquote",),
+    ("br",),
+    ("a", "href", "rel"),
+}
 
 
 def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path: Path) -> None:
-    """The pages of a hostile catalog have no element, attribute or kind of address that those of a plain one do not have."""
+    """The pages of a hostile catalog have no element, attribute or kind of address that those of a
+    plain one do not have.
+    """
     good = written(tmp_path, plain)
-    known = {element for path in (good / "site").rglob("*.html") for element in Page(path.read_text()).elements} | MARKDOWN
+    known = {
+        element
+        for path in (good / "site").rglob("*.html")
+        for element in Page(path.read_text()).elements
+    } | MARKDOWN
     pages = [*(hostile / "site").rglob("*.html")]
     assert len(pages) > 15
     assert sum("evil()" in path.read_text() for path in pages) > 12
@@ -170,7 +236,10 @@ def test_no_text_of_a_catalog_becomes_markup_on_any_page(hostile: Path, tmp_path
         for name, address in page.addresses:
             scheme = re.match(r"\s*([a-z][a-z0-9+.-]*):", address, re.IGNORECASE)
             is_text = name == "content" and not address.startswith(("http", "//"))
-            assert is_text or scheme is None or scheme[1].lower() in ("https", "http", "mailto"), (path.name, address)
+            assert is_text or scheme is None or scheme[1].lower() in ("https", "http", "mailto"), (
+                path.name,
+                address,
+            )
             assert name == "content" or not address.lstrip().startswith("//"), (path.name, address)
 
 
@@ -184,8 +253,12 @@ TAMPERED = (
 NOTE = "window.blocked = []; document.addEventListener('securitypolicyviolation', (event) => window.blocked.push(event.effectiveDirective))"
 
 
-def test_chromium_runs_nothing_that_was_put_into_a_page(hostile: Path, browser: Browser, tmp_path: Path) -> None:
-    """Even where somebody writes into a page, the policy that the server sends lets nothing of it run, and nothing leave."""
+def test_chromium_runs_nothing_that_was_put_into_a_page(
+    hostile: Path, browser: Browser, tmp_path: Path
+) -> None:
+    """Even where somebody writes into a page, the policy that the server sends lets nothing of it
+    run, and nothing leave.
+    """
     page_file = hostile / "site" / "index.html"
     good = page_file.read_text()
     page_file.write_text(good.replace("</main>", f"{TAMPERED}</main>"))
@@ -219,7 +292,8 @@ def test_chromium_runs_nothing_that_was_put_into_a_page(hostile: Path, browser: 
                 "connect-src",
                 "object-src",
             } <= blocked
-            assert [url for url in asked if "away.example" in url] == []  # logos lie elsewhere, and are asked for
+            # logos lie elsewhere, and are asked for
+            assert [url for url in asked if "away.example" in url] == []
             context.close()
     finally:
         page_file.write_text(good)
@@ -234,13 +308,17 @@ def small(folder: Path) -> Path:
     tool = folder / "catalog" / "toolkits" / "mail" / "MAIL_SEND" / "20250101_00.yaml"
     tool.parent.mkdir(parents=True)
     tool.write_text("name: Send\ndescription: Send a message to somebody by mail.\n")
-    (folder / "catalog" / "toolkits" / "mail" / "toolkit.yaml").write_text("name: Mail\nlogo: https://good.example/a.png\n")
+    (folder / "catalog" / "toolkits" / "mail" / "toolkit.yaml").write_text(
+        "name: Mail\nlogo: https://good.example/a.png\n"
+    )
     (folder / "catalog" / "catalog.yaml").write_text("title: Small\n")
     return tool
 
 
 def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
-    """A link to a file, a folder, a device or itself is a problem in one sentence, and none of what it leads to is told or built."""
+    """A link to a file, a folder, a device or itself is a problem in one sentence, and none of what
+    it leads to is told or built.
+    """
     tool = small(tmp_path)
     targets = {
         "20250102_00.yaml": tmp_path / "secret.yaml",
@@ -254,15 +332,29 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
     (tmp_path / "catalog" / "toolkits" / "linked").symlink_to(tmp_path)
     done = toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json", cwd=tmp_path)
     assert done.returncode == 1
-    told = [(one["path"].rpartition("/")[2], one["rule"]) for one in json.loads(done.stdout) if one["severity"] == "error"]
+    told = [
+        (one["path"].rpartition("/")[2], one["rule"])
+        for one in json.loads(done.stdout)
+        if one["severity"] == "error"
+    ]
     assert {*targets, "linked"} <= {name for name, _ in told}
     assert "SECRET" not in done.stdout + done.stderr
-    build = toolcatalog("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site", cwd=tmp_path)
+    build = toolcatalog(
+        "build",
+        "--catalog",
+        tmp_path / "catalog",
+        "--out",
+        tmp_path / "build",
+        "--no-site",
+        cwd=tmp_path,
+    )
     assert (build.returncode, (tmp_path / "build" / "current").exists()) == (1, False)
 
 
 def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
-    """Git keeps no hard links and they cannot be told from files, so what one holds is read as any file; nothing writes through it."""
+    """Git keeps no hard links and they cannot be told from files, so what one holds is read as any
+    file; nothing writes through it.
+    """
     tool = small(tmp_path)
     os.link(tool, tmp_path / "beside.yaml")
     succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
@@ -277,7 +369,9 @@ ROUNDS = 4000
 
 
 def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
-    """Unknown, revoked and nearly right keys are looked up as fast as a right one: medians of interleaved tries differ by less than the tries themselves."""
+    """Unknown, revoked and nearly right keys are looked up as fast as a right one: medians of
+    interleaved tries differ by less than the tries themselves.
+    """
     file = tmp_path / "keys.json"
     right, key = keys.create(file, "default", None, None)
     revoked, gone = keys.create(file, "default", None, None)
@@ -316,14 +410,22 @@ def test_the_threat_model_names_tests_that_are_there() -> None:
     document = (ROOT / "docs" / "security.md").read_text()
     assert len(named_in(document)) > 25
     assert missing(document) == []
-    assert [row for row in rows(document) if "::" not in row[2] and "not stopped" not in row[1]] == []
+    assert [
+        row for row in rows(document) if "::" not in row[2] and "not stopped" not in row[1]
+    ] == []
 
 
 def test_every_package_is_locked_by_hashes() -> None:
-    """Supply chain: each line of a lock file that names a package has at least one SHA-256, and names no address."""
+    """Supply chain: each line of a lock file that names a package has at least one SHA-256, and
+    names no address.
+    """
     for file in sorted((ROOT / "requirements").glob("*.txt")):
         blocks = re.split(r"\n(?=\S)", re.sub(r"(?m)^ *#.*\n", "", file.read_text()).strip())
         packages = [block for block in blocks if re.match(r"[a-z0-9]", block)]
         assert packages, file
-        assert [block.partition(" ")[0] for block in packages if "--hash=sha256:" not in block or "://" in block] == []
+        assert [
+            block.partition(" ")[0]
+            for block in packages
+            if "--hash=sha256:" not in block or "://" in block
+        ] == []
         assert [block for block in blocks if block.startswith("-")] == []

@@ -1,4 +1,6 @@
-"""`toolcatalog show`: a tool or a toolkit of a build, as text, as the very document, or as Markdown."""
+"""`toolcatalog show`: a tool or a toolkit of a build, as text, as the very document, or as
+Markdown.
+"""
 
 import json
 import os
@@ -28,7 +30,10 @@ def test_text(shipped_build: Path) -> None:
 def test_the_very_document(shipped_build: Path) -> None:
     """`--format json` is what the API and the site give, byte for byte."""
     site = shipped_build.parent / "site" / "tools" / SLUG
-    assert succeed("show", SLUG, "--build", shipped_build, "--format", "json") == (site / "index.json").read_text() + "\n"
+    assert (
+        succeed("show", SLUG, "--build", shipped_build, "--format", "json")
+        == (site / "index.json").read_text() + "\n"
+    )
     older = json.loads((site / "index.json").read_bytes())["available_versions"][0]
     found = succeed("show", SLUG, "--build", shipped_build, "--format", "json", "--version", older)
     assert found == (site / f"{older}.json").read_text() + "\n"
@@ -46,16 +51,30 @@ def test_markdown_is_the_twin_of_the_page(shipped_build: Path, slug: str) -> Non
 def test_a_deprecated_tool(shipped_build: Path) -> None:
     """Why and what instead, which the document does not say."""
     shown = succeed("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
-    assert "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS instead.\nGitHub made" in shown
+    assert (
+        "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS instead.\nGitHub made"
+        in shown
+    )
 
 
 def test_a_toolkit(shipped_build: Path) -> None:
-    """A lower-case slug is a toolkit: its tools as text, its index as JSON, all of its tools as Markdown."""
+    """A lower-case slug is a toolkit: its tools as text, its index as JSON, all of its tools as
+    Markdown.
+    """
     assert f"\n{SLUG} " in succeed("show", "github", "--build", shipped_build)
     index = json.loads(succeed("show", "github", "--build", shipped_build, "--format", "json"))
     assert SLUG in {tool["slug"] for tool in index["tools"]}
     older = json.loads(
-        succeed("show", "github", "--build", shipped_build, "--format", "json", "--version", index["toolkit"]["versions"][0])
+        succeed(
+            "show",
+            "github",
+            "--build",
+            shipped_build,
+            "--format",
+            "json",
+            "--version",
+            index["toolkit"]["versions"][0],
+        )
     )
     assert len(older["tools"]) < len(index["tools"])
     twin = (shipped_build.parent / "site" / "toolkits" / "github" / "llms-full.txt").read_text()
@@ -65,10 +84,19 @@ def test_a_toolkit(shipped_build: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["GITHUB_CREATE_ISUE"], "There is no tool and no toolkit GITHUB_CREATE_ISUE in {build}: did you mean GITHUB_CREATE_ISSUE?"),
+        (
+            ["GITHUB_CREATE_ISUE"],
+            "There is no tool and no toolkit GITHUB_CREATE_ISUE in {build}: did you mean GITHUB_CREATE_ISSUE?",
+        ),
         (["githb"], "There is no tool and no toolkit githb in {build}: did you mean github?"),
-        (["qqqq"], "There is no tool and no toolkit qqqq in {build}: look for it with `toolcatalog search`."),
-        ([SLUG, "--version", "20000101_00"], f"{SLUG} has no version 20000101_00: its newest are 20251027_00, "),
+        (
+            ["qqqq"],
+            "There is no tool and no toolkit qqqq in {build}: look for it with `toolcatalog search`.",
+        ),
+        (
+            [SLUG, "--version", "20000101_00"],
+            f"{SLUG} has no version 20000101_00: its newest are 20251027_00, ",
+        ),
         (["github", "--version", "x"], "github has no version x: its newest are 20251027_00, "),
         ([SLUG, "--build", "none"], "There is no finished build in none: "),
     ],
@@ -93,7 +121,9 @@ def test_a_toolkit_without_tools(tmp_path: Path, capsys: pytest.CaptureFixture[s
     succeed("build", "--no-site", cwd=tmp_path)
     assert main(["show", "a", "--build", str(tmp_path / "build")]) == 2
     assert "The toolkit a has no tools yet" in capsys.readouterr().err
-    (toolkits,) = (line for line in succeed("stats", cwd=tmp_path).splitlines() if line.startswith("Toolkits"))
+    (toolkits,) = (
+        line for line in succeed("stats", cwd=tmp_path).splitlines() if line.startswith("Toolkits")
+    )
     assert toolkits.split() == ["Toolkits", "1"]
 
 
@@ -107,7 +137,9 @@ def test_colours_on_a_terminal(shipped_build: Path, more: dict[str, str], colour
         "COLUMNS": "60",
         **more,
     }
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
+    ) as process:
         os.close(theirs)
         shown = b""
         while chunk := _read(ours):

@@ -1,4 +1,6 @@
-"""The room `signatures`: two states of a file that differ have different signatures, or none to rely on."""
+"""The room `signatures`: two states of a file that differ have different signatures, or none to
+rely on.
+"""
 
 import os
 import time
@@ -25,7 +27,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_fresh_file_has_none(file: Path) -> None:
-    """What changed just before could change again within the same tick of the clock; so could what claims to come from the future."""
+    """What changed just before could change again within the same tick of the clock; so could what
+    claims to come from the future.
+    """
     assert signatures.signature(str(file), time.time_ns()) == 0
     assert signatures.signature(str(file), soon()) != 0
     os.utime(file, ns=(0, time.time_ns() + 2 * LATER))
@@ -76,7 +80,9 @@ def closed(file: Path) -> None:
     file.chmod(0o600)
 
 
-@pytest.mark.parametrize("change", [touched, written, written_with_its_old_times, replaced, longer, closed])
+@pytest.mark.parametrize(
+    "change", [touched, written, written_with_its_old_times, replaced, longer, closed]
+)
 def test_every_change_shows(change: Callable[[Path], None], file: Path) -> None:
     """Whatever way a file changes, its signature is another one."""
     before = signatures.signature(str(file), soon())
@@ -112,7 +118,9 @@ def test_the_same_for_every_process(file: Path) -> None:
 
 
 def test_what_a_build_has_left(tmp_path: Path) -> None:
-    """Files that are as they were left are; a changed one, or a missing one, is not. Fresh ones count: they are ours."""
+    """Files that are as they were left are; a changed one, or a missing one, is not. Fresh ones
+    count: they are ours.
+    """
     for name in ("a", "b"):
         (tmp_path / name).write_text(name)
     state = {name: signatures.left(f"{tmp_path}/{name}") for name in ("a", "b")}
@@ -129,7 +137,9 @@ def test_what_a_build_has_left(tmp_path: Path) -> None:
 
 
 def test_a_noted_signature_holds_until_a_change(file: Path) -> None:
-    """What was noted of an old file holds for it, also right after something else; none, or of a file that is gone, never does."""
+    """What was noted of an old file holds for it, also right after something else; none, or of a
+    file that is gone, never does.
+    """
     noted = signatures.signature(str(file), soon())
     assert signatures.holds(str(file), noted)
     assert not signatures.holds(str(file), 0)

@@ -43,7 +43,9 @@ def refused() -> bytes:
 
 def update(folder: Path, groups: Sequence[Pages], left: SiteMemory, crew: Crew) -> SiteMemory:
     """What there is of the site when all is done: all of it."""
-    return SiteMemory(made_from="all", groups=dict(site.update(folder, groups, left, crew, quietly)))
+    return SiteMemory(
+        made_from="all", groups=dict(site.update(folder, groups, left, crew, quietly))
+    )
 
 
 def noted(found: SiteMemory) -> dict[str, memory.Noted]:
@@ -59,11 +61,19 @@ def crew() -> Crew:
 @pytest.fixture(params=["all is left", "something is not"])
 def as_left(request: pytest.FixtureRequest) -> Callable[[SiteMemory], SiteMemory]:
     """What a build finds of a site: all is as it was left, or something else is not."""
-    return (lambda left: left) if request.param == "all is left" else (lambda left: SiteMemory(groups=left.groups))
+    return (
+        (lambda left: left)
+        if request.param == "all is left"
+        else (lambda left: SiteMemory(groups=left.groups))
+    )
 
 
-def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]) -> None:
-    """Of a group that has changed: a file with the source that was noted stays as it is, one with another is made."""
+def test_what_is_made_from_the_same_is_not_made_again(
+    tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]
+) -> None:
+    """Of a group that has changed: a file with the source that was noted stays as it is, one with
+    another is made.
+    """
     left = update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew)
     assert memory.sources_of(left.groups["before"]) == {"a": "one", "b": "two"}
     now = Pages("after", [File("a", refused, "one"), *made("", b="three").some])
@@ -77,7 +87,9 @@ def test_what_is_made_from_the_same_is_not_made_again(tmp_path: Path, crew: Crew
 
 
 def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) -> None:
-    """A noted source says nothing of a file whose group somebody has touched, nor has a file without one a source to go by."""
+    """A noted source says nothing of a file whose group somebody has touched, nor has a file
+    without one a source to go by.
+    """
     left = update(tmp_path, [made("before", a="one"), made("other", b="")], SiteMemory(), crew)
     for path in "ab":
         (tmp_path / path).write_text("mine")
@@ -86,8 +98,12 @@ def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) ->
     assert [memory.sources_of(said) for said in noted(found).values()] == [{"a": "one"}, {}]
 
 
-def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]) -> None:
-    """A file that is no longer made goes, and with it what was noted; a group that stays keeps its notes."""
+def test_the_source_of_a_file_that_is_gone_is_forgotten(
+    tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]
+) -> None:
+    """A file that is no longer made goes, and with it what was noted; a group that stays keeps its
+    notes.
+    """
     left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew)
     found = update(tmp_path, [made("stays", a="one")], as_left(left), crew)
     assert not (tmp_path / "b").exists()
@@ -95,10 +111,18 @@ def test_the_source_of_a_file_that_is_gone_is_forgotten(tmp_path: Path, crew: Cr
     assert json.loads((tmp_path / ".generated").read_bytes()) == ["a"]
 
 
-def test_what_comes_and_goes_is_listed(tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]) -> None:
-    """A file that another group takes over stays, one that nobody makes any more goes, one that comes is in the list, and the list stays."""
-    left = update(tmp_path, [made("stays", a="one"), made("old", b="two", c="three")], SiteMemory(), crew)
-    found = update(tmp_path, [made("stays", a="one"), made("new", b="four", d="five")], as_left(left), crew)
+def test_what_comes_and_goes_is_listed(
+    tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]
+) -> None:
+    """A file that another group takes over stays, one that nobody makes any more goes, one that
+    comes is in the list, and the list stays.
+    """
+    left = update(
+        tmp_path, [made("stays", a="one"), made("old", b="two", c="three")], SiteMemory(), crew
+    )
+    found = update(
+        tmp_path, [made("stays", a="one"), made("new", b="four", d="five")], as_left(left), crew
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == [".generated", "a", "b", "d"]
     assert sorted(json.loads((tmp_path / ".generated").read_bytes())) == ["a", "b", "d"]
     assert signatures.is_left(tmp_path, memory.state_of(found.groups[".generated"]))
@@ -106,14 +130,23 @@ def test_what_comes_and_goes_is_listed(tmp_path: Path, crew: Crew, as_left: Call
 
 def seen_to_be_listed(site: Path) -> None:
     """What a build says that it makes is what it has made."""
-    on_disk = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()} - {".generated", ".lock"}
+    on_disk = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()} - {
+        ".generated",
+        ".lock",
+    }
     assert {*json.loads((site / ".generated").read_bytes())} == on_disk
 
 
 def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Path) -> None:
-    """Which files there will be is told without making any: by counts, and by labels of the versions in force and of no others."""
+    """Which files there will be is told without making any: by counts, and by labels of the
+    versions in force and of no others.
+    """
     seen_to_be_listed(shipped_build.parent / "site")
-    catalog, out, made = generate(tmp_path / "catalog", 1_003), tmp_path / "build", tmp_path / "site"
+    catalog, out, made = (
+        generate(tmp_path / "catalog", 1_003),
+        tmp_path / "build",
+        tmp_path / "site",
+    )
     (catalog / "toolkits" / "kit0" / "KIT0_DO_0" / "20250101_00.yaml").write_text(
         "name: Old\ndescription: An old one.\ntags: [only-there]\n"
     )
@@ -131,7 +164,9 @@ def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Pat
 
 
 def test_labels_in_another_order(tmp_path: Path) -> None:
-    """A tool whose tags stand in another order is on the same pages; all files are what a clean build makes."""
+    """A tool whose tags stand in another order is on the same pages; all files are what a clean
+    build makes.
+    """
     catalog, out, made = generate(tmp_path / "catalog", 3), tmp_path / "build", tmp_path / "site"
     file = catalog / "toolkits" / "kit0" / "KIT0_DO_0" / "20250101_00.yaml"
     text = file.read_text()
@@ -143,7 +178,9 @@ def test_labels_in_another_order(tmp_path: Path) -> None:
 
 
 def test_of_very_many_tools_less_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With as much in memory as there may be of a million tools the same comes of a catalog, at once and after a change."""
+    """With as much in memory as there may be of a million tools the same comes of a catalog, at
+    once and after a change.
+    """
     catalog = generate(tmp_path / "catalog", 300)
     add_tool(catalog, "kit0", "KIT0_DO_0", 3, "20250102_00")
     for change in (False, True):

@@ -1,4 +1,6 @@
-"""Every page of the site as it is written: each link, source and anchor leads somewhere, and the page keeps the rules of all pages."""
+"""Every page of the site as it is written: each link, source and anchor leads somewhere, and the
+page keeps the rules of all pages.
+"""
 
 import re
 from collections import Counter
@@ -11,7 +13,17 @@ from urllib.parse import unquote
 import pytest
 
 # Attributes that name elements of the same page.
-REFERENCES = {"for", "aria-controls", "aria-labelledby", "aria-describedby", "headers", "list", "form", "data-copy", "data-filter"}
+REFERENCES = {
+    "for",
+    "aria-controls",
+    "aria-labelledby",
+    "aria-describedby",
+    "headers",
+    "list",
+    "form",
+    "data-copy",
+    "data-filter",
+}
 # What does nothing without a script is written hidden.
 SCRIPTED = {"theme", "search-open", "copy", "filter", "compare", "facets"}
 POLICY = ("default-src 'self'", "img-src 'self' https: data:")
@@ -37,7 +49,11 @@ class Page(HTMLParser):
             self.ids[of["id"]] += 1
         if re.fullmatch("h[1-6]", tag):
             self.headings.append(int(tag[1]))
-        self.links += [(tag, of[name]) for name in ("href", "src", "action") if name in of and of.get("rel") != "canonical"]
+        self.links += [
+            (tag, of[name])
+            for name in ("href", "src", "action")
+            if name in of and of.get("rel") != "canonical"
+        ]
         if of.get("http-equiv", "").lower() == "content-security-policy":
             self.policy = of["content"]
         self.references.update(word for name in REFERENCES & of.keys() for word in of[name].split())
@@ -49,13 +65,21 @@ class Page(HTMLParser):
 
 def faults(tag: str, of: dict[str, str]) -> Iterator[str]:
     """What an element has that none may have, or lacks that it must have."""
-    if any(name.startswith("on") for name in of) or "style" in of or tag in ("style", "base", "iframe", "object", "embed"):
+    if (
+        any(name.startswith("on") for name in of)
+        or "style" in of
+        or tag in ("style", "base", "iframe", "object", "embed")
+    ):
         yield "no page has such an element or attribute"
     if tag == "script" and "src" not in of:
         yield "a script within the page"
     if tag == "img" and "alt" not in of:
         yield "a picture without alt"
-    if tag in ("button", "input", "form") and SCRIPTED & set(of.get("class", "").split()) and "hidden" not in of:
+    if (
+        tag in ("button", "input", "form")
+        and SCRIPTED & set(of.get("class", "").split())
+        and "hidden" not in of
+    ):
         yield "what needs the script shows without it"
     if tag == "button" and "type" not in of:
         yield "a button without type"
@@ -72,7 +96,10 @@ def problems(site: Path, file: Path) -> Iterator[str]:
     yield from page.wrong
     yield from (f"id twice: {id}" for id, times in page.ids.items() if times > 1)
     yield from (f"no element {id}" for id in page.references - page.ids.keys())
-    if page.headings.count(1) != 1 or any(after > before + 1 for before, after in zip([0, *page.headings], page.headings, strict=False)):
+    if page.headings.count(1) != 1 or any(
+        after > before + 1
+        for before, after in zip([0, *page.headings], page.headings, strict=False)
+    ):
         yield f"headings {page.headings}"
     if not all(part in page.policy for part in POLICY):
         yield f"content security policy {page.policy}"
@@ -91,13 +118,19 @@ def astray(site: Path, file: Path, tag: str, address: str) -> str:
     target = (file.parent / unquote(path.partition("?")[0])).resolve() if path else file
     if not target.is_file() or not target.is_relative_to(site):
         return "no such file"
-    return "" if not anchor or target.suffix != ".html" or unquote(anchor) in page_at(target).ids else "no such place in it"
+    return (
+        ""
+        if not anchor or target.suffix != ".html" or unquote(anchor) in page_at(target).ids
+        else "no such place in it"
+    )
 
 
 def check(site: Path, files: list[Path]) -> None:
     """Every one of these pages of a site is as it should be."""
     page_at.cache_clear()
-    found = [f"{file.relative_to(site)}: {problem}" for file in files for problem in problems(site, file)]
+    found = [
+        f"{file.relative_to(site)}: {problem}" for file in files for problem in problems(site, file)
+    ]
     assert not found, "\n".join(found[:40])
 
 
@@ -110,12 +143,18 @@ def test_pages_of_the_shipped_catalog(shipped_build: Path) -> None:
     for file in files:
         root = re.search('data-root="([./]*)"', file.read_text())
         assert root, file
-        assert (root[1] == "/") if file.name == "404.html" else (file.parent / root[1]).resolve() == site, file
+        assert (
+            (root[1] == "/")
+            if file.name == "404.html"
+            else (file.parent / root[1]).resolve() == site
+        ), file
 
 
 @pytest.mark.xdist_group("imported")
 def test_pages_of_real_definitions(imported_build: Path) -> None:
-    """930 imported tools, whose texts nobody wrote for this: all lists and every fifth of the other pages."""
+    """930 imported tools, whose texts nobody wrote for this: all lists and every fifth of the other
+    pages.
+    """
     site = (imported_build.parent / "site").resolve()
     files = sorted(site.rglob("*.html"))
     tools = [file for file in files if file.parent.parent.name == "tools"]
@@ -128,4 +167,8 @@ def test_machine_readable_links(shipped_build: Path) -> None:
     site = shipped_build.parent / "site"
     links = re.findall(r"\]\(([^)\s]+)\)", (site / "llms.txt").read_text())
     assert links
-    assert [link for link in links if not link.startswith("https://") and not (site / link.partition("#")[0]).is_file()] == []
+    assert [
+        link
+        for link in links
+        if not link.startswith("https://") and not (site / link.partition("#")[0]).is_file()
+    ] == []

@@ -1,4 +1,6 @@
-"""How much a reader has to load: every page of a tool, the script and the style, compressed as a host would send them."""
+"""How much a reader has to load: every page of a tool, the script and the style, compressed as a
+host would send them.
+"""
 
 import gzip
 from pathlib import Path
@@ -14,9 +16,14 @@ def size(file: Path) -> int:
     return len(gzip.compress(file.read_bytes(), 6, mtime=0))
 
 
-@pytest.mark.parametrize("build", ["shipped_build", pytest.param("imported_build", marks=pytest.mark.xdist_group("imported"))])
+@pytest.mark.parametrize(
+    "build",
+    ["shipped_build", pytest.param("imported_build", marks=pytest.mark.xdist_group("imported"))],
+)
 def test_pages_script_and_style_are_small(build: str, request: pytest.FixtureRequest) -> None:
-    """The issue's budgets, on the shipped catalog and on 930 tools, of which some have a hundred and more parameters within parameters."""
+    """The issue's budgets, on the shipped catalog and on 930 tools, of which some have a hundred
+    and more parameters within parameters.
+    """
     folder: Path = request.getfixturevalue(build)
     site = folder.parent / "site"
     assert size(site / "site.js") <= SCRIPT

@@ -1,7 +1,9 @@
-"""What a hostile client may write on a socket: requests of two meanings, headers within headers, paths that lead out; and that nothing of it comes back or is written down.
+"""What a hostile client may write on a socket: requests of two meanings, headers within headers,
+paths that lead out; and that nothing of it comes back or is written down.
 
-Two programs that read one stream of bytes differently are how a request is smuggled past a proxy. So whatever HTTP lets be read in two
-ways is refused and the connection closed, on a fresh connection as behind a head that `heads` knows and goes past the parser.
+Two programs that read one stream of bytes differently are how a request is smuggled past a proxy.
+So whatever HTTP lets be read in two ways is refused and the connection closed, on a fresh
+connection as behind a head that `heads` knows and goes past the parser.
 """
 
 import re
@@ -26,7 +28,8 @@ def head(*lines: bytes, target: bytes = b"/healthz") -> bytes:
     return b"\r\n".join([b"GET %b HTTP/1.1" % target, b"Host: a", *lines, b"", b""])
 
 
-# Requests that two readers could read differently. Each is refused whole: nothing behind it is read.
+# Requests that two readers could read differently. Each is refused whole: nothing behind it is
+# read.
 REFUSED = {
     "length and chunks": head(b"Content-Length: 5", CHUNKED) + b"0\r\n\r\n" + HIDDEN,
     "chunks and length": head(CHUNKED, b"Content-Length: " + SIZE) + b"0\r\n\r\n" + HIDDEN,
@@ -77,7 +80,9 @@ WHOLE = {
 
 
 def received(connection: socket.socket, data: bytes, wait: float = 20) -> bytes:
-    """All that comes back for these bytes until the server closes; the wait only ends where it does not."""
+    """All that comes back for these bytes until the server closes; the wait only ends where it does
+    not.
+    """
     connection.settimeout(wait)
     connection.sendall(data)
     found = b""
@@ -91,11 +96,19 @@ def statuses(data: bytes) -> list[bytes]:
 
 
 def known(server: Server, connection: socket.socket) -> None:
-    """Ask for a tool twice in the same words: from then on this connection has a head that is known."""
+    """Ask for a tool twice in the same words: from then on this connection has a head that is
+    known.
+    """
     for _ in range(2):
-        connection.sendall(b"GET %b HTTP/1.1\r\nHost: a\r\nx-api-key: %b\r\n\r\n" % (TOOL.encode(), server.key.encode()))
+        connection.sendall(
+            b"GET %b HTTP/1.1\r\nHost: a\r\nx-api-key: %b\r\n\r\n"
+            % (TOOL.encode(), server.key.encode())
+        )
         data = b""
-        while not ((size := re.search(rb"content-length: (\d+)", data)) and len(data.partition(b"\r\n\r\n")[2]) >= int(size[1])):
+        while not (
+            (size := re.search(rb"content-length: (\d+)", data))
+            and len(data.partition(b"\r\n\r\n")[2]) >= int(size[1])
+        ):
             data += connection.recv(65536)
 
 
@@ -109,7 +122,9 @@ def test_what_has_two_meanings_is_refused(shipped: Server, name: str, is_known: 
                 known(shipped, connection)
             data = received(
                 connection,
-                REFUSED[name].replace(b"/healthz", target).replace(b"Host: a", b"Host: a\r\nx-api-key: %b" % shipped.key.encode(), 1),
+                REFUSED[name]
+                .replace(b"/healthz", target)
+                .replace(b"Host: a", b"Host: a\r\nx-api-key: %b" % shipped.key.encode(), 1),
             )
         found = statuses(data)
         assert len(found) <= 2  # a get is answered before its body is looked at
@@ -119,7 +134,9 @@ def test_what_has_two_meanings_is_refused(shipped: Server, name: str, is_known: 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["fresh", "known"])
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_body_that_looks_like_a_request_is_none(shipped: Server, name: str, is_known: bool) -> None:
+def test_a_body_that_looks_like_a_request_is_none(
+    shipped: Server, name: str, is_known: bool
+) -> None:
     """The request is answered, the next one too, and nothing between."""
     with connected(shipped) as connection:
         if is_known:
@@ -132,7 +149,11 @@ def test_a_body_that_looks_like_a_request_is_none(shipped: Server, name: str, is
 def test_after_an_upgrade_nothing_is_read(shipped: Server) -> None:
     """What follows a request for another protocol is of that protocol, which nobody here speaks."""
     with connected(shipped) as connection:
-        connection.sendall(head(b"Connection: Upgrade", b"Upgrade: websocket", b"Content-Length: " + SIZE) + HIDDEN + HIDDEN)
+        connection.sendall(
+            head(b"Connection: Upgrade", b"Upgrade: websocket", b"Content-Length: " + SIZE)
+            + HIDDEN
+            + HIDDEN
+        )
         connection.shutdown(socket.SHUT_WR)
         data = b"".join(iter(lambda: connection.recv(65536), b""))
     assert statuses(data) in ([b"200"], [])
@@ -145,7 +166,15 @@ BREAKS = (b"a\rSet-Cookie: x=1", b"a%0d%0aSet-Cookie: x=1", b"a\\r\\nSet-Cookie:
 
 
 @pytest.mark.parametrize(
-    "place", [b"X-Request-Id: %b", b"traceparent: %b", b"Origin: %b", b"If-None-Match: %b", b"Accept-Encoding: %b", b"Host: %b"]
+    "place",
+    [
+        b"X-Request-Id: %b",
+        b"traceparent: %b",
+        b"Origin: %b",
+        b"If-None-Match: %b",
+        b"Accept-Encoding: %b",
+        b"Host: %b",
+    ],
 )
 @pytest.mark.parametrize("given", BREAKS)
 def test_no_header_makes_another(shipped: Server, place: bytes, given: bytes) -> None:
@@ -158,8 +187,14 @@ def test_no_header_makes_another(shipped: Server, place: bytes, given: bytes) ->
 
 @pytest.mark.parametrize("given", [b"%0d%0aSet-Cookie:%20x=1", b"%0aSet-Cookie:x", b"%E5%98%8A%E5%98%8DSet-Cookie:x", b"%250d%250aSet-Cookie:x", b"%00", b"%ff"])  # fmt: skip
 def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
-    """A query that finds nothing is told back in a header (`X-Suggested-Query`), a path without its slash in another (`Location`)."""
-    targets = [b"%b?query=%b" % (LIST.encode(), given), b"%b?query=isue+%b" % (LIST.encode(), given), b"/toolkits/github?a=%b" % given]
+    """A query that finds nothing is told back in a header (`X-Suggested-Query`), a path without its
+    slash in another (`Location`).
+    """
+    targets = [
+        b"%b?query=%b" % (LIST.encode(), given),
+        b"%b?query=isue+%b" % (LIST.encode(), given),
+        b"/toolkits/github?a=%b" % given,
+    ]
     targets += [
         b"/toolkits/github%b" % given,
         b"/%b/..;/toolkits/github" % given,
@@ -168,15 +203,31 @@ def test_no_query_or_path_makes_a_header(shipped: Server, given: bytes) -> None:
     ]
     for target in targets:
         with connected(shipped) as connection:
-            data = received(connection, head(b"x-api-key: " + shipped.key.encode(), b"Connection: close", target=target))
+            data = received(
+                connection,
+                head(b"x-api-key: " + shipped.key.encode(), b"Connection: close", target=target),
+            )
         lines = data.partition(b"\r\n\r\n")[0].lower().split(b"\r\n")
-        assert not [line for line in lines if line.startswith((b"set-cookie", b"location: //", b"location: http://evil"))], data
+        assert not [
+            line
+            for line in lines
+            if line.startswith((b"set-cookie", b"location: //", b"location: http://evil"))
+        ], data
         assert all(b":" in line for line in lines[1:])
 
 
 def test_a_host_of_others_leads_nowhere(shipped: Server) -> None:
-    """No answer is made of the `Host`, but the address of the page with its slash, which the client itself has asked for; none may be kept for others."""
-    for target in (TOOL.encode(), LIST.encode(), b"/", b"/tools/GITHUB_CREATE_ISSUE/", b"/nothing", b"/openapi.json"):
+    """No answer is made of the `Host`, but the address of the page with its slash, which the client
+    itself has asked for; none may be kept for others.
+    """
+    for target in (
+        TOOL.encode(),
+        LIST.encode(),
+        b"/",
+        b"/tools/GITHUB_CREATE_ISSUE/",
+        b"/nothing",
+        b"/openapi.json",
+    ):
         with connected(shipped) as connection:
             data = received(connection, b"GET %b HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\nx-api-key: %b\r\nConnection: close\r\n\r\n" % (target, shipped.key.encode()))  # fmt: skip
         assert b"evil.example" not in data, target
@@ -193,12 +244,21 @@ OUT = (
 
 
 @pytest.mark.parametrize("path", OUT)
-@pytest.mark.parametrize("before", ["", "/api/v3/tools", "/api/v3/tool_router/session/trs_support", "/toolkits"])
+@pytest.mark.parametrize(
+    "before", ["", "/api/v3/tools", "/api/v3/tool_router/session/trs_support", "/toolkits"]
+)
 def test_no_path_leads_out(shipped: Server, path: str, before: str) -> None:
-    """Neither of the site nor of the API, however it is spelt: there is nothing there, or it is no path at all."""
+    """Neither of the site nor of the API, however it is spelt: there is nothing there, or it is no
+    path at all.
+    """
     target = before + path if path.startswith(("/", "\\")) else path
     with connected(shipped) as connection:
-        data = received(connection, head(b"x-api-key: " + shipped.key.encode(), b"Connection: close", target=target.encode()))
+        data = received(
+            connection,
+            head(
+                b"x-api-key: " + shipped.key.encode(), b"Connection: close", target=target.encode()
+            ),
+        )
     assert statuses(data) in ([b"404"], [b"400"]), data
     assert b"sha256" not in data
     assert b"root:" not in data
@@ -212,7 +272,12 @@ def test_links_in_a_site_do_not_lead_out(shipped_build: Path, tmp_path: Path) ->
     (tmp_path / "site" / "file.txt").symlink_to(tmp_path / "secret.txt")
     (tmp_path / "site" / "folder").symlink_to(tmp_path)
     with serving(shipped_build, tmp_path, "--site", tmp_path / "site") as server:
-        for path, status in (("/index.html", b"200"), ("/file.txt", b"404"), ("/folder/secret.txt", b"404"), ("/folder/keys.json", b"404")):
+        for path, status in (
+            ("/index.html", b"200"),
+            ("/file.txt", b"404"),
+            ("/folder/secret.txt", b"404"),
+            ("/folder/keys.json", b"404"),
+        ):
             with connected(server) as connection:
                 data = received(connection, head(b"Connection: close", target=path.encode()))
             assert statuses(data) == [status], path
@@ -223,7 +288,9 @@ def test_links_in_a_site_do_not_lead_out(shipped_build: Path, tmp_path: Path) ->
 
 
 def bad(server: Server, revoked: str) -> Iterator[bytes]:
-    """Requests that want to be refused, in every way that this file knows, with good and bad keys in wrong places."""
+    """Requests that want to be refused, in every way that this file knows, with good and bad keys
+    in wrong places.
+    """
     yield from REFUSED.values()
     for key in (server.key, revoked, server.key[:-1]):
         own = key.encode()
@@ -231,7 +298,9 @@ def bad(server: Server, revoked: str) -> Iterator[bytes]:
         yield head(b"x-api-key: " + own, target=b"/api/v3/tools/" + own)
         yield head(b"Authorization: Bearer " + own, target=b"/" + own)
         yield head(b"X-Request-Id: " + own, target=b"/nothing")
-        yield head(b"Cookie: " + own, b"traceparent: " + own, target=b"/api/v3/tools?toolkit_slug=" + own)
+        yield head(
+            b"Cookie: " + own, b"traceparent: " + own, target=b"/api/v3/tools?toolkit_slug=" + own
+        )
         yield b"POST /mcp HTTP/1.1\r\nHost: a\r\nx-api-key: %b\r\nContent-Length: 2\r\n\r\n{]" % own
         yield b"GET /%b\r\n\r\n" % own
     for path in OUT:
@@ -239,19 +308,40 @@ def bad(server: Server, revoked: str) -> Iterator[bytes]:
 
 
 def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_path: Path) -> None:
-    """A server that was asked many bad things has told no path of its machine, no trace and no key that was not in the question, and its logs have no key."""
+    """A server that was asked many bad things has told no path of its machine, no trace and no key
+    that was not in the question, and its logs have no key.
+    """
     with serving(
-        shipped_build, tmp_path, "--site", shipped_build.parent / "site", "--mcp", "--access-log", tmp_path / "access.log"
+        shipped_build,
+        tmp_path,
+        "--site",
+        shipped_build.parent / "site",
+        "--mcp",
+        "--access-log",
+        tmp_path / "access.log",
     ) as server:
         revoked = new_key(server.keys_file)
-        succeed("keys", "revoke", re.findall(r"key_\w+", server.keys_file.read_text())[-1], "--keys", server.keys_file)
+        succeed(
+            "keys",
+            "revoke",
+            re.findall(r"key_\w+", server.keys_file.read_text())[-1],
+            "--keys",
+            server.keys_file,
+        )
         for data in bad(server, revoked):
             with connected(server) as connection:
                 connection.settimeout(20)
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
                 answer = b"".join(iter(lambda at=connection: at.recv(65536), b""))  # type: ignore[misc]
-            for told in (b"Traceback", b'File "', str(tmp_path).encode(), str(shipped_build.parent).encode(), b"/site-packages/", b".py"):
+            for told in (
+                b"Traceback",
+                b'File "',
+                str(tmp_path).encode(),
+                str(shipped_build.parent).encode(),
+                b"/site-packages/",
+                b".py",
+            ):
                 assert told not in answer, data
             assert {*SECRET.findall(answer)} <= {*SECRET.findall(data)}
             assert b" 500 " not in answer[:20], data

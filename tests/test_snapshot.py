@@ -21,7 +21,11 @@ OLD = Tool(
     scopes=("a", "b"), tags=("t",), no_auth=False, deprecation=None,
     input_parameters={"x": {"type": "string", "description": "", "required": True}}, output_parameters={},
 )  # fmt: skip
-NEW = replace(OLD, version="20250201_00", deprecation={"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""})
+NEW = replace(
+    OLD,
+    version="20250201_00",
+    deprecation={"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
+)
 OTHER = replace(OLD, slug="KIT_B", version="20250201_00", available_versions=("20250201_00",))
 CONTENTS = Contents(
     about={"title": "T"},
@@ -31,7 +35,11 @@ CONTENTS = Contents(
     sessions=(Session(id="trs_a", project="p", tools=(replace(OLD, toolkit="router"),)),),
 )
 COUNTS = {"toolkits": 1, "tools": 2, "tool_versions": 3, "sessions": 1}
-FILES = {"tools.json": Stated(7, "0a"), "query.sets": Stated(8, "0b"), "files.json": Stated(9, "0c")}
+FILES = {
+    "tools.json": Stated(7, "0a"),
+    "query.sets": Stated(8, "0b"),
+    "files.json": Stated(9, "0c"),
+}
 
 
 def document_of(tool: Tool) -> bytes:
@@ -50,7 +58,9 @@ def test_what_is_held_takes_no_more_than_it_says() -> None:
 
 
 def test_the_document_of_a_tool() -> None:
-    """Exactly the thirteen fields of the interface, in its order, the details of the deprecation left out."""
+    """Exactly the thirteen fields of the interface, in its order, the details of the deprecation
+    left out.
+    """
     document = json.loads(document_of(NEW))
     assert [*document] == [*EXPECTED]
     assert document == EXPECTED
@@ -81,7 +91,9 @@ EXPECTED = {
 
 @pytest.mark.parametrize("tool", [OLD, NEW, OTHER])
 def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
-    """Nothing of a tool is lost: what the document does not tell stands in the index of its toolkit."""
+    """Nothing of a tool is lost: what the document does not tell stands in the index of its
+    toolkit.
+    """
     document = document_of(tool)
     row = json.loads(snapshot.dump(snapshot.index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
@@ -97,16 +109,27 @@ def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
     rows = [snapshot.dump(snapshot.index_row(tool, document_of(tool))) for tool in tools]
     index = json.loads(snapshot.index(KIT, "20250201_00", rows))
     assert [*index] == ["toolkit", "version", "tools"]
-    assert (index["toolkit"]["slug"], index["toolkit"]["versions"], index["version"]) == ("kit", [*KIT.versions], "20250201_00")
+    assert (index["toolkit"]["slug"], index["toolkit"]["versions"], index["version"]) == (
+        "kit",
+        [*KIT.versions],
+        "20250201_00",
+    )
     assert index["tools"] == [json.loads(row) for row in rows]
     assert snapshot.index_path("kit", "20250201_00") == "toolkits/kit/20250201_00.json"
 
 
 def test_small_files_and_facts() -> None:
-    """A file for each session and auth config; the facts are these again, the versions of each toolkit and those of all."""
+    """A file for each session and auth config; the facts are these again, the versions of each
+    toolkit and those of all.
+    """
     tree, facts = snapshot.small_files(CONTENTS), snapshot.facts(CONTENTS)
     assert sorted(tree) == ["auth_configs/ac_a.json", "sessions/trs_a.json"]
-    assert json.loads(tree["auth_configs/ac_a.json"]) == {"id": "ac_a", "toolkit": "kit", "tools": ["KIT_A"], "scopes": None}
+    assert json.loads(tree["auth_configs/ac_a.json"]) == {
+        "id": "ac_a",
+        "toolkit": "kit",
+        "tools": ["KIT_A"],
+        "scopes": None,
+    }
     assert [item["slug"] for item in json.loads(tree["sessions/trs_a.json"])["items"]] == ["KIT_A"]
     assert facts == {
         "versions": b'["20250101_00","20250201_00"]',
@@ -117,17 +140,35 @@ def test_small_files_and_facts() -> None:
 
 
 def test_the_digest_is_of_the_contents_alone() -> None:
-    """Equal files have one digest whatever their order; one byte, one name or one fact more or less has another."""
+    """Equal files have one digest whatever their order; one byte, one name or one fact more or less
+    has another.
+    """
     digest, manifest = snapshot.seal(CONTENTS.about, COUNTS, FILES)
-    assert snapshot.seal(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (digest, manifest)
+    assert snapshot.seal(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (
+        digest,
+        manifest,
+    )
     fewer = {path: of for path, of in FILES.items() if path != "query.sets"}
-    others = [{**FILES, "tools.json": Stated(7, "0d")}, {**FILES, "tools.json": Stated(6, "0a")}, {**FILES, "x": Stated(0, "")}, fewer]
+    others = [
+        {**FILES, "tools.json": Stated(7, "0d")},
+        {**FILES, "tools.json": Stated(6, "0a")},
+        {**FILES, "x": Stated(0, "")},
+        fewer,
+    ]
     digests = {snapshot.seal(CONTENTS.about, COUNTS, other)[0] for other in others}
-    digests |= {snapshot.seal({"title": "U"}, COUNTS, FILES)[0], snapshot.seal(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0]}
+    digests |= {
+        snapshot.seal({"title": "U"}, COUNTS, FILES)[0],
+        snapshot.seal(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
+    }
     assert len(digests | {digest}) == 7
     said = json.loads(manifest)
     assert [*said] == ["digest", "format", "about", "counts", "files"]
-    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (digest, 3, COUNTS, sorted(FILES))
+    assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (
+        digest,
+        3,
+        COUNTS,
+        sorted(FILES),
+    )
     assert hashlib.sha256(b"{" + manifest.partition(b",")[2]).hexdigest() == digest
 
 
@@ -150,7 +191,9 @@ def test_the_listing_is_sorted() -> None:
 
 
 def test_json_is_written_as_it_is() -> None:
-    """UTF-8 without escapes for letters, in the order given, without spaces: what the API hands out."""
+    """UTF-8 without escapes for letters, in the order given, without spaces: what the API hands
+    out.
+    """
     assert (
         snapshot.dump({"b": ["ü", "日本", "\u2028", 1, 1.5, None, True], "a": {}})
         == '{"b":["ü","日本","\u2028",1,1.5,null,true],"a":{}}'.encode()

@@ -1,4 +1,6 @@
-"""Slow, half-open, hostile and idle clients beside ordinary ones: `tests/soaking.py`, for a shorter time, and for minutes in the deep profile."""
+"""Slow, half-open, hostile and idle clients beside ordinary ones: `tests/soaking.py`, for a shorter
+time, and for minutes in the deep profile.
+"""
 
 import os
 import sys
@@ -8,7 +10,10 @@ import pytest
 
 from soaking import Plan, Seen, soak
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory and descriptors are read as Linux tells them")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/smaps_rollup").exists(),
+    reason="memory and descriptors are read as Linux tells them",
+)
 
 
 def look(seen: Seen, log: str) -> None:
@@ -32,7 +37,9 @@ def test_nobody_feels_the_others(shipped_build: Path, tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_memory_stays_as_it_is(shipped_build: Path, tmp_path: Path) -> None:
-    """The same for MINUTES, 10 of them unless told otherwise, among thousands: more than 100,000 requests, and no more memory at the end."""
+    """The same for MINUTES, 10 of them unless told otherwise, among thousands: more than 100,000
+    requests, and no more memory at the end.
+    """
     minutes = float(os.environ.get("MINUTES", "10"))
     seen, log = soak(shipped_build, tmp_path, Plan(seconds=60 * minutes, idle=4000, slow=100))
     look(seen, log)

@@ -13,7 +13,10 @@ from toolcatalog.tree import digest, scan, shown
 TREE = {
     "catalog.yaml": ("catalog", {}),
     "toolkits/mail/toolkit.yaml": ("toolkit", {"toolkit": "mail"}),
-    "toolkits/mail/MAIL_SEND/20250101_00.yaml": ("tool", {"toolkit": "mail", "tool": "MAIL_SEND", "version": "20250101_00"}),
+    "toolkits/mail/MAIL_SEND/20250101_00.yaml": (
+        "tool",
+        {"toolkit": "mail", "tool": "MAIL_SEND", "version": "20250101_00"},
+    ),
     "auth_configs/ac_1.yaml": ("auth_config", {"auth_config": "ac_1"}),
     "meta_tools/toolkit.yaml": ("toolkit", {}),
     "meta_tools/FIND/20250101_00.yaml": ("meta_tool", {"tool": "FIND", "version": "20250101_00"}),
@@ -27,18 +30,33 @@ def put(root: Path, *paths: str, text: str = "a: b\n") -> None:
         (root / path).write_text(text)
 
 
-@pytest.mark.parametrize(("path", "kind", "names"), [(path, *what) for path, what in TREE.items()], ids=TREE)
-def test_the_place_is_the_identity(path: str, kind: str, names: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "kind", "names"), [(path, *what) for path, what in TREE.items()], ids=TREE
+)
+def test_the_place_is_the_identity(
+    path: str, kind: str, names: dict[str, str], tmp_path: Path
+) -> None:
     """Kind, slugs, version and id of a file come from its path."""
     put(tmp_path, path)
     sha256 = hashlib.sha256(b"a: b\n").hexdigest()
-    assert load(tmp_path, path) == (Document(path, Place(kind, names), {"a": "b"}, readable=True, digest=sha256), [])
+    assert load(tmp_path, path) == (
+        Document(path, Place(kind, names), {"a": "b"}, readable=True, digest=sha256),
+        [],
+    )
     assert digest(tmp_path, path) == sha256
 
 
 def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path) -> None:
     """All files, by path; prose, ownership and hidden names are not looked at, in any folder."""
-    others = ["README.md", ".git/config", "toolkits/README.md", "toolkits/mail/OWNERS", "toolkits/.hidden/x.yaml", "CODEOWNERS", ".x.yaml"]
+    others = [
+        "README.md",
+        ".git/config",
+        "toolkits/README.md",
+        "toolkits/mail/OWNERS",
+        "toolkits/.hidden/x.yaml",
+        "CODEOWNERS",
+        ".x.yaml",
+    ]
     put(tmp_path, *TREE, *others, "toolkits/mail/notes.txt")
     (tmp_path / "toolkits" / "empty").mkdir()
     assert scan(tmp_path) == (sorted([*TREE, "toolkits/mail/notes.txt"]), [])
@@ -89,14 +107,24 @@ def test_a_file_that_vanished(tmp_path: Path) -> None:
     document, (problem,) = load(tmp_path, "catalog.yaml")
     assert document is not None
     assert not document.readable
-    assert (problem.rule, problem.message) == ("file-unreadable", "cannot be read: no such file or directory")
+    assert (problem.rule, problem.message) == (
+        "file-unreadable",
+        "cannot be read: no such file or directory",
+    )
 
 
 def test_faults_carry_their_source_line(tmp_path: Path) -> None:
-    """A fault comes with the line that it stands on, without the line end and the byte-order mark, and how much of it is meant."""
+    """A fault comes with the line that it stands on, without the line end and the byte-order mark,
+    and how much of it is meant.
+    """
     (tmp_path / "catalog.yaml").write_bytes("\ufefftitle: &name Ä\r\nx: 1\r\n".encode())
     _, (problem,) = load(tmp_path, "catalog.yaml")
-    assert (problem.path, problem.line, problem.column, problem.length) == (f"{tmp_path.name}/catalog.yaml", 1, 8, 7)
+    assert (problem.path, problem.line, problem.column, problem.length) == (
+        f"{tmp_path.name}/catalog.yaml",
+        1,
+        8,
+        7,
+    )
     assert problem.excerpt == "title: &name Ä"
 
 
@@ -108,22 +136,38 @@ def test_a_file_that_does_not_tell_its_size_is_read_whole() -> None:
 
 
 def test_locate(tmp_path: Path) -> None:
-    """A finding gets the place of its value, or of its key, in its file; one about a file that is not there gets the file's start."""
+    """A finding gets the place of its value, or of its key, in its file; one about a file that is
+    not there gets the file's start.
+    """
     put(tmp_path, "catalog.yaml", text="title: Test\nhome: http://x\n")
     findings = [
-        Finding(path="catalog.yaml", pointer=("home",), rule="a", message="", expected="e", help="h"),
+        Finding(
+            path="catalog.yaml", pointer=("home",), rule="a", message="", expected="e", help="h"
+        ),
         Finding(path="catalog.yaml", pointer=("home",), at_key=True, rule="b", message=""),
         Finding(path="toolkits/x/toolkit.yaml", rule="c", message=""),
     ]
-    found = [(problem.rule, problem.line, problem.column, problem.length, problem.excerpt) for problem in locate(tmp_path, findings)]
-    assert found == [("a", 2, 7, 8, "home: http://x"), ("b", 2, 1, 4, "home: http://x"), ("c", 1, 1, 1, "")]
+    found = [
+        (problem.rule, problem.line, problem.column, problem.length, problem.excerpt)
+        for problem in locate(tmp_path, findings)
+    ]
+    assert found == [
+        ("a", 2, 7, 8, "home: http://x"),
+        ("b", 2, 1, 4, "home: http://x"),
+        ("c", 1, 1, 1, ""),
+    ]
     assert locate(tmp_path, findings)[0].expected == "e"
     assert locate(tmp_path, findings)[0].help == "h"
 
 
 def test_a_message_is_one_line_of_sane_length(tmp_path: Path) -> None:
     """What a message quotes cannot break lines, colour a terminal, or fill a screen."""
-    finding = Finding(path="catalog.yaml", rule="a", message="x\n::error::\x1b[2J\u202e" + "y" * 10_000, help="é日 ok")
+    finding = Finding(
+        path="catalog.yaml",
+        rule="a",
+        message="x\n::error::\x1b[2J\u202e" + "y" * 10_000,
+        help="é日 ok",
+    )
     (problem,) = locate(tmp_path, [finding])
     assert problem.message.startswith(r"x\n::error::\x1b[2J\u202eyyy")
     assert problem.message.endswith("y...")

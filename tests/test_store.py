@@ -1,4 +1,6 @@
-"""The store: a build that is not whole is refused with one sentence, and a whole one answers by version, filter and order."""
+"""The store: a build that is not whole is refused with one sentence, and a whole one answers by
+version, filter and order.
+"""
 
 import gc
 import hashlib
@@ -55,13 +57,18 @@ def refusal(build: Path) -> str:
 
 
 def test_it_goes_with_its_last_holder(copy: Path) -> None:
-    """Nobody has to look for what refers to itself: its files are mapped no more as soon as it is let go, whatever was asked of it."""
+    """Nobody has to look for what refers to itself: its files are mapped no more as soon as it is
+    let go, whatever was asked of it.
+    """
     gc.collect()
     gc.disable()
     try:
         store = open_build(copy)
         for pins in (NEWEST, Pins(everywhere=store.every_version()[0])):
-            assert store.matching(Filters(toolkits=store.toolkits(), tags=["important"]), pins) is not None
+            assert (
+                store.matching(Filters(toolkits=store.toolkits(), tags=["important"]), pins)
+                is not None
+            )
         found = store.matching(Filters(query="red alpha"), NEWEST)
         assert store.page(found, "relevance", True, 0, 20) is not None
         assert store.tool(store.similar("ALPHA_REED", None)[0])
@@ -110,7 +117,15 @@ def flipped_head(file: Path) -> str:
 MAPPED = (
     "files.json", "query.covers", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools", "query.words", "tools.json",
 )  # fmt: skip
-HEADED = ("query.covers", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools", "query.words")
+HEADED = (
+    "query.covers",
+    "query.facts",
+    "query.numbers",
+    "query.postings",
+    "query.sets",
+    "query.tools",
+    "query.words",
+)
 
 
 def flip(file: Path, place: int, bit: int = 0) -> None:
@@ -122,11 +137,22 @@ def flip(file: Path, place: int, bit: int = 0) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "paths"),
-    [(removed, MAPPED), (emptied, MAPPED), (shortened, MAPPED), (lengthened, MAPPED), (folder_instead, MAPPED), (flipped_head, HEADED)],
+    [
+        (removed, MAPPED),
+        (emptied, MAPPED),
+        (shortened, MAPPED),
+        (lengthened, MAPPED),
+        (folder_instead, MAPPED),
+        (flipped_head, HEADED),
+    ],
     ids=["removed", "emptied", "shortened", "lengthened", "folder_instead", "flipped_head"],
 )
-def test_every_damaged_file_is_found(damage: Callable[[Path], str], paths: tuple[str, ...], good: Path, copy: Path) -> None:
-    """Whichever file that is served from is missing, of another size or has a damaged head: the refusal names it and how."""
+def test_every_damaged_file_is_found(
+    damage: Callable[[Path], str], paths: tuple[str, ...], good: Path, copy: Path
+) -> None:
+    """Whichever file that is served from is missing, of another size or has a damaged head: the
+    refusal names it and how.
+    """
     folder = copy / "current"
     assert sorted(json.loads((folder / "manifest.json").read_bytes())["files"]) == [*MAPPED]
     for path in paths:
@@ -141,11 +167,19 @@ def test_every_damaged_file_is_found(damage: Callable[[Path], str], paths: tuple
 
 
 def test_the_listing_vouches_for_the_other_files(good: Path) -> None:
-    """`files.json` has every file in the folders with the size and SHA-256 that it has, and the manifest has all others."""
+    """`files.json` has every file in the folders with the size and SHA-256 that it has, and the
+    manifest has all others.
+    """
     folder = good / "current"
-    manifest, listing = (json.loads((folder / path).read_bytes()) for path in ("manifest.json", "files.json"))
+    manifest, listing = (
+        json.loads((folder / path).read_bytes()) for path in ("manifest.json", "files.json")
+    )
     listed = {**manifest["files"], **listing}
-    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     assert sorted([*listed, "manifest.json"]) == sorted(found)
     assert all("/" in path for path in listing)
     for path, said in listed.items():
@@ -153,7 +187,9 @@ def test_the_listing_vouches_for_the_other_files(good: Path) -> None:
 
 
 def answers(build: Path) -> dict[str, Any]:
-    """What a store says to many questions, each by itself; "refused" where it does not answer. Opening may be refused as a whole."""
+    """What a store says to many questions, each by itself; "refused" where it does not answer.
+    Opening may be refused as a whole.
+    """
     try:
         store = open_build(build)
     except SnapshotError:
@@ -169,7 +205,9 @@ def answer(question: Callable[[Store], Any], store: Store) -> Any:
 
 
 def listed(filters: Filters, pins: Pins = NEWEST) -> Callable[[Store], Any]:
-    return lambda store: named(store, store.page(store.matching(filters, pins), "slug", False, 0, 100))
+    return lambda store: named(
+        store, store.page(store.matching(filters, pins), "slug", False, 0, 100)
+    )
 
 
 def numbered(number: int) -> Callable[[Store], Any]:
@@ -182,14 +220,29 @@ def by_name(method: str, name: str) -> Callable[[Store], Any]:
 
 QUESTIONS: dict[str, Callable[[Store], Any]] = {
     **{f"document {number}": numbered(number) for number in range(6)},
-    **{f"{slug}_READ": by_name("tool", f"{slug}_READ") for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")},
-    **{f"{slug}_WRITE": by_name("tool", f"{slug}_WRITE") for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")},
+    **{
+        f"{slug}_READ": by_name("tool", f"{slug}_READ")
+        for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")
+    },
+    **{
+        f"{slug}_WRITE": by_name("tool", f"{slug}_WRITE")
+        for slug in ("ALPHA", "BETA", "GAMMA", "NOPE")
+    },
     **{slug: by_name("toolkit", slug) for slug in ("alpha", "beta", "gamma", "nope")},
     **{id: by_name("session", id) for id in ("trs_all", "trs_some", "trs_then", "trs_nope")},
     **{id: by_name("auth_config", id) for id in ("ac_all", "ac_listed", "ac_read-only", "ac_nope")},
-    **{f"word {word}": listed(Filters(query=word)) for word in ("alpha", "read", "write", "gamma reads", "nope")},
-    **{f"toolkit {slug}": listed(Filters(toolkits=[slug])) for slug in ("alpha", "beta", "gamma", "nope")},
-    **{f"config {id}": listed(Filters(auth_configs=[id])) for id in ("ac_all", "ac_listed", "ac_read-only")},
+    **{
+        f"word {word}": listed(Filters(query=word))
+        for word in ("alpha", "read", "write", "gamma reads", "nope")
+    },
+    **{
+        f"toolkit {slug}": listed(Filters(toolkits=[slug]))
+        for slug in ("alpha", "beta", "gamma", "nope")
+    },
+    **{
+        f"config {id}": listed(Filters(auth_configs=[id]))
+        for id in ("ac_all", "ac_listed", "ac_read-only")
+    },
     "all": listed(Filters()),
     "then": listed(Filters(), Pins(everywhere="20250101_00")),
     "versions": lambda store: store.every_version(),
@@ -198,7 +251,9 @@ QUESTIONS: dict[str, Callable[[Store], Any]] = {
 
 
 def test_no_changed_bit_is_handed_out(good: Path, copy: Path) -> None:
-    """Whatever bit of whatever file is another one: each answer is the good one or a refusal, and what is not concerned is answered."""
+    """Whatever bit of whatever file is another one: each answer is the good one or a refusal, and
+    what is not concerned is answered.
+    """
     draw, expected, folder = random.Random(7), answers(good), copy / "current"  # noqa: S311 - nothing secret
     assert "refused" not in expected.values()
     for path in MAPPED:
@@ -342,8 +397,12 @@ def older(build: Path) -> None:
         (older, "has format 2, this program reads 3"),
     ],
 )
-def test_serve_refuses_with_one_sentence(damage: Callable[[Path], None], said: str, copy: Path, tmp_path: Path) -> None:
-    """`serve` of a build that is missing, half there or foreign ends at once with 2 and one sentence that says what to run."""
+def test_serve_refuses_with_one_sentence(
+    damage: Callable[[Path], None], said: str, copy: Path, tmp_path: Path
+) -> None:
+    """`serve` of a build that is missing, half there or foreign ends at once with 2 and one
+    sentence that says what to run.
+    """
     damage(copy)
     assert said in refusal(copy)
     keys = tmp_path / "keys.json"
@@ -360,7 +419,9 @@ def test_serve_refuses_with_one_sentence(damage: Callable[[Path], None], said: s
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The golden catalog `history`: NOTES_CREATE at four versions, NOTES_SEARCH at two, NOTES_FIND and CLOCK_NOW at one."""
+    """The golden catalog `history`: NOTES_CREATE at four versions, NOTES_SEARCH at two, NOTES_FIND
+    and CLOCK_NOW at one.
+    """
     folder = tmp_path_factory.mktemp("history")
     build(GOLDEN / "history" / "catalog", folder, None)
     return open_build(folder)
@@ -373,7 +434,9 @@ def found(store: Store, filters: Filters, pins: Pins = NEWEST) -> list[str]:
 def named(store: Store, numbers: Numbers) -> list[str]:
     pieces, _ = store.documents(numbers)
     documents = json.loads(b"[" + b",".join(pieces) + b"]")
-    assert [json.loads(bytes(store.document(number)[0])) for number in numbers.tolist()] == documents
+    assert [
+        json.loads(bytes(store.document(number)[0])) for number in numbers.tolist()
+    ] == documents
     return [f"{document['slug']}@{document['version']}" for document in documents]
 
 
@@ -392,7 +455,9 @@ def named(store: Store, numbers: Numbers) -> list[str]:
     ],
 )
 def test_version_at(slug: str, at: str | None, version: str | None, store: Store) -> None:
-    """In force is the newest version not newer than the one asked for; a tool that had none yet has none."""
+    """In force is the newest version not newer than the one asked for; a tool that had none yet has
+    none.
+    """
     entry = store.tool(slug)
     assert entry is not None
     assert entry.at(at) == version
@@ -401,7 +466,15 @@ def test_version_at(slug: str, at: str | None, version: str | None, store: Store
 @pytest.mark.parametrize(
     ("pins", "expected"),
     [
-        (NEWEST, ["CLOCK_NOW@20250601_00", "NOTES_CREATE@99999999_99", "NOTES_FIND@20250101_01", "NOTES_SEARCH@20250601_00"]),
+        (
+            NEWEST,
+            [
+                "CLOCK_NOW@20250601_00",
+                "NOTES_CREATE@99999999_99",
+                "NOTES_FIND@20250101_01",
+                "NOTES_SEARCH@20250601_00",
+            ],
+        ),
         (Pins(everywhere="20250101_00"), ["NOTES_CREATE@20250101_00", "NOTES_SEARCH@20250101_00"]),
         (Pins(everywhere="00000000_00"), ["NOTES_CREATE@00000000_00"]),
         (
@@ -412,7 +485,10 @@ def test_version_at(slug: str, at: str | None, version: str | None, store: Store
             Pins(everywhere="00000000_00", toolkits={"notes": None}),
             ["NOTES_CREATE@99999999_99", "NOTES_FIND@20250101_01", "NOTES_SEARCH@20250601_00"],
         ),
-        (Pins(toolkits={"notes": "00000000_00"}), ["CLOCK_NOW@20250601_00", "NOTES_CREATE@00000000_00"]),
+        (
+            Pins(toolkits={"notes": "00000000_00"}),
+            ["CLOCK_NOW@20250601_00", "NOTES_CREATE@00000000_00"],
+        ),
     ],
 )
 def test_toolkits_at_versions(pins: Pins, expected: list[str], store: Store) -> None:
@@ -433,7 +509,11 @@ def test_toolkits_at_versions(pins: Pins, expected: list[str], store: Store) -> 
         (Filters(important=True), NEWEST, []),
         (Filters(scopes=["clock", "nope"]), NEWEST, ["CLOCK_NOW@20250601_00"]),
         (Filters(scopes=["notes:write"]), NEWEST, []),
-        (Filters(scopes=["notes:write"]), Pins(everywhere="20250601_00"), ["NOTES_CREATE@20250101_01"]),
+        (
+            Filters(scopes=["notes:write"]),
+            Pins(everywhere="20250601_00"),
+            ["NOTES_CREATE@20250101_01"],
+        ),
         (Filters(deprecated=False), NEWEST, ["CLOCK_NOW@20250601_00", "NOTES_FIND@20250101_01"]),
         (
             Filters(deprecated=False, toolkits=["notes"]),
@@ -442,24 +522,39 @@ def test_toolkits_at_versions(pins: Pins, expected: list[str], store: Store) -> 
         ),
         (Filters(query="labels"), NEWEST, []),
         (Filters(query="labels"), Pins(everywhere="20250101_01"), ["NOTES_CREATE@20250101_01"]),
-        (Filters(query="TIME word"), NEWEST, ["CLOCK_NOW@20250601_00", "NOTES_FIND@20250101_01", "NOTES_SEARCH@20250601_00"]),
+        (
+            Filters(query="TIME word"),
+            NEWEST,
+            ["CLOCK_NOW@20250601_00", "NOTES_FIND@20250101_01", "NOTES_SEARCH@20250601_00"],
+        ),
         (Filters(query="???"), NEWEST, []),
     ],
 )
-def test_filters_look_at_the_version_in_force(filters: Filters, pins: Pins, expected: list[str], store: Store) -> None:
-    """Each filter by itself, also where the newest version of a tool passes it and the one in force does not, or the other way round."""
+def test_filters_look_at_the_version_in_force(
+    filters: Filters, pins: Pins, expected: list[str], store: Store
+) -> None:
+    """Each filter by itself, also where the newest version of a tool passes it and the one in force
+    does not, or the other way round.
+    """
     assert found(store, filters, pins) == expected
 
 
 def test_auth_configs_narrow_to_what_they_can_use(good: Path) -> None:
-    """Without limits a config takes its toolkit, with scopes what these cover, with both what passes both; several add up."""
+    """Without limits a config takes its toolkit, with scopes what these cover, with both what
+    passes both; several add up.
+    """
     store = open_build(good)
     everything = ["ALPHA_READ@20250101_00", "ALPHA_WRITE@20250601_00"]
     assert found(store, Filters(auth_configs=["ac_all"])) == everything
     assert found(store, Filters(auth_configs=["ac_read-only"])) == everything[:1]
     assert found(store, Filters(auth_configs=["ac_listed"])) == ["BETA_WRITE@20250601_00"]
-    assert found(store, Filters(auth_configs=["ac_listed", "ac_read-only"])) == ["ALPHA_READ@20250101_00", "BETA_WRITE@20250601_00"]
-    assert found(store, Filters(auth_configs=["ac_listed", "ac_read-only"], toolkits=["beta", "gamma"])) == ["BETA_WRITE@20250601_00"]
+    assert found(store, Filters(auth_configs=["ac_listed", "ac_read-only"])) == [
+        "ALPHA_READ@20250101_00",
+        "BETA_WRITE@20250601_00",
+    ]
+    assert found(
+        store, Filters(auth_configs=["ac_listed", "ac_read-only"], toolkits=["beta", "gamma"])
+    ) == ["BETA_WRITE@20250601_00"]
 
 
 @pytest.mark.parametrize(
@@ -476,9 +571,14 @@ def test_auth_configs_narrow_to_what_they_can_use(good: Path) -> None:
     ],
 )
 def test_ties_go_by_slug(sort_by: str, descending: bool, expected: list[str], store: Store) -> None:
-    """Two tools of one name, or of one version, stand in slug order whichever way the order goes; without scores all are equal."""
+    """Two tools of one name, or of one version, stand in slug order whichever way the order goes;
+    without scores all are equal.
+    """
     everything = store.matching(Filters(), Pins(toolkits={"notes": "20250101_01"}))
-    assert [row.partition("@")[0] for row in named(store, store.page(everything, sort_by, descending, 0, 100))] == expected
+    assert [
+        row.partition("@")[0]
+        for row in named(store, store.page(everything, sort_by, descending, 0, 100))
+    ] == expected
 
 
 def test_relevance_follows_the_scores(store: Store) -> None:
@@ -494,7 +594,10 @@ def test_relevance_follows_the_scores(store: Store) -> None:
 
 def test_a_word_asked_twice_counts_once(store: Store) -> None:
     """Saying a word again changes no score, and neither does case."""
-    once, again = (store.matching(Filters(query=query), NEWEST) for query in ("find some notes", "notes find NOTES Find find"))
+    once, again = (
+        store.matching(Filters(query=query), NEWEST)
+        for query in ("find some notes", "notes find NOTES Find find")
+    )
     assert once.ranked is not None
     assert again.ranked is not None
     assert once.ranked.scores.tolist() == pytest.approx(again.ranked.scores.tolist())
@@ -503,7 +606,9 @@ def test_a_word_asked_twice_counts_once(store: Store) -> None:
 
 
 def test_named_keeps_the_order_asked_for(store: Store) -> None:
-    """By slug: in the order asked for, in force under the pins; unknown tools, unseen ones and those not there yet are left out."""
+    """By slug: in the order asked for, in force under the pins; unknown tools, unseen ones and
+    those not there yet are left out.
+    """
     slugs = ["NOTES_SEARCH", "NOPE", "CLOCK_NOW", "NOTES_CREATE"]
     now = ["NOTES_SEARCH@20250601_00", "CLOCK_NOW@20250601_00", "NOTES_CREATE@99999999_99"]
     then = ["NOTES_SEARCH@20250101_00", "NOTES_CREATE@20250101_00"]
@@ -513,7 +618,9 @@ def test_named_keeps_the_order_asked_for(store: Store) -> None:
 
 
 def test_similar_names_each_tool_once(store: Store) -> None:
-    """Candidates for "did you mean" share a word with the slug, each tool once whatever its versions, none of a toolkit out of sight."""
+    """Candidates for "did you mean" share a word with the slug, each tool once whatever its
+    versions, none of a toolkit out of sight.
+    """
     assert store.similar("NOTES_CREAT", None)[0] in {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
     found = store.similar("NOTES-CREAT", None)
     assert len(found) == len({*found}) >= 3
@@ -523,27 +630,46 @@ def test_similar_names_each_tool_once(store: Store) -> None:
 
 
 def test_what_is_there_and_what_is_not(store: Store) -> None:
-    """A tool has its toolkit, versions and numbers, a toolkit its versions, perhaps none; an unknown name has none of these."""
+    """A tool has its toolkit, versions and numbers, a toolkit its versions, perhaps none; an
+    unknown name has none of these.
+    """
     entry = store.tool("NOTES_SEARCH")
     assert entry is not None
     assert entry == ("notes", 6, ["20250101_00", "20250601_00"])
     assert [entry.number(version) for version in entry.versions] == [6, 7]
     assert store.toolkit("nothing") == []
     assert store.toolkit("clock") == ["20250601_00"]
-    assert store.every_version() == ["00000000_00", "20250101_00", "20250101_01", "20250601_00", "99999999_99"]
-    assert [store.tool("NOPE"), store.toolkit("nope"), store.auth_config("nope"), store.session("nope")] == [None] * 4
+    assert store.every_version() == [
+        "00000000_00",
+        "20250101_00",
+        "20250101_01",
+        "20250601_00",
+        "99999999_99",
+    ]
+    assert [
+        store.tool("NOPE"),
+        store.toolkit("nope"),
+        store.auth_config("nope"),
+        store.session("nope"),
+    ] == [None] * 4
     assert store.documents(np.zeros(0, np.uint32))[0] == []
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:
-    """A session is its owner and the bytes of its file; an auth config is its toolkit; near names are of one kind."""
+    """A session is its owner and the bytes of its file; an auth config is its toolkit; near names
+    are of one kind.
+    """
     store, folder = open_build(good), good / "current"
     for id in ("trs_all", "trs_some", "trs_then"):
         found = store.session(id)
         assert found is not None
         assert found[1] == (folder / f"sessions/{id}.json").read_bytes()
     assert [store.auth_config(id) for id in ("ac_all", "ac_listed")] == ["alpha", "beta"]
-    assert store.names_near("auth_config", "ac_list", 500) == ["ac_all", "ac_listed", "ac_read-only"]
+    assert store.names_near("auth_config", "ac_list", 500) == [
+        "ac_all",
+        "ac_listed",
+        "ac_read-only",
+    ]
     assert store.names_near("auth_config", "ac_list", 1) == ["ac_all", "ac_listed"]
     assert store.names_near("toolkit", "zeta", 500) == ["alpha", "beta", "gamma"]
 
@@ -554,11 +680,15 @@ def test_tags_tell_documents_apart(store: Store) -> None:
         document, tag = store.document(number)
         assert tag == hashlib.sha256(document).hexdigest()[:32].encode()
     orders = ([0, 1], [1, 0], [0], [1], [0, 1, 2], [7, 6])
-    assert len({store.documents(np.array(numbers, np.uint32))[1] for numbers in orders}) == len(orders)
+    assert len({store.documents(np.array(numbers, np.uint32))[1] for numbers in orders}) == len(
+        orders
+    )
 
 
 def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
-    """Whatever numbers are asked for, in whatever order and how often: their documents with commas between."""
+    """Whatever numbers are asked for, in whatever order and how often: their documents with commas
+    between.
+    """
     draw = random.Random(5)  # noqa: S311 - nothing secret
     for _ in range(300):
         numbers = [draw.randrange(8) for _ in range(draw.randrange(1, 8))]
@@ -571,27 +701,46 @@ def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[str, Any]]]:
-    """A store of sixty tools in up to four versions, few names among them, and its documents by number."""
+    """A store of sixty tools in up to four versions, few names among them, and its documents by
+    number.
+    """
     folder = tmp_path_factory.mktemp("mixed")
     root, draw = generate(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
     for number in range(60):
         kit = draw.randrange(4)
         for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
-            add_tool(root, f"kit{kit}", f"KIT{kit}_{draw.choice('ABC')}{number}", draw.randrange(6), version)
+            add_tool(
+                root,
+                f"kit{kit}",
+                f"KIT{kit}_{draw.choice('ABC')}{number}",
+                draw.randrange(6),
+                version,
+            )
     build(root, folder / "build", None)
-    found = sorted(map(json.loads, documents(folder / "build" / "current").values()), key=lambda one: (one["slug"], one["version"]))
+    found = sorted(
+        map(json.loads, documents(folder / "build" / "current").values()),
+        key=lambda one: (one["slug"], one["version"]),
+    )
     return open_build(folder / "build"), found
 
 
 def in_order(keys: dict[int, Any], descending: bool) -> list[int]:
     """Numbers in the order of their keys; ties by number, whichever way the order goes."""
-    return [number for key in sorted({*keys.values()}, reverse=descending) for number in sorted(keys) if keys[number] == key]
+    return [
+        number
+        for key in sorted({*keys.values()}, reverse=descending)
+        for number in sorted(keys)
+        if keys[number] == key
+    ]
 
 
 def ranking_of(numbers: list[int], draw: random.Random) -> Ranked:
     """Scores for these numbers, and others for some of them, which were looked at closely."""
     best = sorted(draw.sample(numbers, draw.randrange(len(numbers) + 1)))
-    scores, closely = (np.array([draw.choice([0.25, 0.5, 1.5]) for _ in some], np.float32) for some in (numbers, best))
+    scores, closely = (
+        np.array([draw.choice([0.25, 0.5, 1.5]) for _ in some], np.float32)
+        for some in (numbers, best)
+    )
     return Ranked(np.array(numbers, np.uint32), scores, np.array(best, np.uint32), closely)
 
 
@@ -600,11 +749,16 @@ VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "2026010
 
 @examples(50)
 @given(data=st.data())
-def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
+def test_pages_of_any_selection(
+    data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]
+) -> None:
     """Whatever was found, in any order: each page is the part of the sorted whole that it must be."""
     store, every = mixed
     numbers = sorted(data.draw(st.sets(st.integers(0, len(every) - 1))))
-    sort_by, descending = data.draw(st.sampled_from(["slug", "name", "version", "relevance"])), data.draw(st.booleans())
+    sort_by, descending = (
+        data.draw(st.sampled_from(["slug", "name", "version", "relevance"])),
+        data.draw(st.booleans()),
+    )
     if sort_by == "relevance":  # of which there is none without a query
         expected = numbers
     elif sort_by == "slug":
@@ -614,32 +768,51 @@ def test_pages_of_any_selection(data: st.DataObject, mixed: tuple[Store, list[di
     size = data.draw(st.integers(1, 12))
     starts = range(0, len(numbers) + 2 * size, size)
     for start in (*starts, data.draw(st.integers(0, 200))):
-        assert store.page(Found(BitMap(numbers)), sort_by, descending, start, size).tolist() == expected[start : start + size]
+        assert (
+            store.page(Found(BitMap(numbers)), sort_by, descending, start, size).tolist()
+            == expected[start : start + size]
+        )
 
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str, Any]]]) -> None:
-    """Those looked at closely come before all others, or, upwards, behind them; among themselves both go by their scores."""
+    """Those looked at closely come before all others, or, upwards, behind them; among themselves
+    both go by their scores.
+    """
     draw = random.Random(4)  # noqa: S311 - nothing secret
     for _ in range(300):
         ranked = ranking_of(sorted(draw.sample(range(100), draw.randrange(1, 12))), draw)
-        best = in_order(dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending)
+        best = in_order(
+            dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending
+        )
         scores = dict(zip(ranked.numbers.tolist(), ranked.scores.tolist(), strict=True))
-        others = in_order({number: score for number, score in scores.items() if number not in best}, descending)
+        others = in_order(
+            {number: score for number, score in scores.items() if number not in best}, descending
+        )
         expected, size = best + others if descending else others + best, draw.randrange(1, 12)
         for start in range(14):
-            page = mixed[0].page(Found(ranked.numbers, ranked), "relevance", descending, start, size).tolist()
+            page = (
+                mixed[0]
+                .page(Found(ranked.numbers, ranked), "relevance", descending, start, size)
+                .tolist()
+            )
             assert page == expected[start : start + size]
 
 
 @examples(33)
 @given(
-    everywhere=st.none() | st.sampled_from([*VERSIONS, "20230101_00", "20250701_00", "99999999_99"]),
-    pinned=st.dictionaries(st.sampled_from(["kit0", "kit1", "kit2", "nope"]), st.none() | st.sampled_from(VERSIONS)),
+    everywhere=st.none()
+    | st.sampled_from([*VERSIONS, "20230101_00", "20250701_00", "99999999_99"]),
+    pinned=st.dictionaries(
+        st.sampled_from(["kit0", "kit1", "kit2", "nope"]), st.none() | st.sampled_from(VERSIONS)
+    ),
     toolkits=st.none() | st.lists(st.sampled_from(["kit0", "kit1", "kit3", "nope"]), unique=True),
 )
 def test_versions_in_force_of_any_pins(
-    everywhere: str | None, pinned: dict[str, str | None], toolkits: list[str] | None, mixed: tuple[Store, list[dict[str, Any]]]
+    everywhere: str | None,
+    pinned: dict[str, str | None],
+    toolkits: list[str] | None,
+    mixed: tuple[Store, list[dict[str, Any]]],
 ) -> None:
     """Of each tool the newest version that is not newer than its pin, whatever is pinned."""
     store, every = mixed
@@ -657,7 +830,12 @@ def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
     """No tools: nothing is found, and nothing fails."""
     build(generate(tmp_path / "catalog", 0, 0), tmp_path / "build", None)
     store = open_build(tmp_path / "build")
-    for filters in (Filters(), Filters(query="anything"), Filters(tags=["a"]), Filters(toolkits=["kit0"])):
+    for filters in (
+        Filters(),
+        Filters(query="anything"),
+        Filters(tags=["a"]),
+        Filters(toolkits=["kit0"]),
+    ):
         for pins in (NEWEST, Pins(everywhere="20250101_00")):
             some = store.matching(filters, pins)
             assert len(some.numbers) == 0

@@ -1,4 +1,6 @@
-"""The synthetic catalog of the benchmarks: a real catalog, the same for the same seed, and of the shares that it promises."""
+"""The synthetic catalog of the benchmarks: a real catalog, the same for the same seed, and of the
+shares that it promises.
+"""
 
 import hashlib
 from pathlib import Path
@@ -23,13 +25,18 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tree(folder: Path) -> dict[str, str]:
     """Every file of a folder, by what it holds."""
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 def test_a_synthetic_catalog_has_no_problems(catalog: Path) -> None:
     """`toolcatalog check` finds nothing, and counts all files."""
     done = toolcatalog("check", "--catalog", catalog)
-    assert (done.returncode, f"{len(tree(catalog)):,} files" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, f"{len(tree(catalog)):,} files" in done.stderr) == (0, True), (
+        done.stderr
+    )
 
 
 def test_the_same_seed_gives_the_same_bytes(catalog: Path, tmp_path: Path) -> None:
@@ -42,11 +49,17 @@ def test_the_same_seed_gives_the_same_bytes(catalog: Path, tmp_path: Path) -> No
 
 def common(catalog: Path) -> set[str]:
     """What every synthetic catalog has: its title, and its meta tools."""
-    return {digest for path, digest in tree(catalog).items() if path == "catalog.yaml" or path.startswith("meta_tools/")}
+    return {
+        digest
+        for path, digest in tree(catalog).items()
+        if path == "catalog.yaml" or path.startswith("meta_tools/")
+    }
 
 
 def test_versions_and_deprecations_have_their_shares(catalog: Path) -> None:
-    """About a quarter of the tools has a second version, about one in twelve is deprecated, and a file has about 3 KB."""
+    """About a quarter of the tools has a second version, about one in twelve is deprecated, and a
+    file has about 3 KB.
+    """
     files = [*tool_files(catalog)]
     tools = {file.parent for file in files}
     assert len(tools) == TOOLS
@@ -57,11 +70,17 @@ def test_versions_and_deprecations_have_their_shares(catalog: Path) -> None:
 
 
 def test_files_only_is_one_file_for_each_tool(tmp_path: Path) -> None:
-    """With `--files-only` there are exactly as many tool files as tools, in one version, and they build."""
+    """With `--files-only` there are exactly as many tool files as tools, in one version, and they
+    build.
+    """
     folder = tmp_path / "catalog"
     assert synthetic.write(folder, 205, files_only=True) == 205
     files = [*tool_files(folder)]
-    assert (len(files), len({file.parent for file in files}), {file.stem for file in files}) == (205, 205, {synthetic.VERSIONS[0]})
+    assert (len(files), len({file.parent for file in files}), {file.stem for file in files}) == (
+        205,
+        205,
+        {synthetic.VERSIONS[0]},
+    )
     succeed("build", "--catalog", folder, "--out", tmp_path / "build", "--no-site")
 
 

@@ -20,13 +20,17 @@ SMALL = {"": b"nothing", "a": b"", "ab": b"\0\1\2", "b": b"x" * 40, "größe 日
 
 def packed(values: dict[str, bytes]) -> bytes:
     names = sorted(values)
-    return b"".join(table.pack(names, [len(values[name]) for name in names], (values[name] for name in names)))
+    return b"".join(
+        table.pack(names, [len(values[name]) for name in names], (values[name] for name in names))
+    )
 
 
 @examples(50)
 @given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=40), st.lists(NAMES, max_size=20))
 def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) -> None:
-    """Every name has its value and its place, and no other name has any, whatever the names and values are."""
+    """Every name has its value and its place, and no other name has any, whatever the names and
+    values are.
+    """
     opened, names = Table(packed(values)), sorted(values)
     assert len(opened) == len(names)
     for place, name in enumerate(names):
@@ -46,14 +50,18 @@ def test_places_in_a_long_table() -> None:
         assert opened.place(asked) == bisect_left(names, asked)
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 5), (-3, 2), (1, 3), (4, 99), (7, 9), (3, 3), (4, 1)])
+@pytest.mark.parametrize(
+    ("start", "stop"), [(0, 5), (-3, 2), (1, 3), (4, 99), (7, 9), (3, 3), (4, 1)]
+)
 def test_names_from_place_to_place(start: int, stop: int) -> None:
     """As far as there are names; nothing counts from the end."""
     assert Table(packed(SMALL)).names(start, stop) == sorted(SMALL)[max(0, start) : max(0, stop)]
 
 
 def test_many_names_and_long_ones() -> None:
-    """Thousands of names that fall on each other's slots, a name of 100,000 letters, a value of two blocks."""
+    """Thousands of names that fall on each other's slots, a name of 100,000 letters, a value of two
+    blocks.
+    """
     values = {f"name {number}": str(number).encode() for number in range(5000)}
     values |= {"x" * 100_000: b"long", "value": bytes(2 << 20)}
     opened = Table(packed(values))
@@ -82,11 +90,15 @@ def asked(data: bytes, question: str) -> bytes | list[str] | int | str | None:
         return "refused"
 
 
-QUESTIONS = [f"{verb} {name}" for verb in ("get", "place") for name in [*SMALL, "aa", "zz"]] + ["names"]
+QUESTIONS = [f"{verb} {name}" for verb in ("get", "place") for name in [*SMALL, "aa", "zz"]] + [
+    "names"
+]
 
 
 def test_no_flipped_bit_is_mistaken() -> None:
-    """Whichever bit is flipped, each question has its right answer or none, and each bit but those of no meaning is found out."""
+    """Whichever bit is flipped, each question has its right answer or none, and each bit but those
+    of no meaning is found out.
+    """
     data = packed(SMALL)
     good = {question: asked(data, question) for question in QUESTIONS}
     assert "refused" not in good.values()
@@ -107,7 +119,9 @@ def test_no_other_length_is_taken() -> None:
 
 
 def test_opening_copies_nothing(tmp_path: Path) -> None:
-    """Of a table in a file no more comes into memory than a byte for each entry: the rest stays the operating system's."""
+    """Of a table in a file no more comes into memory than a byte for each entry: the rest stays the
+    operating system's.
+    """
     entries = 100_000
     file = tmp_path / "table"
     file.write_bytes(packed({f"{number:06}": b"" for number in range(entries)}))

@@ -1,4 +1,6 @@
-"""How problems look: the source line, the caret below its place, colours only where somebody sees them."""
+"""How problems look: the source line, the caret below its place, colours only where somebody sees
+them.
+"""
 
 import os
 import pty
@@ -16,9 +18,19 @@ from toolcatalog.cli.excerpts import explained
 from toolcatalog.errors import Problem
 
 
-def look(excerpt: str, column: int, length: int = 1, room: int = 60, line: int = 12) -> tuple[str, str]:
+def look(
+    excerpt: str, column: int, length: int = 1, room: int = 60, line: int = 12
+) -> tuple[str, str]:
     """The source line and the line with the carets, from the first character of the source line on."""
-    problem = Problem(path="x.yaml", line=line, column=column, rule="r", message="m", excerpt=excerpt, length=length)
+    problem = Problem(
+        path="x.yaml",
+        line=line,
+        column=column,
+        rule="r",
+        message="m",
+        excerpt=excerpt,
+        length=length,
+    )
     _, _, source, carets, *_ = "".join(text for text, _ in explained(problem, room)).split("\n")
     assert cell_len(source) <= room
     gutter = f" {line} | "
@@ -51,8 +63,17 @@ def test_a_whole_problem() -> None:
 
 def test_what_is_not_known_is_left_out() -> None:
     """Without a source line, an expectation or help there is one line and nothing hanging below it."""
-    problem = Problem(path="catalog/x.yaml", line=1, column=1, rule="file-link", message="a link that leaves the catalog")
-    assert "".join(text for text, _ in explained(problem)) == "catalog/x.yaml:1:1: error[file-link] a link that leaves the catalog\n"
+    problem = Problem(
+        path="catalog/x.yaml",
+        line=1,
+        column=1,
+        rule="file-link",
+        message="a link that leaves the catalog",
+    )
+    assert (
+        "".join(text for text, _ in explained(problem))
+        == "catalog/x.yaml:1:1: error[file-link] a link that leaves the catalog\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,8 +89,12 @@ def test_what_is_not_known_is_left_out() -> None:
         ("a: [b", 4, 30, "a: [b", "   ^^"),
     ],
 )
-def test_carets_stand_below_what_is_meant(excerpt: str, column: int, length: int, source: str, carets: str) -> None:
-    """Also after tabs, wide and combining characters, and what could change the terminal; at the end of a line there is one caret."""
+def test_carets_stand_below_what_is_meant(
+    excerpt: str, column: int, length: int, source: str, carets: str
+) -> None:
+    """Also after tabs, wide and combining characters, and what could change the terminal; at the
+    end of a line there is one caret.
+    """
     assert look(excerpt, column, length) == (source, carets)
 
 
@@ -77,11 +102,14 @@ def test_carets_stand_below_what_is_meant(excerpt: str, column: int, length: int
 @pytest.mark.parametrize("column", [1, 30, 250, 499, 500, 501])
 @pytest.mark.parametrize("length", [1, 7, 400])
 def test_long_lines_are_cut_around_the_place(excerpt: str, column: int, length: int) -> None:
-    """However long the line, and wherever its place: it fits in the room, an ellipsis says where it was cut, a caret stands below it."""
+    """However long the line, and wherever its place: it fits in the room, an ellipsis says where it
+    was cut, a caret stands below it.
+    """
     source, carets = look(excerpt, column, length)
     assert "^" in carets
     assert cell_len(carets) <= 60
-    assert source.startswith("…") == (cell_len(excerpt[: column - 1]) > 18)  # a third of the 54 cells that the gutter leaves
+    # a third of the 54 cells that the gutter leaves
+    assert source.startswith("…") == (cell_len(excerpt[: column - 1]) > 18)
     assert source.endswith("…") or column + length > 440
     assert cell_len(source) > 30
 
@@ -100,7 +128,9 @@ def run_in_terminal(catalog: Path, columns: int, env: Mapping[str, str]) -> str:
     settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **env}
     for name in {"NO_COLOR", "FORCE_COLOR", "CI"} - {*env}:
         settings.pop(name, None)
-    with subprocess.Popen(command, stdin=child, stdout=child, stderr=child, env=settings, close_fds=True) as process:
+    with subprocess.Popen(
+        command, stdin=child, stdout=child, stderr=child, env=settings, close_fds=True
+    ) as process:
         os.close(child)
         written = b""
         try:
@@ -124,7 +154,9 @@ COLOUR = re.compile(r"\x1b\[(?:1;)?3[0-9]m")
 
 
 def test_in_a_terminal(broken: Path) -> None:
-    """Colours, and source lines that fit into the window, so that no caret is wrapped away from its place."""
+    """Colours, and source lines that fit into the window, so that no caret is wrapped away from its
+    place.
+    """
     written = run_in_terminal(broken, 72, {})
     assert COLOUR.search(written)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "")
@@ -142,7 +174,9 @@ def test_no_color(broken: Path) -> None:
 
 
 def test_in_a_pipe(broken: Path) -> None:
-    """The same words without any escape, all on standard error; standard output stays free for machines."""
+    """The same words without any escape, all on standard error; standard output stays free for
+    machines.
+    """
     done = toolcatalog("check", "--catalog", broken)
     assert done.returncode == 1
     assert done.stdout == ""

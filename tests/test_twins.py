@@ -1,4 +1,6 @@
-"""The Markdown twins: what they say, and that no text of a catalog becomes structure, as a CommonMark parser with raw HTML switched on reads them."""
+"""The Markdown twins: what they say, and that no text of a catalog becomes structure, as a
+CommonMark parser with raw HTML switched on reads them.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -58,12 +60,18 @@ def tool(text: str = "word", **fields: Any) -> Tool:
 
 
 def outline(data: bytes) -> list[tuple[str, int]]:
-    """The blocks of a Markdown file by kind and depth. Paragraphs and fences, in which texts stand, are left out."""
+    """The blocks of a Markdown file by kind and depth. Paragraphs and fences, in which texts stand,
+    are left out.
+    """
     tokens = MarkdownIt("commonmark").parse(data.decode())
     inline = [child.type for token in tokens for child in token.children or ()]
     assert "html_inline" not in inline
     assert "html_block" not in [token.type for token in tokens]
-    return [(token.type, token.level) for token in tokens if token.type not in ("inline", "fence", "paragraph_open", "paragraph_close")]
+    return [
+        (token.type, token.level)
+        for token in tokens
+        if token.type not in ("inline", "fence", "paragraph_open", "paragraph_close")
+    ]
 
 
 def of_tool(text: str) -> bytes:
@@ -72,7 +80,9 @@ def of_tool(text: str) -> bytes:
 
 def of_toolkit(text: str) -> bytes:
     both = tool(text, output_parameters={}), tool(text, input_parameters={})
-    return b"".join(twins.llms_full(toolkit(text), [twins.twin(one, toolkit(text)) for one in both]))
+    return b"".join(
+        twins.llms_full(toolkit(text), [twins.twin(one, toolkit(text)) for one in both])
+    )
 
 
 @cache
@@ -89,7 +99,9 @@ def plain(make: Callable[[str], bytes]) -> list[tuple[str, int]]:
 @example("[x]: y")
 @example("_ _ _")
 def test_no_text_becomes_structure(text: str) -> None:
-    """Whatever text stands in whatever place, headings, lists and their items are those of a plain word."""
+    """Whatever text stands in whatever place, headings, lists and their items are those of a plain
+    word.
+    """
     for make in (of_tool, of_toolkit):
         assert outline(make(f"a{text}")) == plain(make)
         assert not text.strip() or outline(make(text)) == plain(make)
@@ -164,7 +176,9 @@ Not described.
     )
 
 
-@pytest.mark.parametrize("text", ["# x", "- x", "> x", "1. x", "[x]: y", "---", "___", "* * *", "```", "<b> `x`"])
+@pytest.mark.parametrize(
+    "text", ["# x", "- x", "> x", "1. x", "[x]: y", "---", "___", "* * *", "```", "<b> `x`"]
+)
 def test_a_description_that_could_begin_a_block_is_fenced(text: str) -> None:
     said = twins.tool_markdown(tool(description=text), toolkit()).decode()
     assert f"{'`' * (4 if '```' in text else 3)}text\n{text}\n" in said
@@ -179,19 +193,38 @@ def test_names_that_a_code_span_cannot_show_are_json() -> None:
         ("`", "`` ` ``"),
         ("a b", "`a b`"),
     ):
-        assert f"\n- {shown} (string)\n" in twins.tool_markdown(tool(input_parameters={name: LEAF}), toolkit()).decode()
+        assert (
+            f"\n- {shown} (string)\n"
+            in twins.tool_markdown(tool(input_parameters={name: LEAF}), toolkit()).decode()
+        )
 
 
 def test_llms() -> None:
     about = {"title": "Tools", "description": "What agents\ncall.", "home": ""}
     first, second = (
         toolkit(),
-        Toolkit(slug="x", name="X", logo="", description="", categories=(), no_auth=True, homepage="", owners=(), versions=()),
+        Toolkit(
+            slug="x",
+            name="X",
+            logo="",
+            description="",
+            categories=(),
+            no_auth=True,
+            homepage="",
+            owners=(),
+            versions=(),
+        ),
     )
     said = twins.llms(about, [first, second], {"mail": 1_200, "x": 1}).decode()
     assert said.startswith("# Tools\n\n> What agents call. 1,201 tools in 2 toolkits.\n\n")
-    assert "## Toolkits\n\n- [Mail](toolkits/mail/llms-full.txt): 1,200 tools ([page](toolkits/mail/index.html)). Mail\n" in said
-    assert "- [X](toolkits/x/llms-full.txt): 1 tool ([page](toolkits/x/index.html)).\n\n## API\n" in said
+    assert (
+        "## Toolkits\n\n- [Mail](toolkits/mail/llms-full.txt): 1,200 tools ([page](toolkits/mail/index.html)). Mail\n"
+        in said
+    )
+    assert (
+        "- [X](toolkits/x/llms-full.txt): 1 tool ([page](toolkits/x/index.html)).\n\n## API\n"
+        in said
+    )
     assert "](reference/index.html)" in said
     assert "](feed.xml)" in said
 

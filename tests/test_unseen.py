@@ -4,8 +4,28 @@ import pytest
 
 from toolcatalog import unseen
 
-HARMFUL = ("\0", "\x1b", "\x7f", "\xad", "\u200b", "\u200e", "\u202e", "\u2066", "\u2060", "\ufeff", "\U000e0041", "\ud800", "\u2028")
-FINE = ("plain", "tab\tand\nline", "caf\xe9 \u2014 na\xefve", "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u2764\ufe0f")
+HARMFUL = (
+    "\0",
+    "\x1b",
+    "\x7f",
+    "\xad",
+    "\u200b",
+    "\u200e",
+    "\u202e",
+    "\u2066",
+    "\u2060",
+    "\ufeff",
+    "\U000e0041",
+    "\ud800",
+    "\u2028",
+)
+FINE = (
+    "plain",
+    "tab\tand\nline",
+    "caf\xe9 \u2014 na\xefve",
+    "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    "\u2764\ufe0f",
+)
 
 
 @pytest.mark.parametrize("character", HARMFUL, ids=lambda one: f"U+{ord(one):04X}")
@@ -22,7 +42,9 @@ def test_what_can_be_seen_stays(text: str) -> None:
 
 
 def test_a_joiner_without_what_it_joins_is_named() -> None:
-    """Between Latin letters a joiner hides something; one variation selector needs a character before it that varies."""
+    """Between Latin letters a joiner hides something; one variation selector needs a character
+    before it that varies.
+    """
     assert unseen.hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
 
 

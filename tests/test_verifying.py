@@ -1,4 +1,6 @@
-"""The room `verifying`: every damage to a snapshot is told in words, a whole one has nothing wrong, and no path leads out of its folder."""
+"""The room `verifying`: every damage to a snapshot is told in words, a whole one has nothing wrong,
+and no path leads out of its folder.
+"""
 
 import hashlib
 import json
@@ -31,12 +33,18 @@ def copy(good: Path, tmp_path: Path) -> Path:
 
 
 def every_file(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def sealed(folder: Path, **changes: Any) -> None:
     """Change facts of a manifest, and seal it again, as somebody who means harm could."""
-    manifest = {key: value for key, value in json.loads((folder / "manifest.json").read_bytes()).items() if key != "digest"} | changes
+    manifest = {
+        key: value
+        for key, value in json.loads((folder / "manifest.json").read_bytes()).items()
+        if key != "digest"
+    } | changes
     manifest = {"digest": hashlib.sha256(snapshot.dump(manifest)).hexdigest(), **manifest}
     (folder / "manifest.json").write_bytes(snapshot.dump(manifest))
 
@@ -45,7 +53,11 @@ def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
     """Nothing is told, and the bytes gone through are all those of its files, counted beforehand."""
     steps: list[int] = []
     assert verifying.verify(good, steps.append) == []
-    sizes = [path.stat().st_size for path in good.rglob("*") if path.is_file() and path.name != "manifest.json"]
+    sizes = [
+        path.stat().st_size
+        for path in good.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    ]
     assert sum(steps) == sum(sizes) == verifying.size(good)
     assert verifying.read(good).digest == good.name
 
@@ -64,7 +76,9 @@ def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
 
 
 def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
-    """Missing, cut off, longer, a folder, a pipe, not listed: each in words, and a pipe is not waited for."""
+    """Missing, cut off, longer, a folder, a pipe, not listed: each in words, and a pipe is not
+    waited for.
+    """
     (copy / "query.words").unlink()
     (copy / "query.sets").write_bytes((copy / "query.sets").read_bytes()[:-1])
     (copy / "tools.json").write_bytes((copy / "tools.json").read_bytes() + b" ")
@@ -90,12 +104,16 @@ def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "of something else"])
 def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
-    """Without its listing nothing can be told of the folders, and that is told; the files beside it are verified all the same."""
+    """Without its listing nothing can be told of the folders, and that is told; the files beside it
+    are verified all the same.
+    """
     file = copy / "files.json"
     if damage == "gone":
         file.unlink()
     else:
-        file.write_bytes(b"[]" if damage == "of something else" else file.read_bytes().replace(b"1", b"2", 1))
+        file.write_bytes(
+            b"[]" if damage == "of something else" else file.read_bytes().replace(b"1", b"2", 1)
+        )
     (copy / "query.words").unlink()
     assert verifying.verify(copy) == [
         "files.json is not the one that was written, so what is in the folders cannot be told",
@@ -110,11 +128,16 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
         (b"", "The manifest of the build in"),
         (b"[]", "The manifest of the build in"),
         (b'{"format":3}', "The manifest of the build in"),
-        (b'{"format":3,"digest":"","files":{"a":{"size":"b","sha256":""}}}', "is damaged (manifest.json is not the one"),
+        (
+            b'{"format":3,"digest":"","files":{"a":{"size":"b","sha256":""}}}',
+            "is damaged (manifest.json is not the one",
+        ),
     ],
 )
 def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy: Path) -> None:
-    """Where there is no manifest to go by, nothing can be verified, and one sentence says so and what to do."""
+    """Where there is no manifest to go by, nothing can be verified, and one sentence says so and
+    what to do.
+    """
     (copy / "manifest.json").unlink()
     if manifest is not None:
         (copy / "manifest.json").write_bytes(manifest)
@@ -126,26 +149,38 @@ def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy
     assert verifying.size(copy) == 0
 
 
-@pytest.mark.parametrize(("format", "advice"), [(snapshot.FORMAT + 1, "upgrade this one, or run"), (snapshot.FORMAT - 1, ": run")])
+@pytest.mark.parametrize(
+    ("format", "advice"),
+    [(snapshot.FORMAT + 1, "upgrade this one, or run"), (snapshot.FORMAT - 1, ": run")],
+)
 def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) -> None:
     """A newer one says that an upgrade helps, an older one that a build does."""
     sealed(copy, format=format)
-    with pytest.raises(OtherFormat, match=rf"has format {format}, this program reads {snapshot.FORMAT}: .*`toolcatalog build`") as caught:
+    with pytest.raises(
+        OtherFormat,
+        match=rf"has format {format}, this program reads {snapshot.FORMAT}: .*`toolcatalog build`",
+    ) as caught:
         verifying.verify(copy)
     assert advice in str(caught.value)
     assert ("upgrade" in str(caught.value)) == (format > snapshot.FORMAT)
 
 
-@pytest.mark.parametrize("path", ["../outside", "/outside", "a/../../outside", "a//b", "./a", "a\\..\\b", ""])
+@pytest.mark.parametrize(
+    "path", ["../outside", "/outside", "a/../../outside", "a//b", "./a", "a\\..\\b", ""]
+)
 def test_no_path_leads_elsewhere(path: str, copy: Path) -> None:
-    """A manifest sealed by somebody else can name whatever it likes: what lies outside is not even looked at."""
+    """A manifest sealed by somebody else can name whatever it likes: what lies outside is not even
+    looked at.
+    """
     (copy.parent / "outside").write_bytes(b"")
     files = json.loads((copy / "manifest.json").read_bytes())["files"]
     sealed(copy, files={**files, path: {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}})
     assert verifying.verify(copy) == [f"{path} would lie elsewhere"]
 
 
-@pytest.mark.parametrize("files", [[], {"a": 1}, {"a": {"size": "x", "sha256": ""}}, {"a": {"size": 1}}, None])
+@pytest.mark.parametrize(
+    "files", [[], {"a": 1}, {"a": {"size": "x", "sha256": ""}}, {"a": {"size": 1}}, None]
+)
 def test_a_sealed_manifest_without_sense_is_refused(files: Any, copy: Path) -> None:
     """A seal says who wrote it, not that it has a meaning."""
     sealed(copy, files=files)

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from toolcatalog.versions import following, is_version, newest_at
 
-versions = st.tuples(st.integers(0, 99999999), st.integers(0, 99)).map(lambda parts: f"{parts[0]:08}_{parts[1]:02}")
+versions = st.tuples(st.integers(0, 99999999), st.integers(0, 99)).map(
+    lambda parts: f"{parts[0]:08}_{parts[1]:02}"
+)
 
 
 @pytest.mark.parametrize("text", ["20251027_00", "00000000_00", "99999999_99", "20250230_01"])
@@ -54,7 +56,9 @@ def test_newest_at(at: str, expected: str | None) -> None:
 
 @given(st.lists(versions, unique=True).map(sorted), versions)
 def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str) -> None:
-    """For any versions and any moment: the greatest of those at or before it, compared as date and count."""
+    """For any versions and any moment: the greatest of those at or before it, compared as date and
+    count.
+    """
 
     def parts(version: str) -> tuple[int, int]:
         return int(version[:8]), int(version[9:])
@@ -85,4 +89,6 @@ def test_the_version_of_what_is_made_today(newest: str | None, version: str | No
 def test_what_follows_is_a_newer_version(newest: str, day: date) -> None:
     """Always a version, always newer, where there can be one."""
     found = following(newest, f"{day:%Y%m%d}".rjust(8, "0"))
-    assert (found is None and newest == "99999999_99") or (found is not None and is_version(found) and found > newest)
+    assert (found is None and newest == "99999999_99") or (
+        found is not None and is_version(found) and found > newest
+    )

@@ -1,4 +1,6 @@
-"""What is given away: a wheel and a source distribution with everything inside, and a wheel that needs nothing of the repository."""
+"""What is given away: a wheel and a source distribution with everything inside, and a wheel that
+needs nothing of the repository.
+"""
 
 import subprocess
 import sys
@@ -20,7 +22,11 @@ def made(source: Path, into: Path, *targets: str) -> list[Path]:
     """What the build back end makes of a project: its own command line, nothing fetched."""
     wanted = [word for target in targets for word in ("-t", target)]
     done = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", *wanted, "-d", into], cwd=source, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "hatchling", "build", *wanted, "-d", into],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return sorted(into.iterdir())
@@ -43,7 +49,10 @@ def below(folder: Path) -> dict[str, bytes]:
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The source distribution and the wheel."""
     found = made(ROOT, tmp_path_factory.mktemp("dist"), "sdist", "wheel")
-    assert [path.name for path in found] == [f"toolcatalog-{__version__}-py3-none-any.whl", f"toolcatalog-{__version__}.tar.gz"]
+    assert [path.name for path in found] == [
+        f"toolcatalog-{__version__}-py3-none-any.whl",
+        f"toolcatalog-{__version__}.tar.gz",
+    ]
     return found[1], found[0]
 
 
@@ -55,12 +64,23 @@ def installed(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPat
 
 
 def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
-    """Every file of the package with its bytes, what is no Python too, and neither tests nor anything else beside it."""
-    assert sorted(path.name for path in installed.iterdir()) == ["toolcatalog", f"toolcatalog-{__version__}.dist-info"]
+    """Every file of the package with its bytes, what is no Python too, and neither tests nor
+    anything else beside it.
+    """
+    assert sorted(path.name for path in installed.iterdir()) == [
+        "toolcatalog",
+        f"toolcatalog-{__version__}.dist-info",
+    ]
     inside = below(installed / "toolcatalog")
     assert inside == below(PACKAGE)
     kinds = {(path.rpartition("/")[0], Path(path).suffix) for path in inside}
-    assert {("templates", ".html"), ("templates", ".css"), ("templates", ".js"), ("rulebook", ".md"), ("schemas/v1", ".json")} <= kinds
+    assert {
+        ("templates", ".html"),
+        ("templates", ".css"),
+        ("templates", ".js"),
+        ("rulebook", ".md"),
+        ("schemas/v1", ".json"),
+    } <= kinds
     assert "py.typed" in inside
 
 
@@ -70,11 +90,17 @@ def test_the_wheel_says_what_it_is(installed: Path) -> None:
     assert "toolcatalog = toolcatalog.__main__:main" in (about / "entry_points.txt").read_text()
     assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     metadata = (about / "METADATA").read_text().splitlines()
-    assert {f"Provides-Extra: {extra}" for extra in ("cluster", "mcp", "redis", "s3", "semantic")} <= {*metadata}
+    assert {
+        f"Provides-Extra: {extra}" for extra in ("cluster", "mcp", "redis", "s3", "semantic")
+    } <= {*metadata}
 
 
-def test_the_source_distribution_is_whole(distributions: tuple[Path, Path], installed: Path, tmp_path: Path) -> None:
-    """It holds what is worked with, and nothing that was made; a wheel that is made of it alone is the same wheel."""
+def test_the_source_distribution_is_whole(
+    distributions: tuple[Path, Path], installed: Path, tmp_path: Path
+) -> None:
+    """It holds what is worked with, and nothing that was made; a wheel that is made of it alone is
+    the same wheel.
+    """
     with tarfile.open(distributions[0]) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
@@ -99,12 +125,19 @@ def test_the_source_distribution_is_whole(distributions: tuple[Path, Path], inst
     assert below(unpacked(again, tmp_path / "unpacked")) == below(installed)
 
 
-def test_the_wheel_alone_works(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In an empty folder, from the wheel's files and no others of ours: a new tool, a build with its site, a server that answers."""
+def test_the_wheel_alone_works(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder, from the wheel's files and no others of ours: a new tool, a build with
+    its site, a server that answers.
+    """
     monkeypatch.setenv("PYTHONPATH", str(installed))  # goes before what is installed
     monkeypatch.chdir(tmp_path)
     where = subprocess.run(
-        [sys.executable, "-c", "import toolcatalog; print(toolcatalog.__file__)"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", "import toolcatalog; print(toolcatalog.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert Path(where.stdout.strip()) == installed / "toolcatalog" / "__init__.py"
     assert succeed("--version") == f"toolcatalog {__version__}\n"
@@ -122,7 +155,15 @@ def test_the_wheel_alone_works(installed: Path, tmp_path: Path, monkeypatch: pyt
         "--owner",
         "@a",
     )
-    succeed("new", "tool", "CHESS_MOVE", "--name", "Make a move", "--description", "Make a move in a game that is open.")
+    succeed(
+        "new",
+        "tool",
+        "CHESS_MOVE",
+        "--name",
+        "Make a move",
+        "--description",
+        "Make a move in a game that is open.",
+    )
     digest = succeed("build").strip()
     assert succeed("explain", "description-brief").startswith("# ")
     with (
@@ -133,4 +174,6 @@ def test_the_wheel_alone_works(installed: Path, tmp_path: Path, monkeypatch: pyt
         assert client.get("/readyz").json()["snapshot"] == digest
         page = client.get("/tools/CHESS_MOVE/").text
         assert "Make a move" in page
-    assert {".css", ".js", ".html", ".json"} <= {path.suffix for path in (tmp_path / "site").rglob("*")}
+    assert {".css", ".js", ".html", ".json"} <= {
+        path.suffix for path in (tmp_path / "site").rglob("*")
+    }

@@ -31,7 +31,9 @@ def definition(slug: str = "GITHUB_STAR", **more: Any) -> dict[str, Any]:
     return {"slug": slug, "name": "Star", "description": "Star a repository.", **more}
 
 
-def added(*definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = "") -> additions.Added:
+def added(
+    *definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = ""
+) -> additions.Added:
     """The additions to a catalog whose files are at the paths `present`."""
     return additions.files(wire.additions([*definitions]), present, toolkit, version)
 
@@ -82,7 +84,9 @@ def test_the_catalog_of_real_tools_has_no_problems(imported: Path) -> None:
 
 
 def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
-    """Everything that a schema says, one fact at a time, each with the place where a description says it."""
+    """Everything that a schema says, one fact at a time, each with the place where a description
+    says it.
+    """
     for key, said in schema.items():
         if key == "properties":
             for name, inner in said.items():
@@ -93,40 +97,63 @@ def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
         elif key == "required" and at[0] == "input_parameters" and isinstance(said, list):
             yield from (((*at, "properties", name, "required"), True) for name in said)
         elif key == "anyOf":
-            (branch,) = [branch for branch in said if branch != {"type": "null"}]  # there are no other unions in this data
+            # there are no other unions in this data
+            (branch,) = [branch for branch in said if branch != {"type": "null"}]
             yield (*at, "nullable"), True
             yield from facts(branch, at)
         elif key == "const":
             yield (*at, "enum"), [said]
-        elif (key, said) not in (("required", False), ("description", "")) and (at, key) not in ROOT_TYPES:
+        elif (key, said) not in (("required", False), ("description", "")) and (
+            at,
+            key,
+        ) not in ROOT_TYPES:
             yield (*at, key), said
 
 
 def place(note: additions.Note) -> Place:
-    """The place of a note in the words of `facts`, which has a tool's parameters under `properties`."""
+    """The place of a note in the words of `facts`, which has a tool's parameters under
+    `properties`.
+    """
     field, *rest = note.loss.pointer
     whole = len(rest) == 1 and ("whole" in note.loss.what or "outputs" in note.loss.what)
     return (field, *rest) if whole or field not in FIELDS else (field, "properties", *rest)
 
 
-def differences(before: dict[Place, Any], after: dict[Place, Any], noted: Mapping[Place, str]) -> Iterator[Place]:
+def differences(
+    before: dict[Place, Any], after: dict[Place, Any], noted: Mapping[Place, str]
+) -> Iterator[Place]:
     """The places where what is served is not what the source says."""
     for at, said in before.items():
-        dropped = {(*at, index) for index in range(len(said)) if (*at, index) in noted} if isinstance(said, list) else set()
+        dropped = (
+            {(*at, index) for index in range(len(said)) if (*at, index) in noted}
+            if isinstance(said, list)
+            else set()
+        )
         yield from dropped
-        kept = [one for index, one in enumerate(said) if (*at, index) not in dropped] if dropped else said
+        kept = (
+            [one for index, one in enumerate(said) if (*at, index) not in dropped]
+            if dropped
+            else said
+        )
         if after.get(at, [] if dropped else NOTHING) != kept:
             yield at
     yield from after.keys() - before.keys()
 
 
-def test_all_that_the_format_can_hold_comes_out_again(source: list[dict[str, Any]], imported: Path) -> None:
-    """What is served says all that the source says of the 930 tools and nothing else, but for what the notes list; and each note is true."""
+def test_all_that_the_format_can_hold_comes_out_again(
+    source: list[dict[str, Any]], imported: Path
+) -> None:
+    """What is served says all that the source says of the 930 tools and nothing else, but for what
+    the notes list; and each note is true.
+    """
     documents, notes = served(imported / "build"), added(*source).notes
     assert documents.keys() == {tool["slug"] for tool in source}
     for tool in source:
         document = documents[tool["slug"]]
-        before, after = ({(key,): side[key] for key in ("name", "description", "tags", "available_versions")} for side in (tool, document))
+        before, after = (
+            {(key,): side[key] for key in ("name", "description", "tags", "available_versions")}
+            for side in (tool, document)
+        )
         for field in FIELDS:
             before |= dict(facts(tool[field], (field,)))
             after |= dict(facts({"properties": document[field]}, (field,)))
@@ -138,38 +165,61 @@ def test_importing_again_changes_nothing(imported: Path) -> None:
     """A second import of the same definitions writes no file and fails on none."""
     done = toolcatalog("import", "wire", WIRE, "--into", imported / "catalog")
     assert done.returncode == 0
-    assert f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged." in done.stderr
+    assert (
+        f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged."
+        in done.stderr
+    )
     assert len([path for path in imported.rglob("*.yaml") if path.is_file()]) == 930 + 3 + 1
 
 
 def test_the_summary_counts_each_kind_of_loss(imported: Path) -> None:
-    """Standard error tells what was imported, and of each kind of thing that was not held how many there are and the first of them."""
+    """Standard error tells what was imported, and of each kind of thing that was not held how many
+    there are and the first of them.
+    """
     said = (imported / "said").read_text()
     assert "Imported 930 tools into" in said
-    assert "   1,860  `title` of a whole parameters object; first: GITHUB_ACCEPT_A_REPOSITORY_INVITATION input_parameters.title\n" in said
-    assert "`file_uploadable`; first: GOOGLEDRIVE_UPLOAD_FILE input_parameters.file_to_upload.file_uploadable\n" in said
+    assert (
+        "   1,860  `title` of a whole parameters object; first: GITHUB_ACCEPT_A_REPOSITORY_INVITATION input_parameters.title\n"
+        in said
+    )
+    assert (
+        "`file_uploadable`; first: GOOGLEDRIVE_UPLOAD_FILE input_parameters.file_to_upload.file_uploadable\n"
+        in said
+    )
 
 
 def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_path: Path) -> None:
     """A page of our own API, imported into an empty catalog, is served the same again."""
     before = served(shipped_build)
-    (tmp_path / "page.json").write_text(json.dumps({"items": [*before.values()], "next_cursor": None}))
+    (tmp_path / "page.json").write_text(
+        json.dumps({"items": [*before.values()], "next_cursor": None})
+    )
     done = toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
     assert done.returncode == 0, done.stderr
-    assert {line.partition("; first: ")[0].split("  ")[-1] for line in done.stderr.splitlines() if "; first: " in line} <= {OTHER_VERSIONS}
+    assert {
+        line.partition("; first: ")[0].split("  ")[-1]
+        for line in done.stderr.splitlines()
+        if "; first: " in line
+    } <= {OTHER_VERSIONS}
     succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
     again = served(tmp_path / "build")
     assert again.keys() == before.keys()
     for slug, document in before.items():
         alone = {"available_versions": [document["version"]]}
-        assert again[slug] == {**document, **alone, "deprecated": {**document["deprecated"], **alone}}
+        assert again[slug] == {
+            **document,
+            **alone,
+            "deprecated": {**document["deprecated"], **alone},
+        }
 
 
 # Small definitions.
 
 
 def test_a_whole_definition_becomes_three_files() -> None:
-    """A definition with every field becomes the tool's file, its toolkit's and the catalog's, and nothing is lost."""
+    """A definition with every field becomes the tool's file, its toolkit's and the catalog's, and
+    nothing is lost.
+    """
     new = added(
         definition(
             toolkit={"slug": "github", "name": "GitHub", "logo": LOGO},
@@ -210,20 +260,37 @@ input_parameters:
             "GOOGLE_DRIVE_LIST",
             None,
             "",
-            ("toolkits/google/toolkit.yaml", "toolkits/google_drive/toolkit.yaml", "toolkits/goo/toolkit.yaml"),
+            (
+                "toolkits/google/toolkit.yaml",
+                "toolkits/google_drive/toolkit.yaml",
+                "toolkits/goo/toolkit.yaml",
+            ),
             "google_drive",
         ),
         ("GOOGLE_DRIVE_LIST", None, "", ("toolkits/google-drive/toolkit.yaml",), "google-drive"),
-        ("GOOGLE_DRIVE_LIST", None, "", ("toolkits/google_dri/toolkit.yaml", "toolkits/google/GOOGLE_X/20250101_00.yaml"), "google"),
+        (
+            "GOOGLE_DRIVE_LIST",
+            None,
+            "",
+            ("toolkits/google_dri/toolkit.yaml", "toolkits/google/GOOGLE_X/20250101_00.yaml"),
+            "google",
+        ),
         ("GOOGLE_DRIVE_LIST", None, "", (), "google"),
         ("PING", None, "", (), "ping"),
         ("_PING", None, "other", (), "other"),
     ],
 )
-def test_the_toolkit_is_the_best_known_one(slug: str, toolkit: str | None, option: str, present: tuple[str, ...], expected: str) -> None:
-    """The definition's own toolkit counts, then --toolkit, then the longest slug of the catalog that the tool's begins with, then its first word."""
+def test_the_toolkit_is_the_best_known_one(
+    slug: str, toolkit: str | None, option: str, present: tuple[str, ...], expected: str
+) -> None:
+    """The definition's own toolkit counts, then --toolkit, then the longest slug of the catalog
+    that the tool's begins with, then its first word.
+    """
     one = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
-    assert f"toolkits/{expected}/{slug}/00000000_00.yaml" in added(one, present=present, toolkit=option).tree
+    assert (
+        f"toolkits/{expected}/{slug}/00000000_00.yaml"
+        in added(one, present=present, toolkit=option).tree
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,8 +304,12 @@ def test_the_toolkit_is_the_best_known_one(slug: str, toolkit: str | None, optio
         (20250101, "", "00000000_00", ["`version` of a form that is not read"]),
     ],
 )
-def test_the_version_is_the_option_s_then_the_definition_s(said: Any, option: str, expected: str, lost: list[str]) -> None:
-    """--version counts for all; else a definition's own version, if it is one; else the version of tools without a date."""
+def test_the_version_is_the_option_s_then_the_definition_s(
+    said: Any, option: str, expected: str, lost: list[str]
+) -> None:
+    """--version counts for all; else a definition's own version, if it is one; else the version of
+    tools without a date.
+    """
     new = added(definition(version=said), version=option)
     assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.tree
     assert told(new) == lost
@@ -247,7 +318,11 @@ def test_the_version_is_the_option_s_then_the_definition_s(said: Any, option: st
 @pytest.mark.parametrize(
     ("more", "left", "lost"),
     [
-        ({"tags": ["a,b", "a", "a", " b", "c d"]}, {"tags": ["a", "c d"]}, ["a value in `tags` that the catalog refuses"] * 3),
+        (
+            {"tags": ["a,b", "a", "a", " b", "c d"]},
+            {"tags": ["a", "c d"]},
+            ["a value in `tags` that the catalog refuses"] * 3,
+        ),
         ({"tags": [1]}, {}, ["a value in `tags` that the catalog refuses"]),
         ({"tags": "a"}, {}, ["`tags` that the catalog refuses"]),
         ({"no_auth": "yes"}, {}, ["`no_auth` that the catalog refuses"]),
@@ -267,8 +342,12 @@ def test_the_version_is_the_option_s_then_the_definition_s(said: Any, option: st
         ({"input_parameters": None, "output_parameters": {}}, {}, []),
     ],
 )
-def test_what_the_catalog_refuses_is_left_out_and_told(more: dict[str, Any], left: dict[str, Any], lost: list[str]) -> None:
-    """Only the very value that the catalog refuses is left out, with a note; the rest of the tool stays."""
+def test_what_the_catalog_refuses_is_left_out_and_told(
+    more: dict[str, Any], left: dict[str, Any], lost: list[str]
+) -> None:
+    """Only the very value that the catalog refuses is left out, with a note; the rest of the tool
+    stays.
+    """
     new = added(definition(**more))
     expected = {"name": "Star", "description": "Star a repository.", **left}
     assert value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml") == expected
@@ -291,8 +370,12 @@ def test_what_the_catalog_refuses_is_left_out_and_told(more: dict[str, Any], lef
         ({"type": "object", "properties": {"examples": {"type": "string", "examples": [1]}}}, {"type": "object", "properties": {"examples": {"type": "string"}}}),
     ],
 )  # fmt: skip
-def test_values_that_do_not_fit_are_dropped_never_changed(schema: dict[str, Any], left: dict[str, Any]) -> None:
-    """An example, default, enum value or bound that the catalog refuses goes as a whole, and each that goes is told."""
+def test_values_that_do_not_fit_are_dropped_never_changed(
+    schema: dict[str, Any], left: dict[str, Any]
+) -> None:
+    """An example, default, enum value or bound that the catalog refuses goes as a whole, and each
+    that goes is told.
+    """
     new = added(definition(input_parameters={"type": "object", "properties": {"p": schema}}))
     found = value(new, "toolkits/github/GITHUB_STAR/00000000_00.yaml")["input_parameters"]["p"]
     assert found == left
@@ -300,19 +383,39 @@ def test_values_that_do_not_fit_are_dropped_never_changed(schema: dict[str, Any]
 
 
 def test_slugs_are_written_in_capitals_or_left_out() -> None:
-    """A slug in lower case is written in capitals; one that no tool can have leaves its tool out; both are told."""
-    new = added(definition("github_star"), definition("GITHUB STAR"), definition("-X"), definition("_X"), definition("X" * 201))
-    assert [path for path in new.tree if path.count("/") == 3] == ["toolkits/github/GITHUB_STAR/00000000_00.yaml"]
+    """A slug in lower case is written in capitals; one that no tool can have leaves its tool out;
+    both are told.
+    """
+    new = added(
+        definition("github_star"),
+        definition("GITHUB STAR"),
+        definition("-X"),
+        definition("_X"),
+        definition("X" * 201),
+    )
+    assert [path for path in new.tree if path.count("/") == 3] == [
+        "toolkits/github/GITHUB_STAR/00000000_00.yaml"
+    ]
     assert new.tools == 1
-    assert [note.of[:11] for note in new.notes if "left out" in note.loss.what] == ["GITHUB STAR", "-X", "_X", "X" * 11]
+    assert [note.of[:11] for note in new.notes if "left out" in note.loss.what] == [
+        "GITHUB STAR",
+        "-X",
+        "_X",
+        "X" * 11,
+    ]
     assert "a slug that is in capitals now" in told(new)
 
 
 def test_a_toolkit_is_described_from_its_definitions() -> None:
-    """A toolkit.yaml takes what the definitions say first; what is missing or refused is made up and told; an existing one is left alone."""
+    """A toolkit.yaml takes what the definitions say first; what is missing or refused is made up
+    and told; an existing one is left alone.
+    """
     tools = [
         definition("A_ONE", toolkit={"slug": "a", "logo": "http://example.com/logo.svg"}),
-        definition("A_TWO", toolkit={"slug": "a", "name": "The A", "description": "Letters.", "color": "red"}),
+        definition(
+            "A_TWO",
+            toolkit={"slug": "a", "name": "The A", "description": "Letters.", "color": "red"},
+        ),
         definition("A_THREE", toolkit={"slug": "a", "name": "Another A"}),
         definition("BIG_DEAL_ONE", toolkit={"slug": "big-deal_2"}),
         definition("C_ONE", toolkit={"slug": "c", "name": "C", "logo": LOGO}),
@@ -320,8 +423,15 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
     new = added(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
     described = {path: value(new, path) for path in new.tree if path.endswith("toolkit.yaml")}
     assert described == {
-        "toolkits/a/toolkit.yaml": {"name": "The A", "logo": "https://logos.example.com/a.svg", "description": "Letters."},
-        "toolkits/big-deal_2/toolkit.yaml": {"name": "Big Deal 2", "logo": "https://logos.example.com/big-deal_2.svg"},
+        "toolkits/a/toolkit.yaml": {
+            "name": "The A",
+            "logo": "https://logos.example.com/a.svg",
+            "description": "Letters.",
+        },
+        "toolkits/big-deal_2/toolkit.yaml": {
+            "name": "Big Deal 2",
+            "logo": "https://logos.example.com/big-deal_2.svg",
+        },
     }
     assert [(note.of, note.loss.what) for note in new.notes] == [
         ("A_THREE", "`name` of the toolkit other than the first"),
@@ -340,9 +450,16 @@ def test_a_file_too_large_for_a_catalog_leaves_its_tool_out() -> None:
 
 
 def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None:
-    """As one that is too large: what is written must be read again. Many words in one text are one value."""
+    """As one that is too large: what is written must be read again. Many words in one text are one
+    value.
+    """
     new = added(
-        definition(input_parameters={"type": "object", "properties": {"a": {"type": "string", "enum": [f"e{n}" for n in range(20_000)]}}})
+        definition(
+            input_parameters={
+                "type": "object",
+                "properties": {"a": {"type": "string", "enum": [f"e{n}" for n in range(20_000)]}},
+            }
+        )
     )
     assert [*new.tree] == ["catalog.yaml"]
     assert told(new) == ["a tool left out: its file would have more than 20,000 values"]
@@ -350,7 +467,9 @@ def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None
 
 
 def test_too_many_values_are_not_made_sound_first() -> None:
-    """Twenty thousand examples of which none fits would take long to be left out one by one; a tool left out is not gone from the source."""
+    """Twenty thousand examples of which none fits would take long to be left out one by one; a tool
+    left out is not gone from the source.
+    """
     many = {"type": "object", "properties": {"a": {"type": "string", "examples": [*range(20_000)]}}}
     there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
     new = added(definition(input_parameters=many), definition("GITHUB_FORK"), present=(there,))
@@ -359,9 +478,14 @@ def test_too_many_values_are_not_made_sound_first() -> None:
 
 
 def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
-    """Half a KiB for each on the average; one of less than 1 MiB as many as that. More would take long to be written."""
+    """Half a KiB for each on the average; one of less than 1 MiB as many as that. More would take
+    long to be written.
+    """
     short = [definition(f"GITHUB_T{number}") for number in range(2_049)]
-    with pytest.raises(UsageError, match=r"There are 2,049 tools here, and a document of this size may bring 2,048: import a part of them"):
+    with pytest.raises(
+        UsageError,
+        match=r"There are 2,049 tools here, and a document of this size may bring 2,048: import a part of them",
+    ):
         wire.additions(short)
     assert len(wire.additions(short[1:])) == 2_048
     assert len(wire.additions([{**one, "description": "x" * 500} for one in short])) == 2_049
@@ -386,7 +510,9 @@ def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
         ([{}] * 12, [*(f"Item {number} has no slug: give it one, or remove the item." for number in range(1, 11)), "... and 2 more like these."]),
     ],
 )  # fmt: skip
-def test_what_is_not_a_definition_is_told_in_a_sentence_each(definitions: Any, sentences: list[str]) -> None:
+def test_what_is_not_a_definition_is_told_in_a_sentence_each(
+    definitions: Any, sentences: list[str]
+) -> None:
     """Anything but tool definitions is refused, with every item that is none."""
     with pytest.raises(UsageError) as error:
         wire.additions(definitions)
@@ -406,12 +532,26 @@ def test_what_is_not_a_definition_is_told_in_a_sentence_each(definitions: Any, s
             {},
             "X_B is a tool of `y` already and cannot be one of `x` too: rename one of the two.",
         ),
-        ([definition("META")], {}, "META is a tool of `meta_tools` already and cannot be one of `meta` too: rename one of the two."),
-        ([], {"toolkit": "A"}, "`A` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most 200."),
-        ([], {"version": "1"}, "`1` is not a version: it needs eight digits, `_` and two digits, such as 20251027_00."),
+        (
+            [definition("META")],
+            {},
+            "META is a tool of `meta_tools` already and cannot be one of `meta` too: rename one of the two.",
+        ),
+        (
+            [],
+            {"toolkit": "A"},
+            "`A` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most 200.",
+        ),
+        (
+            [],
+            {"version": "1"},
+            "`1` is not a version: it needs eight digits, `_` and two digits, such as 20251027_00.",
+        ),
     ],
 )
-def test_tools_that_cannot_stand_in_the_catalog_are_refused(definitions: list[Any], options: dict[str, str], sentence: str) -> None:
+def test_tools_that_cannot_stand_in_the_catalog_are_refused(
+    definitions: list[Any], options: dict[str, str], sentence: str
+) -> None:
     """A slug stands for one tool of the whole catalog, and a version for one definition."""
     present = ("toolkits/y/X_B/20250101_00.yaml", "meta_tools/META/20250101_00.yaml")
     with pytest.raises(UsageError) as error:
@@ -443,10 +583,15 @@ def test_the_same_definition_twice_is_one_tool() -> None:
 def test_bad_input_is_one_sentence_and_exit_2(
     content: bytes | None, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be read as JSON, exactly, ends with exit code 2, a sentence, no traceback and nothing written."""
+    """What cannot be read as JSON, exactly, ends with exit code 2, a sentence, no traceback and
+    nothing written.
+    """
     if content is not None:
         (tmp_path / "tools.json").write_bytes(content)
-    assert main(["import", "wire", str(tmp_path / "tools.json"), "--into", str(tmp_path / "catalog")]) == 2
+    assert (
+        main(["import", "wire", str(tmp_path / "tools.json"), "--into", str(tmp_path / "catalog")])
+        == 2
+    )
     said = capfd.readouterr()
     assert (said.out, len(said.err.splitlines())) == ("", 1)
     assert sentence in said.err
@@ -455,24 +600,62 @@ def test_bad_input_is_one_sentence_and_exit_2(
 
 def test_standard_input_is_read_too(tmp_path: Path) -> None:
     """`-` stands for standard input, and what a terminal would obey is never printed."""
-    command = [sys.executable, "-m", "toolcatalog", "import", "wire", "-", "--into", str(tmp_path / "catalog")]
-    done = subprocess.run(command, input=json.dumps([definition(), definition("\x1b[31mX")]), capture_output=True, text=True, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "toolcatalog",
+        "import",
+        "wire",
+        "-",
+        "--into",
+        str(tmp_path / "catalog"),
+    ]
+    done = subprocess.run(
+        command,
+        input=json.dumps([definition(), definition("\x1b[31mX")]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert (tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml").exists()
     assert "a tool left out for its slug" in done.stderr
     assert "\x1b" not in done.stderr
 
 
 def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
-    """A file that is there and differs stops the whole import, which names it and says what to do; with a new version it goes well."""
-    (tmp_path / "tools.json").write_text(json.dumps([definition("GITHUB_A"), definition("GITHUB_STAR", name="New name")]))
+    """A file that is there and differs stops the whole import, which names it and says what to do;
+    with a new version it goes well.
+    """
+    (tmp_path / "tools.json").write_text(
+        json.dumps([definition("GITHUB_A"), definition("GITHUB_STAR", name="New name")])
+    )
     (tmp_path / "catalog/toolkits/github/GITHUB_STAR").mkdir(parents=True)
     there = tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml"
     there.write_text("name: Star\n")
-    done = toolcatalog("import", "wire", tmp_path / "tools.json", "--into", tmp_path / "catalog", "--version", "00000000_00")
+    done = toolcatalog(
+        "import",
+        "wire",
+        tmp_path / "tools.json",
+        "--into",
+        tmp_path / "catalog",
+        "--version",
+        "00000000_00",
+    )
     assert done.returncode == 2
-    assert f"{there} is there and differs: a published version does not change, so give a new one with --version." in done.stderr
+    assert (
+        f"{there} is there and differs: a published version does not change, so give a new one with --version."
+        in done.stderr
+    )
     assert [path for path in (tmp_path / "catalog").rglob("*") if path.is_file()] == [there]
-    succeed("import", "wire", tmp_path / "tools.json", "--into", tmp_path / "catalog", "--version", "20251027_00")
+    succeed(
+        "import",
+        "wire",
+        tmp_path / "tools.json",
+        "--into",
+        tmp_path / "catalog",
+        "--version",
+        "20251027_00",
+    )
     assert yaml.safe_load(there.with_name("20251027_00.yaml").read_bytes())["name"] == "New name"
     assert there.read_text() == "name: Star\n"
 

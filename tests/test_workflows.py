@@ -1,4 +1,6 @@
-"""The pull request itself: workflows that their linters pass, whose steps do in a real repository what they say, and hooks for others."""
+"""The pull request itself: workflows that their linters pass, whose steps do in a real repository
+what they say, and hooks for others.
+"""
 
 import json
 import os
@@ -38,7 +40,12 @@ def steps(workflow: str, job: str) -> list[dict[str, Any]]:
 def test_zizmor_finds_nothing() -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
     need(zizmor.is_file(), "there is no zizmor: run scripts/test")
-    done = subprocess.run([zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -52,7 +59,9 @@ def test_actionlint_would_find_something(tmp_path: Path) -> None:
     """The one above is no test if the linter sees nothing where there is something."""
     wrong = tmp_path / ".github" / "workflows" / "wrong.yaml"
     wrong.parent.mkdir(parents=True)
-    wrong.write_text("on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}\n")
+    wrong.write_text(
+        "on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'echo ${{ github.event.issue.title }}'}]}}\n"
+    )
     done = actionlint(tmp_path)
     assert done.returncode != 0
     assert "potentially untrusted" in done.stdout
@@ -60,23 +69,37 @@ def test_actionlint_would_find_something(tmp_path: Path) -> None:
 
 def actionlint(folder: Path) -> "subprocess.CompletedProcess[str]":
     script = FOLDER / "node_modules" / "@tktco" / "node-actionlint" / "bin" / "node-actionlint.js"
-    need(shutil.which("node") is not None and script.is_file(), "there is no actionlint: install node and npm, and run scripts/test")
+    need(
+        shutil.which("node") is not None and script.is_file(),
+        "there is no actionlint: install node and npm, and run scripts/test",
+    )
     command = ["node", str(script), ".github/workflows/*.yaml"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_what_linters_leave_to_us(workflow: Path) -> None:
-    """Each action is pinned by a commit and says its version; nobody has secrets, credentials that stay, or a job without an end."""
+    """Each action is pinned by a commit and says its version; nobody has secrets, credentials that
+    stay, or a job without an end.
+    """
     text, jobs = workflow.read_text(), read(workflow)["jobs"]
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in uses), uses
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in uses), (
+        uses
+    )
     assert "secrets." not in text
     assert "pull_request_target" not in text
     assert read(workflow)["permissions"] == {}
     assert all("timeout-minutes" in job for job in jobs.values())
-    checkouts = [step for job in jobs.values() for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+    checkouts = [
+        step
+        for job in jobs.values()
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/checkout@")
+    ]
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
@@ -87,7 +110,9 @@ def test_the_workflow_that_may_write_runs_nothing_of_a_pull_request() -> None:
 
 
 def test_the_workflow_that_runs_a_pull_request_may_only_read() -> None:
-    assert read(GITHUB / "workflows" / "catalog.yaml")["jobs"]["check"]["permissions"] == {"contents": "read"}
+    assert read(GITHUB / "workflows" / "catalog.yaml")["jobs"]["check"]["permissions"] == {
+        "contents": "read"
+    }
 
 
 # --- the steps of the check, in a repository as GitHub checks it out
@@ -108,9 +133,15 @@ def origin(tmp_path: Path) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    names = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "A"), ("EMAIL", "a@example.com"))}
+    names = {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "A"), ("EMAIL", "a@example.com"))
+    }
     env = {**os.environ, **names, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    return subprocess.run(["git", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def commit(folder: Path) -> None:
@@ -119,7 +150,9 @@ def commit(folder: Path) -> None:
 
 
 def pulled(origin: Path, changes: dict[str, str]) -> Path:
-    """The clone of a pull request with these files, merged into its base, as actions/checkout makes it: two commits deep, and no branch."""
+    """The clone of a pull request with these files, merged into its base, as actions/checkout makes
+    it: two commits deep, and no branch.
+    """
     git(origin, "switch", "--quiet", "--create", "change")
     for path, text in changes.items():
         (origin / path).parent.mkdir(parents=True, exist_ok=True)
@@ -130,22 +163,44 @@ def pulled(origin: Path, changes: dict[str, str]) -> Path:
     clone = origin.parent / "clone"
     clone.mkdir()
     git(clone, "init", "--quiet")
-    git(clone, "fetch", "--quiet", "--depth=2", f"file://{origin}", git(origin, "rev-parse", "HEAD").strip())
+    git(
+        clone,
+        "fetch",
+        "--quiet",
+        "--depth=2",
+        f"file://{origin}",
+        git(origin, "rev-parse", "HEAD").strip(),
+    )
     git(clone, "checkout", "--quiet", "--detach", "FETCH_HEAD")
     return clone
 
 
 def run(clone: Path) -> dict[str, "subprocess.CompletedProcess[str]"]:
-    """The shell steps of the check after `Install`, each by its name, as a runner runs those that run whatever went before."""
+    """The shell steps of the check after `Install`, each by its name, as a runner runs those that
+    run whatever went before.
+    """
     workflow = read(GITHUB / "workflows" / "catalog.yaml")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    told = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(clone.parent / "summary.md"), "PATH": path}
+    told = {
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_STEP_SUMMARY": str(clone.parent / "summary.md"),
+        "PATH": path,
+    }
     found = {}
     for step in workflow["jobs"]["check"]["steps"]:
         if "run" in step and step["name"] != "Install":
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
             env = {**os.environ, **workflow["env"], **told}
-            found[step["name"]] = subprocess.run(command, cwd=clone, env=env, capture_output=True, text=True, timeout=300, check=False)
+            found[step["name"]] = subprocess.run(
+                command,
+                cwd=clone,
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
     return found
 
 
@@ -161,7 +216,11 @@ def test_a_good_pull_request_is_green_and_told_what_it_changes(origin: Path) -> 
     assert "CHAT_READ" in (clone / "diff.md").read_text()
     assert (clone / "diff.md").read_text() in summary(clone)
     assert (clone / "site" / "tools" / "CHAT_READ" / "index.html").is_file()
-    kept = {step["with"]["path"] for step in steps("catalog.yaml", "check") if step.get("uses", "").startswith("actions/upload-artifact@")}
+    kept = {
+        step["with"]["path"]
+        for step in steps("catalog.yaml", "check")
+        if step.get("uses", "").startswith("actions/upload-artifact@")
+    }
     assert kept == {"diff.md", "site"}
 
 
@@ -179,7 +238,16 @@ def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(or
 def test_a_published_version_that_changes_is_red(origin: Path) -> None:
     published = "catalog/toolkits/chat/CHAT_POST/20250101_00.yaml"
     text = (origin / published).read_text()
-    done = run(pulled(origin, {published: re.sub("^description: .*", "description: Something else.", text, flags=re.MULTILINE)}))
+    done = run(
+        pulled(
+            origin,
+            {
+                published: re.sub(
+                    "^description: .*", "description: Something else.", text, flags=re.MULTILINE
+                )
+            },
+        )
+    )
     assert done["Check"].returncode == 1
     assert "title=history-version-changed" in done["Check"].stdout
 
@@ -189,21 +257,30 @@ def test_reviewers_that_are_not_up_to_date_are_red(origin: Path) -> None:
     text = re.sub("^owners:.*\n", "", (origin / toolkit).read_text(), flags=re.MULTILINE)
     done = run(pulled(origin, {toolkit: f'{text.rstrip()}\nowners: ["@chat"]\n'}))
     assert done["Reviewers are up to date"].returncode == 1
-    assert "put in it what `toolcatalog codeowners` prints" in done["Reviewers are up to date"].stderr
+    assert (
+        "put in it what `toolcatalog codeowners` prints" in done["Reviewers are up to date"].stderr
+    )
 
 
 # --- the comment
 
 
 def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
-    """What the comment's script asks GitHub to write, when the artifact holds `diff` (a path: a link to it)."""
+    """What the comment's script asks GitHub to write, when the artifact holds `diff` (a path: a
+    link to it).
+    """
     need(shutil.which("node") is not None, "there is no node")
     file = folder / "diff.md"
     if isinstance(diff, Path):
         file.symlink_to(diff)
     elif diff is not None:
         file.write_text(diff)
-    run = {"head_sha": "a" * 40, "head_branch": "change", "conclusion": "success", "html_url": "https://github.com/o/r/actions/runs/1"}
+    run = {
+        "head_sha": "a" * 40,
+        "head_branch": "change",
+        "conclusion": "success",
+        "html_url": "https://github.com/o/r/actions/runs/1",
+    }
     head = {"id": 7, "full_name": "fork/r", "owner": {"login": "fork"}}
     told = {
         "script": steps("comment.yaml", "comment")[1]["with"]["script"],
@@ -214,7 +291,15 @@ def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
     }
     env = {**os.environ, "DIFF": str(file)}
     command = ["node", str(FOLDER / "comment.mjs")]
-    done = subprocess.run(command, input=json.dumps(told), env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command,
+        input=json.dumps(told),
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -225,30 +310,51 @@ def test_the_first_comment_is_written_and_later_ones_edit_it(tmp_path: Path) -> 
     assert first["body"].endswith("\n\n1 tool added")
     assert "**A maintainer acts next:**" in first["body"]
     mine = {"id": 5, "user": {"login": "github-actions[bot]"}, "body": first["body"]}
-    others = [{"id": 4, "user": {"login": "someone"}, "body": first["body"]}, {"id": 3, "user": None, "body": None}]
-    [later] = commented(tmp_path, "2 tools added", comments=[*others, mine], run={"conclusion": "failure"})["written"]
+    others = [
+        {"id": 4, "user": {"login": "someone"}, "body": first["body"]},
+        {"id": 3, "user": None, "body": None},
+    ]
+    [later] = commented(
+        tmp_path, "2 tools added", comments=[*others, mine], run={"conclusion": "failure"}
+    )["written"]
     assert (later["kind"], later["comment_id"]) == ("update", 5)
     assert "**You act next:**" in later["body"]
 
 
-def test_no_change_is_of_no_interest_unless_something_was_said_before(tmp_path: Path, origin: Path) -> None:
+def test_no_change_is_of_no_interest_unless_something_was_said_before(
+    tmp_path: Path, origin: Path
+) -> None:
     same = succeed("diff", "HEAD", "--format", "markdown", cwd=origin)
     assert commented(tmp_path, same)["written"] == []
     mine = {"id": 5, "user": {"login": "github-actions[bot]"}, "body": "<!-- toolcatalog diff -->"}
-    assert [call["comment_id"] for call in commented(tmp_path, same, comments=[mine])["written"]] == [5]
+    assert [
+        call["comment_id"] for call in commented(tmp_path, same, comments=[mine])["written"]
+    ] == [5]
 
 
 @pytest.mark.parametrize(
-    "pulls", [[], [{"number": 1, "head": {"sha": "b" * 40, "repo": {"id": 7}}}], [{"number": 1, "head": {"sha": "a" * 40, "repo": None}}]]
+    "pulls",
+    [
+        [],
+        [{"number": 1, "head": {"sha": "b" * 40, "repo": {"id": 7}}}],
+        [{"number": 1, "head": {"sha": "a" * 40, "repo": None}}],
+    ],
 )
-def test_a_pull_request_that_does_not_stand_at_this_commit_gets_no_comment(tmp_path: Path, pulls: list[Any]) -> None:
+def test_a_pull_request_that_does_not_stand_at_this_commit_gets_no_comment(
+    tmp_path: Path, pulls: list[Any]
+) -> None:
     told = commented(tmp_path, "1 tool added", pulls=pulls)
     assert (told["written"], told["failed"]) == ([], [])
 
 
 def test_which_pull_request_it_is_github_is_asked(tmp_path: Path) -> None:
     asked = commented(tmp_path, "1 tool added")["asked"][0]
-    assert (asked["head"], asked["state"], asked["owner"], asked["repo"]) == ("fork:change", "open", "o", "r")
+    assert (asked["head"], asked["state"], asked["owner"], asked["repo"]) == (
+        "fork:change",
+        "open",
+        "o",
+        "r",
+    )
 
 
 def test_an_artifact_that_is_a_link_or_very_large_is_refused(tmp_path: Path) -> None:
@@ -278,7 +384,13 @@ def test_each_hook_runs(origin: Path) -> None:
     hooks = read(ROOT / ".pre-commit-hooks.yaml")
     assert [hook["id"] for hook in hooks] == ["toolcatalog-check", "toolcatalog-fix"]
     for hook in hooks:
-        assert (hook["language"], hook["pass_filenames"], hook["files"]) == ("python", False, "^catalog/")
+        assert (hook["language"], hook["pass_filenames"], hook["files"]) == (
+            "python",
+            False,
+            "^catalog/",
+        )
         command = [sys.executable, "-m", *hook["entry"].split()]
-        done = subprocess.run(command, cwd=origin, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=origin, capture_output=True, text=True, timeout=120, check=False
+        )
         assert done.returncode == 0, done.stderr

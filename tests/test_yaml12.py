@@ -1,4 +1,6 @@
-"""Reading YAML safely: what is typed, what stays a string, what is refused, and where everything stands."""
+"""Reading YAML safely: what is typed, what stays a string, what is refused, and where everything
+stands.
+"""
 
 import json
 import math
@@ -42,7 +44,9 @@ def read(text: str) -> Any:
 
 @pytest.mark.parametrize("text", STAY_STRINGS)
 def test_what_is_no_json_literal_stays_as_typed(text: str) -> None:
-    """YAML 1.1's booleans, octals, base-60 numbers, dates and underscored numbers are the strings that they look like."""
+    """YAML 1.1's booleans, octals, base-60 numbers, dates and underscored numbers are the strings
+    that they look like.
+    """
     if text not in ("-", "="):  # a lone dash is a list, and what follows a colon may not begin one
         assert read(f"key: {text}") == {"key": text}
     assert read(f"[x, '{text}', \"{text}\"]") == ["x", text, text]
@@ -50,7 +54,9 @@ def test_what_is_no_json_literal_stays_as_typed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "value"), TYPED.items())
 def test_json_literals_are_typed(text: str, value: Any) -> None:
-    """A plain JSON literal is the value that JSON gives it; the same in quotes or in a block is a string."""
+    """A plain JSON literal is the value that JSON gives it; the same in quotes or in a block is a
+    string.
+    """
     found = read(f"key: {text}")["key"]
     assert found == value
     assert type(found) is type(value)
@@ -78,12 +84,25 @@ def test_nothing_is_null() -> None:
 def test_strings_of_all_styles() -> None:
     """Folded, literal, quoted and many-line plain text read as YAML says."""
     text = "a: >-\n  one\n  two\nb: |\n  one\n   two\nc: 'it''s'\nd: \"tab\\t\\u00e9\"\ne: one\n  two\n"
-    assert read(text) == {"a": "one two", "b": "one\n two\n", "c": "it's", "d": "tab\té", "e": "one two"}
+    assert read(text) == {
+        "a": "one two",
+        "b": "one\n two\n",
+        "c": "it's",
+        "d": "tab\té",
+        "e": "one two",
+    }
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text("ab :#-é日"),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc :", max_size=5), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text("ab :#-é日"),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text("abc :", max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -135,7 +154,9 @@ FAULTS = {
 
 @pytest.mark.parametrize(("data", "place", "rule"), FAULTS.values(), ids=FAULTS)
 def test_fault(data: bytes, place: tuple[int, int], rule: str) -> None:
-    """Each thing that is refused is one fault, at the line and column (in characters) where an editor shows it, with help."""
+    """Each thing that is refused is one fault, at the line and column (in characters) where an
+    editor shows it, with help.
+    """
     faults = yaml12.read(data).faults
     assert [(fault.line, fault.column, fault.rule) for fault in faults] == [(*place, rule)]
     assert faults[0].message
@@ -176,13 +197,26 @@ def test_reading_stops_where_nobody_would_read_on() -> None:
     assert reading.mark is None
 
 
-@pytest.mark.parametrize("text", ["[" + "x, " * 10 + "]", "- x\n" * 10, "{" + "".join(f"k{n}, " for n in range(10)) + "}", "? a\n? b\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + "x, " * 10 + "]",
+        "- x\n" * 10,
+        "{" + "".join(f"k{n}, " for n in range(10)) + "}",
+        "? a\n? b\n",
+    ],
+)
 def test_a_file_has_so_many_values_and_no_more(text: str) -> None:
-    """The first value too many is a fault at its place, and nothing behind it is looked at; mappings and lists count, keys do not."""
+    """The first value too many is a fault at its place, and nothing behind it is looked at;
+    mappings and lists count, keys do not.
+    """
     most = count(read(text))
     assert yaml12.read(text.encode(), most=most).faults == ()
     (fault,) = yaml12.read(text.encode(), most=most - 1).faults
-    assert (fault.rule, fault.message) == ("yaml-values", f"more than {most - 1} values in this file")
+    assert (fault.rule, fault.message) == (
+        "yaml-values",
+        f"more than {most - 1} values in this file",
+    )
     with pytest.raises(yaml12.Doubtful):
         yaml12.value(text.encode(), most=most - 1)
 
@@ -194,8 +228,16 @@ def count(value: Any) -> int:
 
 
 def test_billion_laughs_do_not_expand() -> None:
-    """Aliases are not followed, so a file that would be gigabytes is read in no time and gives its faults."""
-    lines = ["a: &a [x, x]", *(f"{name}: &{name} [*{last}, *{last}, *{last}]" for last, name in zip("abcdefgh", "bcdefghi", strict=True))]
+    """Aliases are not followed, so a file that would be gigabytes is read in no time and gives its
+    faults.
+    """
+    lines = [
+        "a: &a [x, x]",
+        *(
+            f"{name}: &{name} [*{last}, *{last}, *{last}]"
+            for last, name in zip("abcdefgh", "bcdefghi", strict=True)
+        ),
+    ]
     reading = yaml12.read("\n".join(lines).encode())
     assert len(reading.faults) == 9 + 24
     assert reading.value["i"] == [None, None, None]
@@ -220,8 +262,12 @@ def test_billion_laughs_do_not_expand() -> None:
         (("nowhere", "at", "all"), True, (2, 1, 1)),
     ],
 )
-def test_place(pointer: tuple[str | int, ...], at_key: bool, expected: tuple[int, int, int]) -> None:
-    """A value is found again by its pointer, a missing one by the nearest that holds it; columns and lengths are in characters."""
+def test_place(
+    pointer: tuple[str | int, ...], at_key: bool, expected: tuple[int, int, int]
+) -> None:
+    """A value is found again by its pointer, a missing one by the nearest that holds it; columns
+    and lengths are in characters.
+    """
     text = "# first\nname: Send\n日本: 'né!é'\nlist:\n  - x\n  - a: b\nflow: {b: [\"c\"]}\ntext: |\n  more\nempty:\n"
     mark = yaml12.read(text.encode()).mark
     assert mark is not None
@@ -229,11 +275,16 @@ def test_place(pointer: tuple[str | int, ...], at_key: bool, expected: tuple[int
 
 
 def test_a_float_stays_finite() -> None:
-    """A refused number leaves a finite one in its place, so that what looks at the value later does not stumble."""
+    """A refused number leaves a finite one in its place, so that what looks at the value later does
+    not stumble.
+    """
     assert math.isfinite(yaml12.read(b"1e999").value)
 
 
-@given(st.binary(max_size=200) | st.text("ab:-?[]{}&*!|>'\"#%@`, \t\n\r\\0é\u2028\ufeff", max_size=80).map(str.encode))
+@given(
+    st.binary(max_size=200)
+    | st.text("ab:-?[]{}&*!|>'\"#%@`, \t\n\r\\0é\u2028\ufeff", max_size=80).map(str.encode)
+)
 def test_whatever_the_bytes_reading_does_not_raise(data: bytes) -> None:
     """Any bytes give a value or faults, and every fault lies within the file."""
     reading = yaml12.read(data)
@@ -246,13 +297,28 @@ def test_whatever_the_bytes_reading_does_not_raise(data: bytes) -> None:
 
 FOLDERS = (SHIPPED, ROOT / "tests" / "rejects", ROOT / "tests" / "golden")
 FILES = sorted(
-    {path.read_bytes() for folder in FOLDERS for path in folder.rglob("*.y*ml") if path.is_file()}, key=lambda data: (len(data), data)
+    {path.read_bytes() for folder in FOLDERS for path in folder.rglob("*.y*ml") if path.is_file()},
+    key=lambda data: (len(data), data),
 )
 PIECES = """
 a b a: b: ? - [ ] { } , : & &x *x *a ! !t !!str !<t> | > |- >+ ' " '' \\ \\ud83d\\ude00 \\u0041 # @ ` % %YAML %TAG --- ... ~ null true false
 0 -0 -7 12 1.5 1e3 1e999 9223372036854775807 9223372036854775808 no 012 2025-01-01 é 日 😀
 """.split()  # noqa: SIM905 - a table
-SPACES = [" ", "\n", "\n  ", "\n    ", "", "\r\n", "\t", "\ufeff", "\x00", "\x7f", "\x85", "\u2028", "\xa0"]
+SPACES = [
+    " ",
+    "\n",
+    "\n  ",
+    "\n    ",
+    "",
+    "\r\n",
+    "\t",
+    "\ufeff",
+    "\x00",
+    "\x7f",
+    "\x85",
+    "\u2028",
+    "\xa0",
+]
 
 
 @st.composite
@@ -262,14 +328,24 @@ def corrupted(draw: st.DrawFn) -> bytes:
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(data)))
         cut = draw(st.integers(0, 8))
-        new = draw(st.sampled_from([*PIECES, *SPACES]).map(str.encode) | st.binary(max_size=2) | st.just(data[start : start + 40] * 2))
+        new = draw(
+            st.sampled_from([*PIECES, *SPACES]).map(str.encode)
+            | st.binary(max_size=2)
+            | st.just(data[start : start + 40] * 2)
+        )
         data = data[:start] + new + data[start + cut :]
     return data
 
 
 soup = st.lists(st.sampled_from(PIECES) | st.sampled_from(SPACES), max_size=30).map("".join)
-nested = st.tuples(st.sampled_from(["[", "{a: ", "- ", "{? "]), st.integers(28, 36)).map(lambda how: how[0] * how[1] + "x")
-closed = nested.map(lambda text: text + "".join("]" if char == "[" else "}" for char in reversed(text) if char in "[{"))
+nested = st.tuples(st.sampled_from(["[", "{a: ", "- ", "{? "]), st.integers(28, 36)).map(
+    lambda how: how[0] * how[1] + "x"
+)
+closed = nested.map(
+    lambda text: (
+        text + "".join("]" if char == "[" else "}" for char in reversed(text) if char in "[{")
+    )
+)
 
 
 def assert_same(data: bytes) -> None:
@@ -284,14 +360,18 @@ def assert_same(data: bytes) -> None:
 
 @given(st.binary(max_size=200) | (soup | closed).map(str.encode) | corrupted())
 def test_a_value_is_what_reading_finds_without_a_fault(data: bytes) -> None:
-    """Where the quick way gives a value, the thorough one gives the same and no fault: of anything else it lets go."""
+    """Where the quick way gives a value, the thorough one gives the same and no fault: of anything
+    else it lets go.
+    """
     assert_same(data)
 
 
 @given((soup | closed).map(str.encode) | corrupted())
 @example(b"?")  # a mapping of the empty key and null: two values in one byte
 def test_there_are_never_more_values_than_are_counted_without_reading(data: bytes) -> None:
-    """The quick way counts nothing where the bytes alone tell that there are few enough: so they must never tell of too few."""
+    """The quick way counts nothing where the bytes alone tell that there are few enough: so they
+    must never tell of too few.
+    """
     most = count(yaml12.read(data).value)
     if most > 1:
         with pytest.raises(yaml12.Doubtful):
@@ -300,7 +380,9 @@ def test_there_are_never_more_values_than_are_counted_without_reading(data: byte
 
 @given(json_values)
 def test_the_quick_way_reads_what_is_sound(value: Any) -> None:
-    """Whatever values we or a JSON writer write, the quick way reads, without the help of the thorough one."""
+    """Whatever values we or a JSON writer write, the quick way reads, without the help of the
+    thorough one.
+    """
     assert repr(yaml12.value(yamlout.emit(value))) == repr(value)
     assert yaml12.value(json.dumps(value, ensure_ascii=False).encode()) == value
 
@@ -313,7 +395,9 @@ def test_the_quick_way_lets_go_of_every_fault(data: bytes) -> None:
 
 
 def test_the_quick_way_reads_real_files() -> None:
-    """Every file of the shipped catalog is read the quick way, and every file of the tests is read alike by both."""
+    """Every file of the shipped catalog is read the quick way, and every file of the tests is read
+    alike by both.
+    """
     for path in SHIPPED.rglob("*.yaml"):
         yaml12.value(path.read_bytes())
     for data in FILES:

@@ -1,4 +1,6 @@
-"""The room `yamlout`: what it writes is read back as the same value, and looks as a person would write it."""
+"""The room `yamlout`: what it writes is read back as the same value, and looks as a person would
+write it.
+"""
 
 import json
 
@@ -19,10 +21,15 @@ TRICKY = [
     "\ufeff", "a\ufeff", "\ufffe", "\uffff", "é", "日本語", "😀", "😀\nx", "\ud7ff", "x" * 300, "x " * 300, "x\n" * 100,
 ]  # fmt: skip
 CHARACTERS = st.one_of(
-    st.characters(codec="utf-8"), st.sampled_from("\n\r\t\x00\x85\u2028\u2029\ufeff :#-?[]{},&*!|>'\"%@`=<~.0123456789eEtrufalsn_\\")
+    st.characters(codec="utf-8"),
+    st.sampled_from(
+        "\n\r\t\x00\x85\u2028\u2029\ufeff :#-?[]{},&*!|>'\"%@`=<~.0123456789eEtrufalsn_\\"
+    ),
 )
 TEXTS = st.one_of(st.text(CHARACTERS), st.sampled_from(TRICKY))
-NUMBERS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False))
+NUMBERS = st.one_of(
+    st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
+)
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
     lambda inner: st.one_of(st.lists(inner), st.dictionaries(TEXTS, inner)),
@@ -31,7 +38,9 @@ VALUES = st.recursive(
 
 
 def same(left: object, right: object) -> bool:
-    """Equal as JSON with the order of the keys, so that neither 1, 1.0 and true nor 0.0 and -0.0 pass for each other."""
+    """Equal as JSON with the order of the keys, so that neither 1, 1.0 and true nor 0.0 and -0.0
+    pass for each other.
+    """
     return json.dumps(left) == json.dumps(right)
 
 
@@ -48,14 +57,26 @@ def test_any_json_value_is_read_back(value: object) -> None:
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_strings_that_look_like_something_else_stay_strings(text: str) -> None:
-    """A string that some YAML gives a meaning to stays that string at the root, in lists, as a value and as a key."""
-    for value in (text, [text], [[text, 1]], {"key": text}, {"key": [text]}, {text: 1}, {"a": {text: [1]}}):
+    """A string that some YAML gives a meaning to stays that string at the root, in lists, as a
+    value and as a key.
+    """
+    for value in (
+        text,
+        [text],
+        [[text, 1]],
+        {"key": text},
+        {"key": [text]},
+        {text: 1},
+        {"a": {text: [1]}},
+    ):
         assert same(yaml12.read(emit(value)).value, value)
 
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_a_reader_of_yaml_1_1_reads_the_same_strings(text: str) -> None:
-    """PyYAML's own loader, which types dates, `no` and `012`, reads every string as the string that it is."""
+    """PyYAML's own loader, which types dates, `no` and `012`, reads every string as the string that
+    it is.
+    """
     assert yaml.safe_load(emit({"key": [text]})) == {"key": [text]}
 
 
@@ -70,7 +91,9 @@ def test_the_text_is_the_same_each_time_and_ends_in_one_line_feed(value: object)
 
 
 def test_the_text_looks_as_a_person_would_write_it() -> None:
-    """Keys keep their order; short lists stand on one line, long ones on many; text of several lines stays readable; nothing is folded or shared."""
+    """Keys keep their order; short lists stand on one line, long ones on many; text of several
+    lines stays readable; nothing is folded or shared.
+    """
     shared = {"type": "string"}
     value = {
         "name": "Create an issue",
@@ -113,10 +136,14 @@ empty: {}
     )
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 2**63, -(2**63) - 1, "\ud800", "a\udfff"])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), -float("inf"), 2**63, -(2**63) - 1, "\ud800", "a\udfff"]
+)
 @pytest.mark.parametrize("place", [lambda value: value, lambda value: {"key": [value]}])
 def test_what_no_file_can_hold_is_refused(value: object, place: object) -> None:
-    """Numbers that JSON readers lose and halves of surrogate pairs are a ValueError, and never another value."""
+    """Numbers that JSON readers lose and halves of surrogate pairs are a ValueError, and never
+    another value.
+    """
     assert callable(place)
     with pytest.raises(ValueError, match=r".+"):
         emit(place(value))

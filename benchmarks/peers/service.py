@@ -1,7 +1,9 @@
-"""FastAPI, SQLAlchemy and SQLite: the service that an engineer would write first, with ORM models, JSON columns and ILIKE.
+"""FastAPI, SQLAlchemy and SQLite: the service that an engineer would write first, with ORM models,
+JSON columns and ILIKE.
 
-It has the same paths, parameters, key check and answers as ours, as far as the benchmark asks for them.
-`python -m benchmarks.peers.service load DATABASE ROWS` and `... serve DATABASE`; the key comes in the environment as BENCH_KEY.
+It has the same paths, parameters, key check and answers as ours, as far as the benchmark asks for
+them. `python -m benchmarks.peers.service load DATABASE ROWS` and `... serve DATABASE`; the key
+comes in the environment as BENCH_KEY.
 """
 
 import base64
@@ -146,14 +148,28 @@ def list_tools(
     number = int(base64.b64decode(cursor).partition(b":")[0]) if cursor else 1
     wanted = _narrowed(select(Tool), toolkit_slug, tags, include_deprecated, query)
     total = session.scalar(select(func.count()).select_from(wanted.subquery())) or 0
-    items = session.scalars(wanted.order_by(Tool.slug).offset((number - 1) * limit).limit(limit)).all()
+    items = session.scalars(
+        wanted.order_by(Tool.slug).offset((number - 1) * limit).limit(limit)
+    ).all()
     pages = -(-total // limit)
-    following = base64.b64encode(f"{number + 1}:{limit}".encode()).decode() if number < pages else None
-    return {"items": items, "next_cursor": following, "total_pages": pages, "current_page": number, "total_items": total}
+    following = (
+        base64.b64encode(f"{number + 1}:{limit}".encode()).decode() if number < pages else None
+    )
+    return {
+        "items": items,
+        "next_cursor": following,
+        "total_pages": pages,
+        "current_page": number,
+        "total_items": total,
+    }
 
 
 def _narrowed(
-    wanted: "Select[tuple[Tool]]", toolkit: str | None, tags: str | None, deprecated: bool, query: str | None
+    wanted: "Select[tuple[Tool]]",
+    toolkit: str | None,
+    tags: str | None,
+    deprecated: bool,
+    query: str | None,
 ) -> "Select[tuple[Tool]]":
     if toolkit:
         wanted = wanted.where(Tool.toolkit_slug == toolkit)
@@ -164,7 +180,9 @@ def _narrowed(
         wanted = wanted.where(Tool.is_deprecated.is_(False))
     if query:
         fields = (Tool.slug, Tool.name, Tool.description)
-        wanted = wanted.where(or_(*(field.ilike(f"%{word}%") for word in query.split() for field in fields)))
+        wanted = wanted.where(
+            or_(*(field.ilike(f"%{word}%") for word in query.split() for field in fields))
+        )
     return wanted
 
 
@@ -173,14 +191,23 @@ def load(path: Path, rows: Path) -> None:
     engine = create_engine(f"sqlite:///{path}")
     Base.metadata.create_all(engine)
     with rows.open("rb") as lines, Session(engine) as session:
-        session.add(ApiKey(hash=hashlib.sha256(os.environ["BENCH_KEY"].encode()).hexdigest(), project="default"))
+        session.add(
+            ApiKey(
+                hash=hashlib.sha256(os.environ["BENCH_KEY"].encode()).hexdigest(), project="default"
+            )
+        )
         known: set[str] = set()
         while tools := [orjson.loads(line) for line in islice(lines, _BATCH)]:
             toolkits = {tool["toolkit"]["slug"]: tool["toolkit"] for tool in tools}
-            session.add_all(Toolkit(**toolkit) for slug, toolkit in toolkits.items() if slug not in known)
+            session.add_all(
+                Toolkit(**toolkit) for slug, toolkit in toolkits.items() if slug not in known
+            )
             session.flush()
             known |= toolkits.keys()
-            session.execute(insert(Tool), [{**tool, "toolkit_slug": tool.pop("toolkit")["slug"]} for tool in tools])
+            session.execute(
+                insert(Tool),
+                [{**tool, "toolkit_slug": tool.pop("toolkit")["slug"]} for tool in tools],
+            )
         session.commit()
 
 

@@ -1,7 +1,7 @@
 """Datasette over a SQLite table with a full-text index: what one gets without writing a server.
 
-Served by the same uvicorn settings as ours, the database marked as immutable, nothing but JSON asked for.
-`python -m benchmarks.peers.tables load DATABASE ROWS` and `... serve DATABASE`.
+Served by the same uvicorn settings as ours, the database marked as immutable, nothing but JSON
+asked for. `python -m benchmarks.peers.tables load DATABASE ROWS` and `... serve DATABASE`.
 """
 
 import sqlite3
@@ -15,9 +15,7 @@ from datasette.app import Datasette
 
 from benchmarks.constant import serve
 
-_COLUMNS = (
-    "slug name description toolkit version is_deprecated no_auth tags scopes available_versions input_parameters output_parameters".split()
-)
+_COLUMNS = "slug name description toolkit version is_deprecated no_auth tags scopes available_versions input_parameters output_parameters".split()
 _FLAGS = ("is_deprecated", "no_auth")
 _SEARCH = "select tools.* from tools_fts join tools on tools.rowid = tools_fts.rowid where tools_fts match :q order by rank limit 20"
 _LIMITS = {"sql_time_limit_ms": 60_000, "max_returned_rows": 1000}
@@ -29,9 +27,14 @@ def load(database: Path, rows: Path) -> None:
         typed = [f"{column} {'integer' if column in _FLAGS else 'text'}" for column in _COLUMNS]
         connection.execute(f"create table tools ({', '.join(typed)}, primary key (slug))")
         with rows.open("rb") as lines:
-            connection.executemany(f"insert into tools values ({', '.join('?' * len(_COLUMNS))})", _records(lines))  # noqa: S608 - a row of ?
+            connection.executemany(
+                f"insert into tools values ({', '.join('?' * len(_COLUMNS))})",  # noqa: S608
+                _records(lines),
+            )
         connection.execute("create index tools_by_toolkit on tools (toolkit)")
-        connection.execute("create virtual table tools_fts using fts5(slug, name, description, content='tools')")
+        connection.execute(
+            "create virtual table tools_fts using fts5(slug, name, description, content='tools')"
+        )
         connection.execute("insert into tools_fts(tools_fts) values ('rebuild')")
     connection.close()
 
@@ -48,9 +51,14 @@ def _plain(value: Any) -> Any:
 
 
 def run(database: Path) -> None:
-    """Serve it. The ranked search is a query of the configuration, as Datasette's documents have it."""
+    """Serve it. The ranked search is a query of the configuration, as Datasette's documents have
+    it.
+    """
     queries = {"databases": {database.stem: {"queries": {"search": {"sql": _SEARCH}}}}}
-    serve(Datasette([], immutables=[str(database)], metadata=queries, settings=_LIMITS).app(), lifespan="on")
+    serve(
+        Datasette([], immutables=[str(database)], metadata=queries, settings=_LIMITS).app(),
+        lifespan="on",
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""toolcatalog: tool definitions as YAML in git, built into an immutable snapshot that a small server reads.
+"""toolcatalog: tool definitions as YAML in git, built into an immutable snapshot that a small
+server reads.
 
 The way of the data, and so the way to read the package:
 
@@ -6,10 +7,8 @@ The way of the data, and so the way to read the package:
         -- build -- build/  the snapshot: JSON indexes and documents -- store -- server
                  -- site/   HTML pages, made by pages
 
-`errors`, `versions` and `names` lie below everything; `cli` stands on top and is the only room that prints.
-
-Serves: "People edit YAML in git; a build turns it into an immutable **snapshot**; everything that reads ... reads the snapshot" of the
-design.
+`errors`, `versions` and `names` lie below everything; `cli` stands on top and is the only room that
+prints.
 """
 
 __version__ = "0.1.0"

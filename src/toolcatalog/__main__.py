@@ -1,7 +1,4 @@
-"""The `toolcatalog` command, also as `python -m toolcatalog`.
-
-Serves: "console script `toolcatalog`" of issue 2.
-"""
+"""The `toolcatalog` command, also as `python -m toolcatalog`."""
 
 import os
 
@@ -10,7 +7,8 @@ from toolcatalog.interrupts import loading, nothing_left
 
 def main() -> int:
     """Load the command line and run it: its exit code."""
-    # As it loads, numpy's library for matrices begins a thread for each core, and ends the process where it may not; none is needed here.
+    # As it loads, numpy's library for matrices begins a thread for each core, and ends the process
+    # where it may not; none is needed here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with loading():
         from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above

@@ -1,9 +1,7 @@
 """Which advice there is for a tool and for a catalog, and how much it weighs there. Pure.
 
-What makes a catalog unreadable is always an error. Everything else is advice: its severity is the rule's own, unless `catalog.yaml` says
-otherwise, and a comment in a file can silence it there.
-
-Serves: "a severity that `catalog.yaml` can change".
+What makes a catalog unreadable is always an error. Everything else is advice: its severity is the
+rule's own, unless `catalog.yaml` says otherwise, and a comment in a file can silence it there.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +33,9 @@ def severity(rule: str, said: Mapping[str, str]) -> str:
 
 
 def holds_for_older(rule: str) -> bool:
-    """Whether there is something to mend also in a version that has been published: a deprecation may still change, a danger must go."""
+    """Whether there is something to mend also in a version that has been published: a deprecation
+    may still change, a danger must go.
+    """
     return rule.startswith("deprecation-") or USUAL[rule] == "error"
 
 
@@ -47,19 +47,29 @@ def heeded(about: About, severities: Collection[str]) -> set[str]:
 def of_record(path: str, record: Any) -> list[Finding]:
     """What there is to say of one file that has passed its schema.
 
-    A meta tool is looked at as a session would fill it in. Of a toolkit, and of the catalog itself, only the texts are: whether they are
-    safe to read.
+    A meta tool is looked at as a session would fill it in. Of a toolkit, and of the catalog itself,
+    only the texts are: whether they are safe to read.
     """
     lints: Sequence[Lint] = LINTS
     match record:
         case ToolVersion():
             tool = record
         case MetaTool():
-            value = placeholders.fill({key: value for key, value in record.template.items() if key != "when"}, placeholders.SAMPLES)
-            tool = ToolVersion.of(value, path=path, slug=record.slug, toolkit=ROUTER, version=record.version)
-        case Toolkit(name=name, description=description) | About(title=name, description=description):
+            value = placeholders.fill(
+                {key: value for key, value in record.template.items() if key != "when"},
+                placeholders.SAMPLES,
+            )
+            tool = ToolVersion.of(
+                value, path=path, slug=record.slug, toolkit=ROUTER, version=record.version
+            )
+        case (
+            Toolkit(name=name, description=description) | About(title=name, description=description)
+        ):
             texts = {"name": name, "description": description}
-            tool, lints = ToolVersion.of(texts, path=path, slug="", toolkit="", version=""), OF_TEXTS
+            tool, lints = (
+                ToolVersion.of(texts, path=path, slug="", toolkit="", version=""),
+                OF_TEXTS,
+            )
         case _:
             return []
     return [*islice(chain.from_iterable(lint.check(tool) for lint in lints), MOST + 1)]
@@ -72,20 +82,35 @@ def of_catalog(catalog: Catalog, heeded: Collection[str]) -> Iterator[Finding]:
 
 def misnamed(about: About) -> Iterator[Finding]:
     """Rules that catalog.yaml wants to weigh and that are none, or none of advice."""
-    for rule in islice((rule for rule in about.rules if rule not in USUAL), MOST + 1):  # what each was meant for takes time to find
-        yield Finding(path="catalog.yaml", pointer=("rules", rule), at_key=True, rule="rules-unknown", **_unknown(rule))
+    # what each was meant for takes time to find
+    for rule in islice((rule for rule in about.rules if rule not in USUAL), MOST + 1):
+        yield Finding(
+            path="catalog.yaml",
+            pointer=("rules", rule),
+            at_key=True,
+            rule="rules-unknown",
+            **_unknown(rule),
+        )
 
 
 def unheard(path: str, comment: Comment) -> Finding | None:
     """Why a comment in a file silences nothing; None where it is in order."""
     form = "`# toolcatalog: ignore[rule-id] the reason`"
     if not comment.understood or not comment.rules:
-        return Finding(path=path, rule="ignore-comment", message="this comment is not understood", expected=form, help="write it so")
+        return Finding(
+            path=path,
+            rule="ignore-comment",
+            message="this comment is not understood",
+            expected=form,
+            help="write it so",
+        )
     if not comment.reason:
         message, help = "a rule is ignored without a reason", "say why, behind the bracket"
         return Finding(path=path, rule="ignore-comment", message=message, expected=form, help=help)
     unknown = next((rule for rule in comment.rules if rule not in USUAL), None)
-    return None if unknown is None else Finding(path=path, rule="ignore-comment", **_unknown(unknown))
+    return (
+        None if unknown is None else Finding(path=path, rule="ignore-comment", **_unknown(unknown))
+    )
 
 
 class _Words(TypedDict):
@@ -97,12 +122,22 @@ class _Words(TypedDict):
 def _unknown(rule: str) -> _Words:
     near = names.nearest(rule, USUAL)
     help = f"did you mean `{near[0]}`?" if near else "`toolcatalog explain` lists all rules"
-    return _Words(message=f"there is no rule of advice `{rule}`", expected="a rule whose severity can be changed", help=help)
+    return _Words(
+        message=f"there is no rule of advice `{rule}`",
+        expected="a rule whose severity can be changed",
+        help=help,
+    )
 
 
 def unused(comments: Iterable[Comment], silenced: Collection[tuple[str, int]]) -> Iterator[Comment]:
-    """The comments that silence none of these (rule and line), among those of rules that look at one file."""
+    """The comments that silence none of these (rule and line), among those of rules that look at
+    one file.
+    """
     alone = {lint.rule for lint in LINTS}
     for comment in comments:
-        if comment.reason and {*comment.rules} <= alone and not any((rule, comment.of) in silenced for rule in comment.rules):
+        if (
+            comment.reason
+            and {*comment.rules} <= alone
+            and not any((rule, comment.of) in silenced for rule in comment.rules)
+        ):
             yield comment

@@ -1,9 +1,8 @@
 """Text to terms, the same way for what tools say and for what is asked. Pure.
 
-A text becomes words (runs of Latin letters, of other letters or of digits; camelCase and snake_case apart; accents and case folded;
-Chinese and Japanese in pairs of characters), words that say nothing are left out, and of the others the English stem is the term.
-
-Serves: "one text analysis for build and query".
+A text becomes words (runs of Latin letters, of other letters or of digits; camelCase and snake_case
+apart; accents and case folded; Chinese and Japanese in pairs of characters), words that say nothing
+are left out, and of the others the English stem is the term.
 """
 
 import math
@@ -17,15 +16,21 @@ from typing import NamedTuple
 import Stemmer
 
 _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
-_DENSE = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # written without spaces between words
+# written without spaces between words
+_DENSE = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _RUN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_DENSE}])+|[^\W\d_{_LATIN}{_DENSE}]+")
-_ASCII_RUN = re.compile(r"[A-Za-z]+|[0-9]+")  # the same where there is nothing else, and found in half the time
-_APART = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))  # for `translate`
+# the same where there is nothing else, and found in half the time
+_ASCII_RUN = re.compile(r"[A-Za-z]+|[0-9]+")
+# for `translate`
+_APART = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))
 _IS_DENSE = re.compile(rf"[{_DENSE}]")
 _HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_PART_END = re.compile(r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE)
-_FORMULAS = re.compile("[\ufdfa\ufdfb]")  # eighteen and eight letters in one; they say nothing of a tool
+_PART_END = re.compile(
+    r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE
+)
+# eighteen and eight letters in one; they say nothing of a tool
+_FORMULAS = re.compile("[\ufdfa\ufdfb]")
 _LETTERS = re.compile(r"[^\W_]+")
 _LONGEST = 64  # characters of a term
 _SHORTEST = 4  # letters of a term that has relatives
@@ -61,19 +66,28 @@ class Word(NamedTuple):
 
 
 def runs(text: str) -> list[str]:
-    """The runs of letters or digits of a text. Most are a word, some are several, or one that says nothing."""
+    """The runs of letters or digits of a text. Most are a word, some are several, or one that says
+    nothing.
+    """
     return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(_plain(text))
 
 
 def pieces(text: str) -> list[str]:
-    """A text in pieces that have its runs in them, in their order: mostly one each, and found in a third of the time."""
+    """A text in pieces that have its runs in them, in their order: mostly one each, and found in a
+    third of the time.
+    """
     return text.translate(_APART).split() if text.isascii() else runs(text)
 
 
 @lru_cache(maxsize=1 << 16)
 def words_of(piece: str) -> tuple[Word, ...]:
     """The words of a run, or of a piece of a text, that say something."""
-    return tuple(Word(spelt, stem(spelt)) for run in runs(piece) for spelt in _words(run) if spelt not in _SILENT)
+    return tuple(
+        Word(spelt, stem(spelt))
+        for run in runs(piece)
+        for spelt in _words(run)
+        if spelt not in _SILENT
+    )
 
 
 @lru_cache(maxsize=1 << 16)
@@ -88,7 +102,9 @@ def words(text: str) -> list[Word]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, found as they are asked for: mostly it is the first one that is wanted."""
+    """The sentences of a text, found as they are asked for: mostly it is the first one that is
+    wanted.
+    """
     start = 0
     for end in _SENTENCE_END.finditer(text):
         if end.start() > start:
@@ -109,12 +125,16 @@ def called(text: str) -> int:
 
 
 def is_word(term: str) -> bool:
-    """Tell whether a term is one that has relatives and can be misspelt: at least four letters that are written one by one."""
+    """Tell whether a term is one that has relatives and can be misspelt: at least four letters that
+    are written one by one.
+    """
     return len(term) >= _SHORTEST and not term.isdigit() and not _IS_DENSE.match(term)
 
 
 def beginnings(term: str) -> list[str]:
-    """The beginnings of a term that are its relatives, if they are terms: they are not much shorter than it is."""
+    """The beginnings of a term that are its relatives, if they are terms: they are not much shorter
+    than it is.
+    """
     return [term[:length] for length in range(least_kin(term), len(term))]
 
 
@@ -124,13 +144,17 @@ def least_kin(term: str) -> int:
 
 
 def _plain(text: str) -> str:
-    """The text without accents and other marks upon letters, and with the plain form of each character."""
+    """The text without accents and other marks upon letters, and with the plain form of each
+    character.
+    """
     apart = unicodedata.normalize("NFKD", _FORMULAS.sub(" ", text))
     return unicodedata.normalize("NFC", apart.translate(_MARKS))
 
 
 class _Marks(dict[int, int | None]):
-    """What `translate` makes of a character: nothing of a mark upon letters. It learns them as they come."""
+    """What `translate` makes of a character: nothing of a mark upon letters. It learns them as they
+    come.
+    """
 
     def __missing__(self, char: int) -> int | None:
         self[char] = None if unicodedata.combining(chr(char)) else char

@@ -1,9 +1,9 @@
-"""A comparison for those who were not there: as Markdown for a pull request, and as JSON for programs. Pure.
+"""A comparison for those who were not there: as Markdown for a pull request, and as JSON for
+programs. Pure.
 
-Nothing that a catalog says can look like structure of the Markdown: it stands in code spans without a backtick, on one line, cut where it
-is long, with a name in place of each character that cannot be seen. The rest are words of our own.
-
-Serves: `toolcatalog diff --format markdown` and `--format json`.
+Nothing that a catalog says can look like structure of the Markdown: it stands in code spans without
+a backtick, on one line, cut where it is long, with a name in place of each character that cannot be
+seen. The rest are words of our own.
 """
 
 import html
@@ -21,30 +21,54 @@ _LONGEST_CODE = 200  # characters
 _ROOM = 200  # characters kept for the last lines
 
 _ONE = {"changed": "changed in place", "deprecation": "deprecation changed"}
-_MANY = {**_ONE, "new version": "new versions", "version removed": "versions removed", "deprecation": "deprecations changed"}
+_MANY = {
+    **_ONE,
+    "new version": "new versions",
+    "version removed": "versions removed",
+    "deprecation": "deprecations changed",
+}
 
 
 def summary(comparison: Comparison) -> str:
     """What differs, in numbers, on one line."""
     if not comparison.entries:
         return "No change."
-    whats = [f"{many:,} {(_ONE if many == 1 else _MANY).get(what, what)}" for what, many in comparison.whats.items() if many]
+    whats = [
+        f"{many:,} {(_ONE if many == 1 else _MANY).get(what, what)}"
+        for what, many in comparison.whats.items()
+        if many
+    ]
     kinds = [f"{many:,} {kind}" for kind, many in comparison.kinds.items() if many]
     return f"{', '.join(whats)}. Changes: {', '.join(kinds) or 'none'}."
 
 
 def heading(entry: Entry) -> tuple[str, str]:
     """What an entry is of, and what happened to it."""
-    name = entry.slug or (f"toolkit {entry.toolkit}" if entry.toolkit and entry.path.endswith("/toolkit.yaml") else entry.path)
+    name = entry.slug or (
+        f"toolkit {entry.toolkit}"
+        if entry.toolkit and entry.path.endswith("/toolkit.yaml")
+        else entry.path
+    )
     if entry.what == "new version":
         same = "" if entry.changes else ", without a change"
-        return name, f"version {entry.version}" + (f", after {entry.before}{same}" if entry.before else " is new")
-    version = f"version {entry.version} " if entry.version and entry.what not in ("added", "removed") else ""
-    return name, f"{version}{entry.what.removeprefix('version ').replace('deprecation', 'has another deprecation')}"
+        return name, f"version {entry.version}" + (
+            f", after {entry.before}{same}" if entry.before else " is new"
+        )
+    version = (
+        f"version {entry.version} "
+        if entry.version and entry.what not in ("added", "removed")
+        else ""
+    )
+    return (
+        name,
+        f"{version}{entry.what.removeprefix('version ').replace('deprecation', 'has another deprecation')}",
+    )
 
 
 def markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown of at most `LONGEST` characters: the numbers first, then each toolkit, folded where it is much."""
+    """The comparison as Markdown of at most `LONGEST` characters: the numbers first, then each
+    toolkit, folded where it is much.
+    """
     head = f"**{summary(comparison)}**\n\nFrom {_code(comparison.before)} to {_code(comparison.after)}.\n"
     is_long = sum(1 + len(entry.changes) for entry in comparison.entries) > _FOLDED
     found, room, left = [head], LONGEST - len(head) - _ROOM, 0
@@ -82,7 +106,10 @@ def _frame(toolkit: str, entries: Sequence[Entry], is_long: bool) -> tuple[str, 
 def _entry(entry: Entry) -> str:
     name, what = heading(entry)
     why = f": {_code(entry.why)}" if entry.why else ""
-    lines = [f"- {_code(name)} {what}{why}", *(f"  - {_change(change)}" for change in entry.changes[:_MOST_CHANGES])]
+    lines = [
+        f"- {_code(name)} {what}{why}",
+        *(f"  - {_change(change)}" for change in entry.changes[:_MOST_CHANGES]),
+    ]
     if (more := len(entry.changes) - _MOST_CHANGES) > 0:
         lines.append(f"  - and {more:,} more")
     return "".join(f"{line}\n" for line in lines)
@@ -91,12 +118,16 @@ def _entry(entry: Entry) -> str:
 def _change(change: Change) -> str:
     """A change: its words are ours, and what stands in backquotes in it is the catalog's."""
     pieces = change.what.split("`")
-    said = "".join(_code(piece) if place % 2 else _words(piece) for place, piece in enumerate(pieces))
+    said = "".join(
+        _code(piece) if place % 2 else _words(piece) for place, piece in enumerate(pieces)
+    )
     return f"**{change.kind}** {_code(change.place)} {said}"
 
 
 def _words(text: str) -> str:
-    return "".join(char if char.isalnum() or char in " ,.:;()[]'-…" else f"&#{ord(char)};" for char in text)
+    return "".join(
+        char if char.isalnum() or char in " ,.:;()[]'-…" else f"&#{ord(char)};" for char in text
+    )
 
 
 def _code(text: str) -> str:
@@ -109,14 +140,24 @@ def _plain(text: str) -> str:
 
 
 def shown(text: str, longest: int = _LONGEST_CODE) -> str:
-    """A text on one line, with a name for each character that cannot be seen, and cut where it is long."""
+    """A text on one line, with a name for each character that cannot be seen, and cut where it is
+    long.
+    """
     text = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    return visible(text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text))
+    return visible(
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    )
 
 
 def values(comparison: Comparison) -> dict[str, Any]:
     """The comparison as values of JSON."""
-    totals = {"entries": len(comparison.entries), "by_what": comparison.whats, "by_kind": comparison.kinds}
+    totals = {
+        "entries": len(comparison.entries),
+        "by_what": comparison.whats,
+        "by_kind": comparison.kinds,
+    }
     entries = [
         {
             "what": entry.what,
@@ -131,4 +172,9 @@ def values(comparison: Comparison) -> dict[str, Any]:
         }
         for entry in comparison.entries
     ]
-    return {"before": comparison.before, "after": comparison.after, "totals": totals, "entries": entries}
+    return {
+        "before": comparison.before,
+        "after": comparison.after,
+        "totals": totals,
+        "entries": entries,
+    }

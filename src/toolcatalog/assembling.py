@@ -1,9 +1,9 @@
-"""Parts to the files of a snapshot, one part after another, so that memory does not grow with the documents.
+"""Parts to the files of a snapshot, one part after another, so that memory does not grow with the
+documents.
 
-The parts come in the order of their slugs, which is the order of the numbers. Documents of the newest versions go to the front of
-`tools.json` while those of older ones wait in a file of their own: what is listed without any filter is one run of bytes.
-
-Serves: "1,000,000 tools build in bounded memory" of issue 3.
+The parts come in the order of their slugs, which is the order of the numbers. Documents of the
+newest versions go to the front of `tools.json` while those of older ones wait in a file of their
+own: what is listed without any filter is one run of bytes.
 """
 
 import sys
@@ -29,7 +29,9 @@ _OLDER = ".older"
 
 
 class Assembly:
-    """A snapshot being put together in an empty folder; `files` is what has been written of it so far, by path."""
+    """A snapshot being put together in an empty folder; `files` is what has been written of it so
+    far, by path.
+    """
 
     def __init__(self, folder: Path, contents: Contents) -> None:
         self.folder = folder
@@ -45,7 +47,9 @@ class Assembly:
         self.files[path] = Stated(*files.pour(self.folder / path, pieces))
 
     def tools(self, parts: Iterable[Part], versions: Mapping[str, int], advance: Advance) -> None:
-        """Write everything about tools but the words. `versions`: how many tool versions each toolkit has."""
+        """Write everything about tools but the words. `versions`: how many tool versions each
+        toolkit has.
+        """
         known, indexes = _Columns(self.contents), _Indexes(self, versions)
 
         def through() -> Iterator[Part]:
@@ -79,7 +83,11 @@ class Assembly:
         """Write the listing and the manifest: the digest that names the snapshot."""
         deep = {path: said for path, said in self.files.items() if "/" in path}
         self.write(snapshot.LISTING, [snapshot.listing(deep)])
-        digest, manifest = snapshot.seal(self.contents.about, counts, {path: self.files[path] for path in self.files.keys() - deep.keys()})
+        digest, manifest = snapshot.seal(
+            self.contents.about,
+            counts,
+            {path: self.files[path] for path in self.files.keys() - deep.keys()},
+        )
         self.write(snapshot.MANIFEST, [manifest])
         return digest
 
@@ -100,7 +108,9 @@ def written(folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]) ->
 
 def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:
     names = sorted(values)
-    return table.pack(names, [len(values[name]) for name in names], (values[name] for name in names))
+    return table.pack(
+        names, [len(values[name]) for name in names], (values[name] for name in names)
+    )
 
 
 def _documents(parts: Iterable[Part], waiting: IO[bytes]) -> Iterator[bytes]:
@@ -131,7 +141,12 @@ class _Columns:
         self.configs = defaultdict(list)
         for config in contents.auth_configs:
             self.configs[config.toolkit].append(config)
-        self.sizes, self.checks, self.newest, self.digests = array("I"), array("I"), bytearray(), bytearray()
+        self.sizes, self.checks, self.newest, self.digests = (
+            array("I"),
+            array("I"),
+            bytearray(),
+            bytearray(),
+        )
         self.names, self.slugs = _Texts(), _Texts()
         self.versions: list[str] = []
         self.entries, self.lengths = bytearray(), array("I")
@@ -142,11 +157,16 @@ class _Columns:
         self.sizes.extend(facts.sizes)
         self.checks.extend(facts.checks)
         self.newest += bytes(facts.newest)
-        self.digests += bytes.fromhex("".join([digest[: 2 * snapshot.TAG] for digest in facts.digests]))
+        self.digests += bytes.fromhex(
+            "".join([digest[: 2 * snapshot.TAG] for digest in facts.digests])
+        )
         self.names.add(facts.names)
         self.versions += map(sys.intern, facts.versions)
         self.slugs.add([slug for slug, _, _ in facts.entries])  # they come in their order
-        entries = [(before + place).to_bytes(4, "little") + entry.encode() for _, place, entry in facts.entries]
+        entries = [
+            (before + place).to_bytes(4, "little") + entry.encode()
+            for _, place, entry in facts.entries
+        ]
         self.entries += b"".join(entries)
         self.lengths.extend(map(len, entries))
         for name, places in facts.sets.items():
@@ -156,7 +176,9 @@ class _Columns:
 
     def add_usable(self, facts: Facts, before: int) -> None:
         """Add what the auth configs of a toolkit can use."""
-        for number, (toolkit, slug, scopes) in enumerate(zip(facts.toolkits, facts.slugs, facts.scopes, strict=True), before):
+        for number, (toolkit, slug, scopes) in enumerate(
+            zip(facts.toolkits, facts.slugs, facts.scopes, strict=True), before
+        ):
             for config in self.configs.get(toolkit, ()):
                 if usable(config, slug, scopes):
                     self.members[f"auth_config {config.id}"].append(number)
@@ -167,7 +189,8 @@ class _Columns:
         number = np.concatenate([np.flatnonzero(newest), np.flatnonzero(~newest)])  # by place
         place = np.empty_like(number)
         place[number] = np.arange(len(number))
-        lengths = np.array(self.sizes, np.int64)[number] + 1  # with the comma or bracket that follows
+        # with the comma or bracket that follows
+        lengths = np.array(self.sizes, np.int64)[number] + 1
         return columns.pack(
             {
                 "offset": np.cumsum(np.append(1, lengths)),
@@ -183,7 +206,11 @@ class _Columns:
     def tools(self) -> Iterator[bytes]:
         """The table of slugs."""
         ends = accumulate(self.lengths, initial=0)
-        return table.pack(self.slugs.every(), self.lengths, (bytes(self.entries[start:end]) for start, end in pairwise(ends)))
+        return table.pack(
+            self.slugs.every(),
+            self.lengths,
+            (bytes(self.entries[start:end]) for start, end in pairwise(ends)),
+        )
 
     def sets(self) -> Iterator[bytes]:
         """The table of sets."""
@@ -228,7 +255,9 @@ class _Indexes:
 
     def add(self, part: Part) -> None:
         end = 0
-        for toolkit, slug, version, size in zip(part.facts.toolkits, part.facts.slugs, part.facts.versions, part.facts.rows, strict=True):
+        for toolkit, slug, version, size in zip(
+            part.facts.toolkits, part.facts.slugs, part.facts.versions, part.facts.rows, strict=True
+        ):
             start, end = end, end + size
             self.rows[toolkit].append((slug, version, part.rows[start:end]))
             self.left[toolkit] -= 1
@@ -238,5 +267,9 @@ class _Indexes:
     def finish(self, slug: str) -> None:
         toolkit, rows = self.toolkits[slug], self.rows.pop(slug)
         for version in toolkit.versions:
-            in_force = {tool: row for tool, of, row in rows if of <= version}  # sorted by slug and version: the newest wins
-            self.assembly.write(snapshot.index_path(slug, version), [snapshot.index(toolkit, version, in_force.values())])
+            # sorted by slug and version: the newest wins
+            in_force = {tool: row for tool, of, row in rows if of <= version}
+            self.assembly.write(
+                snapshot.index_path(slug, version),
+                [snapshot.index(toolkit, version, in_force.values())],
+            )

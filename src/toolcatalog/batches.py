@@ -1,11 +1,12 @@
-"""How tools are put together for compiling, and what is known of a batch before anything is compiled.
+"""How tools are put together for compiling, and what is known of a batch before anything is
+compiled.
 
-A batch is a run of tools in the order of their slugs. It begins at a slug that is told by its checksum, so that a tool more or less
-moves no boundary but its own, or a few near to it; batches are compiled in any order, anywhere, and their parts put together in the order
-of the slugs. Where one tool has changed, all of its batch is compiled; so one that has become large ends at the next of many more slugs.
-The key of a part is the digest of everything that it is made from: this program, the toolkits' files, and the tools' files.
-
-Serves: "A cache keyed by content" of issue 3.
+A batch is a run of tools in the order of their slugs. It begins at a slug that is told by its
+checksum, so that a tool more or less moves no boundary but its own, or a few near to it; batches
+are compiled in any order, anywhere, and their parts put together in the order of the slugs. Where
+one tool has changed, all of its batch is compiled; so one that has become large ends at the next of
+many more slugs. The key of a part is the digest of everything that it is made from: this program,
+the toolkits' files, and the tools' files.
 """
 
 import hashlib
@@ -30,7 +31,8 @@ _LARGE, _NEAR = 64, 16  # a batch with so many tools ends at a slug that one in 
 
 
 class Known(NamedTuple):
-    """The key of a batch's part, and its files as they were when the part was made, as JSON: there may be a million of them.
+    """The key of a batch's part, and its files as they were when the part was made, as JSON: there
+    may be a million of them.
 
     The key is empty where something else that it was made from has changed since.
     """
@@ -47,7 +49,10 @@ class Known(NamedTuple):
     @property
     def names_only(self) -> "Known":
         """The same with nothing of the files but their names."""
-        rows = [(folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files]) for folder, _, files in self.rows]
+        rows = [
+            (folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files])
+            for folder, _, files in self.rows
+        ]
         return Known(self.key, dump_to_hold(rows))
 
 
@@ -56,9 +61,11 @@ NOTHING = Known("", b"[]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`: from the build before.
+    """A batch, and what its part depends on. `heads`: the SHA-256 of each toolkit's file; `known`:
+    from the build before.
 
-    `vectors` is told by `program` too, and so by the key. `words`: they are to be counted in the part.
+    `vectors` is told by `program` too, and so by the key. `words`: they are to be counted in the
+    part.
     """
 
     root: Path
@@ -113,5 +120,8 @@ def known(key: str, rows: Sequence[Row]) -> Known:
 
 def key(task: Task, files: Sequence[tuple[str, str]]) -> str:
     """The key of a batch that has these files, given by path and SHA-256."""
-    heads = sorted((toolkit, task.heads.get(toolkit, "")) for toolkit in toolkits_of([path for path, _ in files]))
+    heads = sorted(
+        (toolkit, task.heads.get(toolkit, ""))
+        for toolkit in toolkits_of([path for path, _ in files])
+    )
     return hashlib.sha256(json.dumps([task.program, heads, sorted(files)]).encode()).hexdigest()

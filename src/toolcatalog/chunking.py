@@ -1,9 +1,9 @@
-"""A file into chunks whose ends its own bytes decide, so that a change in one place leaves the chunks before and behind it as they were.
+"""A file into chunks whose ends its own bytes decide, so that a change in one place leaves the
+chunks before and behind it as they were.
 
-With chunks of a fixed size, a document that becomes one byte longer would move all that follows into other chunks. Here a chunk ends
-where a hash of the sixteen bytes before says so, wherever in the file those are. Pure.
-
-Serves: "only what changed travels".
+With chunks of a fixed size, a document that becomes one byte longer would move all that follows
+into other chunks. Here a chunk ends where a hash of the sixteen bytes before says so, wherever in
+the file those are. Pure.
 """
 
 import mmap
@@ -17,13 +17,16 @@ _ONE_IN = 1 << 16  # places, on average, is the end of a chunk
 _WINDOW = 16  # bytes that decide
 _WORD = 8
 _BLOCK = 1 << 22  # bytes looked at in one go
-_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)  # odd, and without a pattern
+# odd, and without a pattern
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 _ONE = np.uint64(1)
 _BELOW = np.uint64((1 << 64) // _ONE_IN)
 
 
 def spans(data: bytes | mmap.mmap) -> Iterator[tuple[int, int]]:
-    """Where the chunks of a file begin and end, in order and without gaps: of LEAST to MOST bytes, some 100 KB on average."""
+    """Where the chunks of a file begin and end, in order and without gaps: of LEAST to MOST bytes,
+    some 100 KB on average.
+    """
     begin = 0
     for end in _ends(data):
         while end - begin > MOST:
@@ -48,7 +51,10 @@ def _ends(data: bytes | mmap.mmap) -> Iterator[int]:
 def _marked(block: bytes, offset: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     """Where, of every eighth place from the offset on, a window begins that marks an end."""
     words = (
-        np.frombuffer(block, "<u8", max(0, len(block) - offset) // _WORD, offset) if len(block) >= offset + _WORD else np.empty(0, "<u8")
+        np.frombuffer(block, "<u8", max(0, len(block) - offset) // _WORD, offset)
+        if len(block) >= offset + _WORD
+        else np.empty(0, "<u8")
     )
     hashes = ((words[:-1] * _FIRST) ^ words[1:]) * _SECOND
-    return np.flatnonzero(hashes - _ONE < _BELOW) * _WORD + offset  # less one: where all is zero, every place would be an end
+    # less one: where all is zero, every place would be an end
+    return np.flatnonzero(hashes - _ONE < _BELOW) * _WORD + offset

@@ -1,9 +1,9 @@
-"""Work done on a dask cluster, by the very code that processes of this machine run: see `crew`. Needs the extra `cluster`.
+"""Work done on a dask cluster, by the very code that processes of this machine run: see `crew`.
+Needs the extra `cluster`.
 
-Tasks name files by path, so all workers must see the same folders at the same paths and run the same program. That is asked of every
-worker before any work is sent, and again where each piece of work is done: a worker that joins later is held to the same.
-
-Serves: "a way past one machine that is not home-made".
+Tasks name files by path, so all workers must see the same folders at the same paths and run the
+same program. That is asked of every worker before any work is sent, and again where each piece of
+work is done: a worker that joins later is held to the same.
 """
 
 import contextlib
@@ -40,10 +40,11 @@ Result = TypeVar("Result")
 
 
 def hire(address: str, places: Places, patience: float = _PATIENCE) -> "Team":
-    """The workers of the scheduler at an address, `tcp://HOST:PORT` or `tls://HOST:PORT`, all of them fit for a build of these places.
+    """The workers of the scheduler at an address, `tcp://HOST:PORT` or `tls://HOST:PORT`, all of
+    them fit for a build of these places.
 
-    Waits so many seconds for a worker, now and whenever none is left. Raises UsageError where there is no such scheduler, no worker, or one
-    that is not fit.
+    Waits so many seconds for a worker, now and whenever none is left. Raises UsageError where there
+    is no such scheduler, no worker, or one that is not fit.
     """
     needs = fitness.needs(places)
     client = _client(address)
@@ -56,14 +57,33 @@ def hire(address: str, places: Places, patience: float = _PATIENCE) -> "Team":
 
 
 class Team:
-    """As `concurrent.futures.Executor`, as far as `crew` asks: work in the order of its tasks, and an end to it."""
+    """As `concurrent.futures.Executor`, as far as `crew` asks: work in the order of its tasks, and
+    an end to it.
+    """
 
-    def __init__(self, client: "Client", needs: Needs, workers: Collection[str], folder: Path | None, patience: float) -> None:
-        self._client, self._needs, self._workers, self._site, self._patience = client, needs, workers, folder, patience
-        self._executor = client.get_executor(pure=False)  # pages that were written once may have to be written again
+    def __init__(
+        self,
+        client: "Client",
+        needs: Needs,
+        workers: Collection[str],
+        folder: Path | None,
+        patience: float,
+    ) -> None:
+        self._client, self._needs, self._workers, self._site, self._patience = (
+            client,
+            needs,
+            workers,
+            folder,
+            patience,
+        )
+        # pages that were written once may have to be written again
+        self._executor = client.get_executor(pure=False)
 
-    def map(self, work: Callable[[Task], Result], tasks: Sequence[Task], /, *, chunksize: int) -> Iterator[Result]:
-        """The results of the tasks, in their order, sent as so many at a time at most; only some are under way at once.
+    def map(
+        self, work: Callable[[Task], Result], tasks: Sequence[Task], /, *, chunksize: int
+    ) -> Iterator[Result]:
+        """The results of the tasks, in their order, sent as so many at a time at most; only some
+        are under way at once.
 
         Raises what the work raises, and UsageError where the cluster is lost.
         """
@@ -76,13 +96,17 @@ class Team:
         return self._results(sent, futures)
 
     def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - there is but one way to leave
-        """Leave the cluster. Work that has not begun is taken back; what a worker is at it will finish, and nobody looks at it."""
+        """Leave the cluster. Work that has not begun is taken back; what a worker is at it will
+        finish, and nobody looks at it.
+        """
         lost = wait and not _threads(self._client).keys() >= {*self._workers}
         self._client.close()
         if lost and self._site:
             _clean(self._site)
 
-    def _results(self, sent: "deque[Future[list[Result]]]", more: "Iterator[Future[list[Result]]]") -> Iterator[Result]:
+    def _results(
+        self, sent: "deque[Future[list[Result]]]", more: "Iterator[Future[list[Result]]]"
+    ) -> Iterator[Result]:
         while sent:
             with _in_touch(self._client):
                 results = self._result(sent.popleft())
@@ -101,10 +125,14 @@ class Team:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "toolcatalog":
                 raise
-            raise UsageError(f"A worker that has joined since does not have this program: {_STILL}. {_SAME}") from None
+            raise UsageError(
+                f"A worker that has joined since does not have this program: {_STILL}. {_SAME}"
+            ) from None
 
     def _await(self, future: "Future[list[Result]]") -> None:
-        """Wait for a result as long as there is any worker, or one may come back. Raises what any work has failed with."""
+        """Wait for a result as long as there is any worker, or one may come back. Raises what any
+        work has failed with.
+        """
         since = time.monotonic()
         while not wait([future], _LOOK_EVERY).done:
             if failure := self._failure():
@@ -112,13 +140,16 @@ class Team:
             if _threads(self._client):
                 since = time.monotonic()
             elif time.monotonic() - since > self._patience:
-                raise UsageError(f"No worker of the cluster is left, for {self._patience:g} seconds: {_STILL}. Start some and build again.")
+                raise UsageError(
+                    f"No worker of the cluster is left, for {self._patience:g} seconds: "
+                    f"{_STILL}. Start some and build again."
+                )
 
     def _failure(self) -> BaseException | None:
         """What a piece of work has failed with.
 
-        The library's executor forgets to tell where a result was lost with its worker and the second try failed: it would be waited for
-        for ever.
+        The library's executor forgets to tell where a result was lost with its worker and the
+        second try failed: it would be waited for for ever.
         """
         states = [*self._client.futures.values()]
         return next((state.exception for state in states if state.status == "error"), None)
@@ -136,13 +167,23 @@ def _client(address: str) -> "Client":
     try:
         import distributed  # noqa: PLC0415 - it is there with the extra only
     except ImportError:
-        raise UsageError("A cluster is reached through the package distributed: run `pip install 'toolcatalog[cluster]'`.") from None
+        raise UsageError(
+            "A cluster is reached through the package distributed: run `pip install "
+            "'toolcatalog[cluster]'`."
+        ) from None
     _hush()
     security = _security(address, distributed.Security())
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of versions that differ: what must be the same is asked of each worker
-            return distributed.Client(address, timeout=_CONNECT, security=security, set_as_default=False, name="toolcatalog")
+            # of versions that differ: what must be the same is asked of each worker
+            warnings.simplefilter("ignore")
+            return distributed.Client(
+                address,
+                timeout=_CONNECT,
+                security=security,
+                set_as_default=False,
+                name="toolcatalog",
+            )
     except OSError as error:
         wrong = f"No scheduler answers at {address} ({_first_line(error)})"
         raise UsageError(f"{wrong}: {_STILL}. Is it running, and is that its address?") from None
@@ -156,15 +197,24 @@ def _security(address: str, configured: "Security") -> "Security":
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f"{address} is not the address of a scheduler: give tcp://HOST:PORT or tls://HOST:PORT.")
+        raise UsageError(
+            f"{address} is not the address of a scheduler: give tcp://HOST:PORT or tls://HOST:PORT."
+        )
     if parts.scheme == "tls" and not configured.get_connection_args("client").get("ssl_context"):
-        raise UsageError("For tls:// the certificates stand in dask's own configuration, under `distributed.comm.tls`: there are none.")
+        raise UsageError(
+            "For tls:// the certificates stand in dask's own configuration, under "
+            "`distributed.comm.tls`: there are none."
+        )
     return configured
 
 
 def _hush() -> None:
     """Let the library say nothing: what it would say is said here, in one sentence."""
-    for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in {"distributed", "tornado"}]:
+    for name in [
+        name
+        for name in logging.root.manager.loggerDict
+        if name.partition(".")[0] in {"distributed", "tornado"}
+    ]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
@@ -177,7 +227,10 @@ def _fit(client: "Client", needs: Needs, patience: float) -> Collection[str]:
     until = time.monotonic() + patience
     while not (threads := _threads(client)):
         if time.monotonic() > until:
-            raise UsageError(f"The cluster has had no worker for {patience:g} seconds: {_STILL}. Start some and build again.")
+            raise UsageError(
+                f"The cluster has had no worker for {patience:g} seconds: {_STILL}. Start "
+                "some and build again."
+            )
         time.sleep(_LOOK_EVERY / 10)
     said = client.run(fitness.lack, needs, on_error="return")
     found = {worker: _clause(said.get(worker, ""), number) for worker, number in threads.items()}
@@ -192,18 +245,26 @@ def _fit(client: "Client", needs: Needs, patience: float) -> Collection[str]:
 def _clause(said: str | BaseException, threads: int) -> str:
     if isinstance(said, BaseException):  # what it has is so different that it cannot even be asked
         return f"it cannot tell what it has ({type(said).__name__}: {_first_line(said)})"
-    return said or (f"it works with {threads} threads (start it with --nthreads 1)" if threads > 1 else "")
+    return said or (
+        f"it works with {threads} threads (start it with --nthreads 1)" if threads > 1 else ""
+    )
 
 
 @contextlib.contextmanager
 def _in_touch(client: "Client") -> Iterator[None]:
-    """Tell by one sentence that the scheduler has ended: the library has many exceptions for that, a bare Exception among them."""
+    """Tell by one sentence that the scheduler has ended: the library has many exceptions for that,
+    a bare Exception among them.
+    """
     try:
         yield
     except Exception as error:
-        if isinstance(error, UsageError) or (client.status == "running" and not isinstance(error, CancelledError)):
+        if isinstance(error, UsageError) or (
+            client.status == "running" and not isinstance(error, CancelledError)
+        ):
             raise
-        raise UsageError(f"The scheduler of the cluster has ended: {_STILL}. Start it and build again.") from None
+        raise UsageError(
+            f"The scheduler of the cluster has ended: {_STILL}. Start it and build again."
+        ) from None
 
 
 def _threads(client: "Client") -> Mapping[str, int]:
@@ -215,6 +276,8 @@ def _threads(client: "Client") -> Mapping[str, int]:
 
 
 def _clean(folder: Path) -> None:
-    """Remove what a worker that was killed while it wrote a page has left; others have written the page since."""
+    """Remove what a worker that was killed while it wrote a page has left; others have written the
+    page since.
+    """
     for one in {(folder / path).parent for path in site.generated(folder)}:
         files.clean(one)

@@ -1,9 +1,8 @@
 """The columns of `query.numbers`, as arrays. Pure.
 
-By place, which is the order in which the documents lie: `offset` (where each begins, and where one more would), `tag`, `check` (its
-CRC-32) and `number`; by number: `place`, and the ranks `name` and `version`.
-
-Serves: "Snapshot" of the design.
+By place, which is the order in which the documents lie: `offset` (where each begins, and where one
+more would), `tag`, `check` (its CRC-32) and `number`; by number: `place`, and the ranks `name` and
+`version`.
 """
 
 from collections.abc import Mapping
@@ -15,14 +14,26 @@ from numpy.typing import NDArray
 from toolcatalog.snapshot import TAG
 
 _OFFSET = "<u8"  # of these there is one more than there are tool versions
-_OTHERS = {"tag": f"V{TAG}", "check": "<u4", "number": "<u4", "place": "<u4", "name": "<u4", "version": "<u4"}
+_OTHERS = {
+    "tag": f"V{TAG}",
+    "check": "<u4",
+    "number": "<u4",
+    "place": "<u4",
+    "name": "<u4",
+    "version": "<u4",
+}
 
 
 def unpack(data: memoryview) -> dict[str, NDArray[Any]]:
     """The columns by name; nothing is copied."""
     every, end, found = np.frombuffer(data, np.uint8), 0, {}
-    count = (len(every) - np.dtype(_OFFSET).itemsize) // sum(np.dtype(kind).itemsize for kind in (_OFFSET, *_OTHERS.values()))
-    for name, kind, items in (("offset", _OFFSET, count + 1), *((name, kind, count) for name, kind in _OTHERS.items())):
+    count = (len(every) - np.dtype(_OFFSET).itemsize) // sum(
+        np.dtype(kind).itemsize for kind in (_OFFSET, *_OTHERS.values())
+    )
+    for name, kind, items in (
+        ("offset", _OFFSET, count + 1),
+        *((name, kind, count) for name, kind in _OTHERS.items()),
+    ):
         start, end = end, end + items * np.dtype(kind).itemsize
         found[name] = every[start:end].view(kind)
     return found
@@ -30,4 +41,7 @@ def unpack(data: memoryview) -> dict[str, NDArray[Any]]:
 
 def pack(columns: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of the columns."""
-    return b"".join(columns[name].astype(kind, copy=False).tobytes() for name, kind in (("offset", _OFFSET), *_OTHERS.items()))
+    return b"".join(
+        columns[name].astype(kind, copy=False).tobytes()
+        for name, kind in (("offset", _OFFSET), *_OTHERS.items())
+    )

@@ -1,12 +1,12 @@
-"""Comments of a file that are more than prose: what is meant for us, and what is meant for an editor. Pure.
+"""Comments of a file that are more than prose: what is meant for us, and what is meant for an
+editor. Pure.
 
     # toolcatalog: ignore[rule-id, rule-id] the reason
     # yaml-language-server: $schema=../../../.schemas/v1/tool.json
 
-The first says which advice its author does not want to hear. It speaks of its own line, or, where it stands alone, of the next line that
-is none. The second stands before all else, and says which schema completes and explains the file.
-
-Serves: "an ignore comment that needs a reason".
+The first says which advice its author does not want to hear. It speaks of its own line, or, where
+it stands alone, of the next line that is none. The second stands before all else, and says which
+schema completes and explains the file.
 """
 
 import re
@@ -24,7 +24,9 @@ _IGNORE = re.compile(r"ignore\[(?P<rules>[^\]]*)\]\s*(?P<reason>.*)")
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment: on which line and column (from 1), of which line it speaks, its rules, the reason, and whether it can be understood."""
+    """A comment: on which line and column (from 1), of which line it speaks, its rules, the reason,
+    and whether it can be understood.
+    """
 
     line: int
     column: int
@@ -43,11 +45,16 @@ class SchemaComment(NamedTuple):
 
 
 def schemas(data: bytes) -> tuple[SchemaComment, ...]:
-    """The comments at the head of a file that name its schema, as the YAML language server and JetBrains read them."""
+    """The comments at the head of a file that name its schema, as the YAML language server and
+    JetBrains read them.
+    """
     if b"$schema" not in data[:_HEAD]:
         return ()
     lines = data[:_HEAD].decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
-    matches = ((number, _SCHEMA.fullmatch(line.strip())) for number, line in enumerate(takewhile(_is_prose, lines), 1))
+    matches = (
+        (number, _SCHEMA.fullmatch(line.strip()))
+        for number, line in enumerate(takewhile(_is_prose, lines), 1)
+    )
     return tuple(SchemaComment(number, match[1]) for number, match in matches if match)
 
 
@@ -62,7 +69,11 @@ def found(data: bytes) -> tuple[Comment, ...]:
     lines = data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     matches = ((number, _COMMENT.search(line.rstrip("\r"))) for number, line in enumerate(lines, 1))
     following = _following(lines)
-    return tuple(_comment(lines[number - 1], number, following[number - 1], match) for number, match in matches if match)
+    return tuple(
+        _comment(lines[number - 1], number, following[number - 1], match)
+        for number, match in matches
+        if match
+    )
 
 
 def _following(lines: Sequence[str]) -> list[int]:
@@ -80,7 +91,14 @@ def _comment(text: str, line: int, following: int, match: re.Match[str]) -> Comm
     if said is None:
         return Comment(line, match.start() + 1, of, understood=False, excerpt=text)
     rules = (rule.strip() for rule in said["rules"].split(","))
-    return Comment(line, match.start() + 1, of, tuple(rule for rule in rules if rule), said["reason"], excerpt=text)
+    return Comment(
+        line,
+        match.start() + 1,
+        of,
+        tuple(rule for rule in rules if rule),
+        said["reason"],
+        excerpt=text,
+    )
 
 
 def _is_comment(line: str) -> bool:

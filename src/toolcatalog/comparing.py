@@ -1,9 +1,9 @@
-"""Two sides of a catalog, older and newer, to what differs between them: tool by tool, the worst first. Pure.
+"""Two sides of a catalog, older and newer, to what differs between them: tool by tool, the worst
+first. Pure.
 
-A side has what differs and what is needed to tell how; where that comes from, a revision of git or a build, is not known here. What could
-not be read on either side is an entry like any other, because a comparison that could not be made is not the same as no change.
-
-Serves: `toolcatalog diff`.
+A side has what differs and what is needed to tell how; where that comes from, a revision of git or
+a build, is not known here. What could not be read on either side is an entry like any other,
+because a comparison that could not be made is not the same as no change.
 """
 
 from collections import Counter
@@ -15,8 +15,26 @@ from toolcatalog import diffing
 from toolcatalog.snapshot import Tool
 from toolcatalog.wording import KINDS, Change, turned
 
-What = Literal["not compared", "removed", "version removed", "changed", "new version", "added", "deprecated", "deprecation"]
-WHATS: tuple[What, ...] = ("not compared", "removed", "version removed", "changed", "new version", "added", "deprecated", "deprecation")
+What = Literal[
+    "not compared",
+    "removed",
+    "version removed",
+    "changed",
+    "new version",
+    "added",
+    "deprecated",
+    "deprecation",
+]
+WHATS: tuple[What, ...] = (
+    "not compared",
+    "removed",
+    "version removed",
+    "changed",
+    "new version",
+    "added",
+    "deprecated",
+    "deprecation",
+)
 
 
 class Key(NamedTuple):
@@ -48,9 +66,11 @@ Facts = Mapping[str, Any]  # the fields of a file that is not a tool's
 
 
 class Side(NamedTuple):
-    """One side: all versions of the tools that differ, those of their versions and the other files, by path, that differ.
+    """One side: all versions of the tools that differ, those of their versions and the other files,
+    by path, that differ.
 
-    Beside them, on one side only, the versions that new ones are compared with. What is not there on this side is left out.
+    Beside them, on one side only, the versions that new ones are compared with. What is not there
+    on this side is left out.
     """
 
     versions: Versions
@@ -59,10 +79,11 @@ class Side(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One thing that differs. `slug` is empty for a toolkit, and `toolkit` too for a file of no toolkit.
+    """One thing that differs. `slug` is empty for a toolkit, and `toolkit` too for a file of no
+    toolkit.
 
-    `before` is the version that a new one is compared with, `why` says why something was not compared, `sunset` is the day from which
-    something removed was announced to be gone.
+    `before` is the version that a new one is compared with, `why` says why something was not
+    compared, `sunset` is the day from which something removed was announced to be gone.
     """
 
     what: What
@@ -104,22 +125,38 @@ class Comparison(NamedTuple):
 
     @property
     def toolkits(self) -> dict[str, list[Entry]]:
-        """The entries by toolkit, the toolkit with the worst one first; those of no toolkit under an empty name."""
+        """The entries by toolkit, the toolkit with the worst one first; those of no toolkit under
+        an empty name.
+        """
         found: dict[str, list[Entry]] = {}
         for entry in self.entries:
             found.setdefault(entry.toolkit, []).append(entry)
         return found
 
 
-def compare(before: Side, after: Side, titles: tuple[str, str] = ("before", "after"), more: Iterable[Entry] = ()) -> Comparison:
+def compare(
+    before: Side,
+    after: Side,
+    titles: tuple[str, str] = ("before", "after"),
+    more: Iterable[Entry] = (),
+) -> Comparison:
     """What differs between two sides, and `more` that is known already."""
-    tools = chain.from_iterable(_tool(*tool, before, after) for tool in sorted({*before.versions} | {*after.versions}))
-    files = (_file(path, before.files.get(path), after.files.get(path)) for path in sorted({*before.files} | {*after.files}))
-    return Comparison(*titles, tuple(sorted([*tools, *(entry for entry in files if entry), *more], key=_rank)))
+    tools = chain.from_iterable(
+        _tool(*tool, before, after) for tool in sorted({*before.versions} | {*after.versions})
+    )
+    files = (
+        _file(path, before.files.get(path), after.files.get(path))
+        for path in sorted({*before.files} | {*after.files})
+    )
+    return Comparison(
+        *titles, tuple(sorted([*tools, *(entry for entry in files if entry), *more], key=_rank))
+    )
 
 
 def predecessors(before: Versions, after: Versions) -> dict[Key, Key]:
-    """Each new version of a tool that was there, and the version that it is compared with: the one before it, on whichever side."""
+    """Each new version of a tool that was there, and the version that it is compared with: the one
+    before it, on whichever side.
+    """
     found = {}
     for (toolkit, slug), old in before.items():
         new = after.get((toolkit, slug), ())
@@ -131,7 +168,14 @@ def predecessors(before: Versions, after: Versions) -> dict[Key, Key]:
 
 def _rank(entry: Entry) -> tuple[int, str, int, str, str, str]:
     kinds = ("unknown", *KINDS)
-    return kinds.index(entry.kind), entry.toolkit, WHATS.index(entry.what), entry.slug, entry.version, entry.path
+    return (
+        kinds.index(entry.kind),
+        entry.toolkit,
+        WHATS.index(entry.what),
+        entry.slug,
+        entry.version,
+        entry.path,
+    )
 
 
 # Tools
@@ -144,8 +188,14 @@ def _tool(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]
         yield _gone("removed", newest, before.tools.get(newest), "tool", "was removed")
     elif not old:
         *older, newest = (Key(toolkit, slug, version) for version in new)
-        yield _found("added", newest, after.tools.get(newest), (Change("additive", "tool", "is new"),))
-        yield from (_found("added", key, tool, ()) for key in older if isinstance(tool := after.tools.get(key), Unread))
+        yield _found(
+            "added", newest, after.tools.get(newest), (Change("additive", "tool", "is new"),)
+        )
+        yield from (
+            _found("added", key, tool, ())
+            for key in older
+            if isinstance(tool := after.tools.get(key), Unread)
+        )
     else:
         yield from _versions(toolkit, slug, before, after)
 
@@ -164,14 +214,26 @@ def _versions(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[En
 
 
 def _gone(what: What, key: Key, tool: Tool | Unread | None, place: str, how: str) -> Entry:
-    """Something removed. That it cannot be read any more matters to nobody but to who asks whether its removal was announced."""
+    """Something removed. That it cannot be read any more matters to nobody but to who asks whether
+    its removal was announced.
+    """
     deprecation = tool.deprecation if isinstance(tool, Tool) else None
     sunset = (deprecation or {}).get("sunset", "")
-    said = f", announced for {sunset}" if sunset else ", and was deprecated without a sunset" if deprecation is not None else ""
-    return Entry(what, key.path, *key, changes=(Change("breaking", place, f"{how}{said}"),), sunset=sunset)
+    said = (
+        f", announced for {sunset}"
+        if sunset
+        else ", and was deprecated without a sunset"
+        if deprecation is not None
+        else ""
+    )
+    return Entry(
+        what, key.path, *key, changes=(Change("breaking", place, f"{how}{said}"),), sunset=sunset
+    )
 
 
-def _found(what: What, key: Key, tool: Tool | Unread | None, changes: tuple[Change, ...], before: str = "") -> Entry:
+def _found(
+    what: What, key: Key, tool: Tool | Unread | None, changes: tuple[Change, ...], before: str = ""
+) -> Entry:
     if isinstance(tool, Unread):
         return Entry("not compared", key.path, *key, why=tool.why)
     return Entry(what, key.path, *key, before=before, changes=changes)
@@ -180,16 +242,29 @@ def _found(what: What, key: Key, tool: Tool | Unread | None, changes: tuple[Chan
 def _new_version(key: Key, reference: Key | None, before: Side, after: Side) -> Entry:
     tool = after.tools.get(key)
     if reference is None:
-        return _found("new version", key, tool, (Change("additive", "version", "is new, and older than all others"),))
+        return _found(
+            "new version",
+            key,
+            tool,
+            (Change("additive", "version", "is new, and older than all others"),),
+        )
     old = after.tools.get(reference) or before.tools.get(reference)
     if isinstance(tool, Tool) and isinstance(old, Unread):
-        return Entry("not compared", key.path, *key, before=reference.version, why=f"{reference.version}, before it: {old.why}")
+        return Entry(
+            "not compared",
+            key.path,
+            *key,
+            before=reference.version,
+            why=f"{reference.version}, before it: {old.why}",
+        )
     changes = diffing.changes(old, tool) if isinstance(tool, Tool) and isinstance(old, Tool) else ()
     return _found("new version", key, tool, tuple(changes), reference.version)
 
 
 def _same_version(key: Key, old: Tool | Unread, new: Tool | Unread) -> Iterator[Entry]:
-    """What changed under a version that was published already. Deprecation is an entry of its own: only that may change."""
+    """What changed under a version that was published already. Deprecation is an entry of its own:
+    only that may change.
+    """
     if isinstance(old, Unread) or isinstance(new, Unread):
         yield Entry("not compared", key.path, *key, why=_whys(old, new))
         return
@@ -225,7 +300,9 @@ def _file(path: str, old: Facts | Unread | None, new: Facts | Unread | None) -> 
 
 
 def _fields(path: str, old: Facts, new: Facts) -> Iterator[Change]:
-    """Sessions and auth configs say what may be used; nothing else is known of them here. Meta tools are not looked into."""
+    """Sessions and auth configs say what may be used; nothing else is known of them here. Meta
+    tools are not looked into.
+    """
     kind = path.partition("/")[0]
     for key in sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)):
         if kind in ("sessions", "auth_configs"):

@@ -1,6 +1,5 @@
-"""A batch of tool files to a part: read, checked, resolved and rendered as JSON. What worker processes do, and all that takes long.
-
-Serves: "the per-toolkit work ... (the very code that runs on local processes)" of issue 7.
+"""A batch of tool files to a part: read, checked, resolved and rendered as JSON. What worker
+processes do, and all that takes long.
 """
 
 import zlib
@@ -21,7 +20,9 @@ from toolcatalog.parts import Facts, Part
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """What came of a batch: its part, which is in the cache now, or else the records (parameters left out) and all problems."""
+    """What came of a batch: its part, which is in the cache now, or else the records (parameters
+    left out) and all problems.
+    """
 
     known: Known | None
     examined: Sequence[Examined] = ()
@@ -33,10 +34,19 @@ def compiled(task: Task) -> Compiled:
     seen = inventory.listed(task.root, task.folders)
     examined = [*checking.examine_all(task.root, [path for path, _ in seen.files])]
     digests = {one.path: one.digest for one in examined}
-    rows = [(folder, mark, [(path, mark, digests[path]) for path, mark, _ in files]) for folder, mark, files in seen.rows]
-    sound = not seen.problems and not any(one.problems for one in examined) and batches.toolkits_of([*digests]) <= {*task.toolkits}
+    rows = [
+        (folder, mark, [(path, mark, digests[path]) for path, mark, _ in files])
+        for folder, mark, files in seen.rows
+    ]
+    sound = (
+        not seen.problems
+        and not any(one.problems for one in examined)
+        and batches.toolkits_of([*digests]) <= {*task.toolkits}
+    )
     if not sound:
-        return Compiled(known=None, examined=[_light(one) for one in examined], unreadable=seen.problems)
+        return Compiled(
+            known=None, examined=[_light(one) for one in examined], unreadable=seen.problems
+        )
     key = batches.key(task, [*digests.items()])
     tools = [one.record for one in examined if isinstance(one.record, model.ToolVersion)]
     made = part(tools, task.toolkits, words=task.words, vectors=task.vectors)
@@ -45,7 +55,8 @@ def compiled(task: Task) -> Compiled:
 
 
 def part_of(task: Task, *sections: str) -> Part:
-    """The part of a task that has its key, with these sections: from the cache, or, where that has been damaged, made again.
+    """The part of a task that has its key, with these sections: from the cache, or, where that has
+    been damaged, made again.
 
     Raises UsageError where it cannot be made again, because files have changed since.
     """
@@ -60,7 +71,11 @@ def part_of(task: Task, *sections: str) -> Part:
 
 def _advised(part: Part, advice: Sequence[Finding]) -> Part:
     rules = sorted({finding.rule for finding in advice})
-    return replace(part, facts=replace(part.facts, rules=rules), advice=snapshot.dump([_fields(finding) for finding in advice]))
+    return replace(
+        part,
+        facts=replace(part.facts, rules=rules),
+        advice=snapshot.dump([_fields(finding) for finding in advice]),
+    )
 
 
 _fields = attrgetter(*Finding.__dataclass_fields__)
@@ -68,19 +83,32 @@ _fields = attrgetter(*Finding.__dataclass_fields__)
 
 def said(advice: bytes) -> list[Finding]:
     """The advice that a part holds."""
-    rows = (dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(advice))
+    rows = (
+        dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(advice)
+    )
     return [Finding(**{**row, "pointer": tuple(row["pointer"])}) for row in rows]
 
 
 def _light(one: Examined) -> Examined:
     """The same without the parameters, which are most of it and which nobody needs any more."""
     if isinstance(one.record, model.ToolVersion):
-        return replace(one, record=replace(one.record, description="", input_parameters={}, output_parameters={}))
+        return replace(
+            one,
+            record=replace(one.record, description="", input_parameters={}, output_parameters={}),
+        )
     return one
 
 
-def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit], *, words: bool = True, vectors: bool = False) -> Part:
-    """The part of tools without problems, with the counts of their words and their vectors where these are wanted. Pure."""
+def part(
+    tools: Sequence[model.ToolVersion],
+    toolkits: Mapping[str, model.Toolkit],
+    *,
+    words: bool = True,
+    vectors: bool = False,
+) -> Part:
+    """The part of tools without problems, with the counts of their words and their vectors where
+    these are wanted. Pure.
+    """
     ordered = sorted(tools, key=lambda tool: (tool.slug, tool.version))
     groups = [[*group] for _, group in groupby(ordered, key=lambda tool: tool.slug)]
     documents, rows = [], []
@@ -88,7 +116,13 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
         versions = tuple(tool.version for tool in group)
         for tool in group:
             served = resolve.tool(tool, toolkits[tool.toolkit], versions)
-            documents.append(snapshot.dump(snapshot.document(served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo)))
+            documents.append(
+                snapshot.dump(
+                    snapshot.document(
+                        served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo
+                    )
+                )
+            )
             rows.append(snapshot.index_row(served, documents[-1]))
     newest = [tool is group[-1] for group in groups for tool in group]
     dumped = [snapshot.dump(row) for row in rows]
@@ -111,19 +145,27 @@ def part(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolki
             entries=_entries(groups),
         ),
         newest=b",".join(compress(documents, newest)),
-        older=b",".join(document for document, new in zip(documents, newest, strict=True) if not new),
+        older=b",".join(
+            document for document, new in zip(documents, newest, strict=True) if not new
+        ),
         rows=b"".join(dumped),
         words=_words(ordered, newest, toolkits) if words else None,
         vectors=_vectors(ordered, toolkits) if vectors else b"",
     )
 
 
-def _words(tools: Sequence[model.ToolVersion], newest: Sequence[bool], toolkits: Mapping[str, model.Toolkit]) -> bytes:
+def _words(
+    tools: Sequence[model.ToolVersion],
+    newest: Sequence[bool],
+    toolkits: Mapping[str, model.Toolkit],
+) -> bytes:
     from toolcatalog import counting  # noqa: PLC0415 - it loads numpy, which a check of what has changed does without
 
     def said(tool: model.ToolVersion, new: bool) -> counting.Said:
         toolkit = tool.toolkit, toolkits[tool.toolkit].name
-        return counting.said(tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new)
+        return counting.said(
+            tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new
+        )
 
     return counting.count(map(said, tools, newest))
 
@@ -131,7 +173,12 @@ def _words(tools: Sequence[model.ToolVersion], newest: Sequence[bool], toolkits:
 def _vectors(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]) -> bytes:
     from toolcatalog import meaning  # noqa: PLC0415 - as above
 
-    described = (meaning.Described(toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]) for one in tools)
+    described = (
+        meaning.Described(
+            toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]
+        )
+        for one in tools
+    )
     return meaning.encoder().tools([*described])
 
 
@@ -152,6 +199,12 @@ def _sets(tools: Sequence[model.ToolVersion], newest: Sequence[bool]) -> dict[st
 def _entries(groups: Sequence[Sequence[model.ToolVersion]]) -> list[tuple[str, int, str]]:
     found, place = [], 0
     for group in groups:
-        found.append((group[0].slug, place, snapshot.dump([group[0].toolkit, [tool.version for tool in group]]).decode()))
+        found.append(
+            (
+                group[0].slug,
+                place,
+                snapshot.dump([group[0].toolkit, [tool.version for tool in group]]).decode(),
+            )
+        )
         place += len(group)
     return found

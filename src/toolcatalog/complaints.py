@@ -1,9 +1,7 @@
 """What JSON Schema finds wrong, in the words of the format: one function for each keyword. Pure.
 
-A validator's own sentences point at the parent and speak of schemas; a contributor wants the key, what was expected there, and the
-nearest right name.
-
-Serves: "what was found, what was expected, the nearest right name" of issue 2.
+A validator's own sentences point at the parent and speak of schemas; a contributor wants the key,
+what was expected there, and the nearest right name.
 """
 
 import json
@@ -28,16 +26,33 @@ _KINDS = {
     float: "the number",
     type(None): "null",
 }
-_WORDS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+_WORDS = {
+    "yes": "true",
+    "on": "true",
+    "true": "true",
+    "no": "false",
+    "off": "false",
+    "false": "false",
+}
 QUOTED = '"{}"'  # a number or a boolean as a string, in the way that problems are mended
-_EMPTY: dict[type[Any], str] = {dict: "an empty mapping", list: "an empty list", str: "an empty string"}
-_FIELDS = {key: inner.get("description", "") for schema in SCHEMAS.values() for key, inner in schema["properties"].items()}
+_EMPTY: dict[type[Any], str] = {
+    dict: "an empty mapping",
+    list: "an empty list",
+    str: "an empty string",
+}
+_FIELDS = {
+    key: inner.get("description", "")
+    for schema in SCHEMAS.values()
+    for key, inner in schema["properties"].items()
+}
 _FIELDS["type"] = "one of " + ", ".join(parameters.TYPES)
 
 
 @dataclass(frozen=True, slots=True)
 class _Error:
-    """The parts of a library's error that are told: where, what stands there, what the keyword wants, and the whole schema there."""
+    """The parts of a library's error that are told: where, what stands there, what the keyword
+    wants, and the whole schema there.
+    """
 
     path: str
     pointer: Pointer
@@ -57,11 +72,22 @@ class _Error:
         expected: str | None = None,
         fix: str | None = None,
     ) -> Finding:
-        """A finding at this place, or at a step below it; expected is what the schema's description says, unless said otherwise."""
+        """A finding at this place, or at a step below it; expected is what the schema's description
+        says, unless said otherwise.
+        """
         said = self.schema.get("description", "") if expected is None else expected
         pointer = (*self.pointer, *step)
         at_key = at_key or self.of_key
-        return Finding(path=self.path, pointer=pointer, at_key=at_key, rule=rule, message=message, expected=said, help=help, fix=fix)
+        return Finding(
+            path=self.path,
+            pointer=pointer,
+            at_key=at_key,
+            rule=rule,
+            message=message,
+            expected=said,
+            help=help,
+            fix=fix,
+        )
 
 
 def told(path: str, error: "ValidationError") -> Iterator[Finding]:
@@ -72,7 +98,9 @@ def told(path: str, error: "ValidationError") -> Iterator[Finding]:
     if of_key:
         pointer = (*pointer, whole.instance)
     schema = whole.schema if isinstance(whole.schema, dict) else {}
-    told = _Error(path, pointer, of_key, whole.instance, whole.validator_value, schema, error.message)
+    told = _Error(
+        path, pointer, of_key, whole.instance, whole.validator_value, schema, error.message
+    )
     yield from _TELLERS.get(str(error.validator), _tell_value)(told)
 
 
@@ -93,7 +121,11 @@ def quoted(value: Any) -> str:
 
 
 def _tell_value(error: _Error) -> Iterator[Finding]:
-    yield error.finding("wrong-value", f"{seen(error.instance)} does not fit", expected=error.schema.get("description") or error.message)
+    yield error.finding(
+        "wrong-value",
+        f"{seen(error.instance)} does not fit",
+        expected=error.schema.get("description") or error.message,
+    )
 
 
 def _tell_unknown(error: _Error) -> Iterator[Finding]:
@@ -101,21 +133,37 @@ def _tell_unknown(error: _Error) -> Iterator[Finding]:
     for key in error.instance:
         if key not in allowed:
             near = names.nearest(key, allowed)
-            help = f"did you mean `{near[0]}`?" if near else "remove it, or look the key up in docs/catalog-format.md"
+            help = (
+                f"did you mean `{near[0]}`?"
+                if near
+                else "remove it, or look the key up in docs/catalog-format.md"
+            )
             if key == "required" and "examples" in allowed:
                 help = "remove it: only a named input parameter says whether it is required"
             if key == placeholders.MARK:
                 help = "write a value: only the files in meta_tools/ have placeholders"
             expected = "one of " + ", ".join(allowed)
-            yield error.finding("unknown-key", f"unknown key `{key}`", help, (key,), at_key=True, expected=expected)
+            yield error.finding(
+                "unknown-key", f"unknown key `{key}`", help, (key,), at_key=True, expected=expected
+            )
 
 
 def _tell_missing(error: _Error) -> Iterator[Finding]:
     for key in error.wanted:
-        if key not in error.instance and f"'{key}'" in error.message:  # the library gives one error for each missing key
+        # the library gives one error for each missing key
+        if key not in error.instance and f"'{key}'" in error.message:
             field = error.schema.get("properties", {}).get(key, {})
-            expected, help = field.get("description") or _FIELDS.get(key, ""), f"add a line `{key}: ...`"
-            yield error.finding("missing-key", f"`{key}` is missing", help, at_key=bool(error.pointer), expected=expected)
+            expected, help = (
+                field.get("description") or _FIELDS.get(key, ""),
+                f"add a line `{key}: ...`",
+            )
+            yield error.finding(
+                "missing-key",
+                f"`{key}` is missing",
+                help,
+                at_key=bool(error.pointer),
+                expected=expected,
+            )
 
 
 def _tell_type(error: _Error) -> Iterator[Finding]:
@@ -137,7 +185,9 @@ def _tell_type(error: _Error) -> Iterator[Finding]:
         help = "write the text here, in quotes if it is the word `null`"
     expected = error.schema.get("description") or f"a value of type {error.wanted}"
     fix = None if error.of_key else _retyped(error.wanted, error.instance)
-    yield error.finding("wrong-type", f"{seen(error.instance)} stands here", help, expected=expected, fix=fix)
+    yield error.finding(
+        "wrong-type", f"{seen(error.instance)} stands here", help, expected=expected, fix=fix
+    )
 
 
 def _retyped(wanted: Any, value: Any) -> str | None:
@@ -147,14 +197,22 @@ def _retyped(wanted: Any, value: Any) -> str | None:
     if wanted == "boolean" and isinstance(value, str):
         return _WORDS.get(value.casefold())
     if wanted in ("number", "integer") and isinstance(value, str):
-        return value if re.fullmatch(r"-?(0|[1-9]\d{0,14})" + (r"(\.\d+)?" if wanted == "number" else ""), value) else None
+        return (
+            value
+            if re.fullmatch(
+                r"-?(0|[1-9]\d{0,14})" + (r"(\.\d+)?" if wanted == "number" else ""), value
+            )
+            else None
+        )
     return None
 
 
 def _tell_enum(error: _Error) -> Iterator[Finding]:
     near = names.nearest(str(error.instance), [str(choice) for choice in error.wanted])
     help = f"did you mean `{near[0]}`?" if near else ""
-    if error.pointer[-1:] == ("type",) and (error.instance in ("null", None) or isinstance(error.instance, list)):
+    if error.pointer[-1:] == ("type",) and (
+        error.instance in ("null", None) or isinstance(error.instance, list)
+    ):
         help = "name one type; `nullable: true` beside it allows null too, `anyOf` holds several descriptions"
     yield error.finding("wrong-value", f"{seen(error.instance)} is not allowed", help)
 
@@ -164,16 +222,24 @@ def _tell_repeated(error: _Error) -> Iterator[Finding]:
     for index, item in enumerate(error.instance):
         text = json.dumps(item, sort_keys=True)
         if text in known:
-            yield error.finding("repeated-item", f"{seen(item)} stands here again", "remove it", (index,))
+            yield error.finding(
+                "repeated-item", f"{seen(item)} stands here again", "remove it", (index,)
+            )
         known.add(text)
 
 
 def _tell_long(error: _Error) -> Iterator[Finding]:
-    yield error.finding("wrong-value", f"a list of {len(error.instance):,} items stands here", "leave out what nobody would look for")
+    yield error.finding(
+        "wrong-value",
+        f"a list of {len(error.instance):,} items stands here",
+        "leave out what nobody would look for",
+    )
 
 
 def _tell_both(error: _Error) -> Iterator[Finding]:
-    yield error.finding("wrong-value", "more than one way of choosing stands here", "keep one", at_key=True)
+    yield error.finding(
+        "wrong-value", "more than one way of choosing stands here", "keep one", at_key=True
+    )
 
 
 _TELLERS: dict[str, Callable[[_Error], Iterator[Finding]]] = {

@@ -1,9 +1,9 @@
-"""What the tools of a batch say: how often each term stands in each field of each tool. Pure; done where a batch is compiled.
+"""What the tools of a batch say: how often each term stands in each field of each tool. Pure; done
+where a batch is compiled.
 
-Fields are what a tool is told by. Its slug counts with its name, as far as it says more than name and toolkit do. The first sentence
-of a description counts by itself too: it mostly says what the tool is for, and the others how.
-
-Serves: "weighted fields (name, toolkit, description, parameter names, parameter descriptions)".
+Fields are what a tool is told by. Its slug counts with its name, as far as it says more than name
+and toolkit do. The first sentence of a description counts by itself too: it mostly says what the
+tool is for, and the others how.
 """
 
 import struct
@@ -25,21 +25,37 @@ Numbers = NDArray[np.int64]
 
 
 class Said(NamedTuple):
-    """What a tool version says: the pieces of each of the FIELDS, its name, and whether it is its tool's newest."""
+    """What a tool version says: the pieces of each of the FIELDS, its name, and whether it is its
+    tool's newest.
+    """
 
     fields: Sequence[Sequence[str]]
     name: str
     newest: bool
 
 
-def said(slug: str, name: str, description: str, toolkit: tuple[str, str], inputs: Mapping[str, Any], newest: bool) -> Said:
-    """What one tool version says; `toolkit` is its slug and its name, `inputs` are the parameters that it takes."""
+def said(
+    slug: str,
+    name: str,
+    description: str,
+    toolkit: tuple[str, str],
+    inputs: Mapping[str, Any],
+    newest: bool,
+) -> Said:
+    """What one tool version says; `toolkit` is its slug and its name, `inputs` are the parameters
+    that it takes.
+    """
     of_toolkit = _with(runs(toolkit[1]), runs(toolkit[0]), ())
     of_name = _with(runs(name), runs(slug), of_toolkit)
     described = [*texts(inputs)]
-    names, descriptions = (pieces("\n".join(column)) for column in ([name for name, _ in described], [text for _, text in described]))
+    names, descriptions = (
+        pieces("\n".join(column))
+        for column in ([name for name, _ in described], [text for _, text in described])
+    )
     first = next(sentences(description), "")
-    return Said((of_name, of_toolkit, pieces(first), pieces(description), names, descriptions), name, newest)
+    return Said(
+        (of_name, of_toolkit, pieces(first), pieces(description), names, descriptions), name, newest
+    )
 
 
 def _with(some: list[str], more: Sequence[str], elsewhere: Sequence[str]) -> list[str]:
@@ -85,14 +101,20 @@ def _spellings(words: Iterable[Word]) -> dict[str, str]:
     return found
 
 
-def _stands(fields: Sequence[Sequence[str]], words: Mapping[str, Sequence[Word]], terms: Sequence[str]) -> tuple[Numbers, Numbers]:
-    """Each term that stands in a field, by its place among all terms, and the number of the field; `words` are those of each piece.
+def _stands(
+    fields: Sequence[Sequence[str]], words: Mapping[str, Sequence[Word]], terms: Sequence[str]
+) -> tuple[Numbers, Numbers]:
+    """Each term that stands in a field, by its place among all terms, and the number of the field;
+    `words` are those of each piece.
 
-    It is done in numbers, piece by piece, for a tool says hundreds: which terms are in a piece is looked up once in a batch.
+    It is done in numbers, piece by piece, for a tool says hundreds: which terms are in a piece is
+    looked up once in a batch.
     """
     places, ids = _numbered(words), _numbered(terms)
     held = np.fromiter(map(len, words.values()), np.int64, len(words))
-    terms_held = np.fromiter((ids[term] for some in words.values() for _, term in some), np.int64, held.sum())
+    terms_held = np.fromiter(
+        (ids[term] for some in words.values() for _, term in some), np.int64, held.sum()
+    )
     lengths = [*map(len, fields)]
     told = np.fromiter(map(places.__getitem__, chain.from_iterable(fields)), np.int64, sum(lengths))
     many = held[told]
@@ -115,8 +137,9 @@ def _different(numbers: Numbers) -> tuple[Numbers, Numbers]:
 class Counted:
     """What `count` gave.
 
-    `holders` tells how many tools hold each term; then come, term by term, those tools in `numbers` (from 0) and how often the term
-    stands in each field in `counts` (a row of six). `newest`, `lengths` (a row of six) and `names` are of each tool.
+    `holders` tells how many tools hold each term; then come, term by term, those tools in `numbers`
+    (from 0) and how often the term stands in each field in `counts` (a row of six). `newest`,
+    `lengths` (a row of six) and `names` are of each tool.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -124,10 +147,21 @@ class Counted:
         at = _HEAD.size + length
         self._text = data[_HEAD.size : at]
         small = np.frombuffer(data, np.uint8, tools + held * len(FIELDS), at)
-        self.newest, self.counts = small[:tools].view(bool), small[tools:].reshape(held, len(FIELDS))
-        rest = np.frombuffer(data[at + len(small) :], "<u4")  # a copy, for where it begins is no multiple of four
-        self.lengths, rest = rest[: tools * len(FIELDS)].reshape(tools, len(FIELDS)), rest[tools * len(FIELDS) :]
-        self.names, self.holders, self.numbers = rest[:tools], rest[tools : tools + size], rest[tools + size :]
+        self.newest, self.counts = (
+            small[:tools].view(bool),
+            small[tools:].reshape(held, len(FIELDS)),
+        )
+        # a copy, for where it begins is no multiple of four
+        rest = np.frombuffer(data[at + len(small) :], "<u4")
+        self.lengths, rest = (
+            rest[: tools * len(FIELDS)].reshape(tools, len(FIELDS)),
+            rest[tools * len(FIELDS) :],
+        )
+        self.names, self.holders, self.numbers = (
+            rest[:tools],
+            rest[tools : tools + size],
+            rest[tools + size :],
+        )
 
     numbers: NDArray[np.uint32]
     holders: NDArray[np.uint32]

@@ -5,10 +5,9 @@
     snapshots/<digest>/chunks.json   of which chunks each file is made, in order, with their sizes in bytes
     current.json                     the pointer: the digest of the snapshot in force; written last
 
-The digest vouches for the manifest, the manifest for every file. The list of chunks vouches for nothing and is not trusted: it only
-says where bytes may be found, and they are held against the manifest when they are there.
-
-Serves: "content-addressed, only what changed travels, pointer last".
+The digest vouches for the manifest, the manifest for every file. The list of chunks vouches for
+nothing and is not trusted: it only says where bytes may be found, and they are held against the
+manifest when they are there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,13 +73,20 @@ def pack(files: Mapping[str, Sequence[Chunk]]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, list[Chunk]]:
-    """The chunks of each file. Raises Refused where it is no such list, or where a path would lead out of the folder."""
+    """The chunks of each file. Raises Refused where it is no such list, or where a path would lead
+    out of the folder.
+    """
     try:
-        files = {path: [Chunk(*_chunk(*one)) for one in some] for path, some in _checked(data, "chunks.json")["files"].items()}
+        files = {
+            path: [Chunk(*_chunk(*one)) for one in some]
+            for path, some in _checked(data, "chunks.json")["files"].items()
+        }
     except (KeyError, TypeError, ValueError, AttributeError):
         raise Refused("The list of chunks is damaged: publish again.") from None
     if astray := [path for path in files if not snapshot.stays_within(path)]:
-        raise Refused(f"The list of chunks has the path {astray[0]!r}, which leads elsewhere: publish again.")
+        raise Refused(
+            f"The list of chunks has the path {astray[0]!r}, which leads elsewhere: publish again."
+        )
     return files
 
 
@@ -91,12 +97,19 @@ def _checked(data: bytes, name: str) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError):
         raise Refused(f"{name} is damaged: publish again.") from None
     if found != FORMAT:
-        raise Refused(f"{name} has format {found}, this program reads {FORMAT}: upgrade toolcatalog here.")
+        raise Refused(
+            f"{name} has format {found}, this program reads {FORMAT}: upgrade toolcatalog here."
+        )
     checked: dict[str, Any] = said
     return checked
 
 
 def _chunk(sha256: object, size: object) -> tuple[str, int]:
-    if isinstance(sha256, str) and snapshot.is_digest(sha256) and isinstance(size, int) and 0 <= size <= MOST_CHUNK:
+    if (
+        isinstance(sha256, str)
+        and snapshot.is_digest(sha256)
+        and isinstance(size, int)
+        and 0 <= size <= MOST_CHUNK
+    ):
         return sha256, size
     raise ValueError(sha256)

@@ -1,9 +1,8 @@
 """What a tool takes or returns, as an HTML table. Pure.
 
-The descriptions of parameters are most of a tool's page, so they are made by plain functions: as recursive macros of a template they
-took most of a build's time. Each parameter has an anchor, `input-filter.state`; what it holds within it is folded into its row.
-
-Serves: "inputs as a table with nested parameters in `<details>` and an anchor each, required first and marked" of issue 5.
+The descriptions of parameters are most of a tool's page, so they are made by plain functions: as
+recursive macros of a template they took most of a build's time. Each parameter has an anchor,
+`input-filter.state`; what it holds within it is folded into its row.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +35,9 @@ Described = Mapping[str, Any]
 
 
 def table(parameters: Mapping[str, Described], anchor: str, caption: str) -> Markup:
-    """A map of parameters in their served form, the required ones first; empty where there are none. What they say is escaped."""
+    """A map of parameters in their served form, the required ones first; empty where there are
+    none. What they say is escaped.
+    """
     return Markup(_table(parameters, anchor, caption))  # noqa: S704 - of escaped parts
 
 
@@ -64,20 +65,36 @@ def _row(name: str, it: Described, anchor: str) -> str:
 
 def _type(it: Described) -> str:
     items = it.get("items")
-    return f"{it['type']} of {items['type']}" if it["type"] == "array" and isinstance(items, Mapping) else str(it["type"])
+    return (
+        f"{it['type']} of {items['type']}"
+        if it["type"] == "array" and isinstance(items, Mapping)
+        else str(it["type"])
+    )
 
 
 def _described(it: Described, anchor: str) -> str:
-    return "".join((markdown.block(it["description"]), _facts(it), *(() if _HOLDING.isdisjoint(it) else _within(it, anchor))))
+    return "".join(
+        (
+            markdown.block(it["description"]),
+            _facts(it),
+            *(() if _HOLDING.isdisjoint(it) else _within(it, anchor)),
+        )
+    )
 
 
 def _within(it: Described, anchor: str) -> Iterator[str]:
     """What a description holds within it, folded."""
     if properties := it.get("properties"):
         yield _folded(_count(properties), _table(properties, f"{anchor}.", "Fields"))
-    inner = [("Each item", "items", it.get("items")), ("Each other value", "others", it.get("additionalProperties"))]
+    inner = [
+        ("Each item", "items", it.get("items")),
+        ("Each other value", "others", it.get("additionalProperties")),
+    ]
     branches = [one for key in ("anyOf", "oneOf") for one in it.get(key, ())]
-    inner += [(f"Either: {one['type']}" if not place else f"or: {one['type']}", f"{place}", one) for place, one in enumerate(branches)]
+    inner += [
+        (f"Either: {one['type']}" if not place else f"or: {one['type']}", f"{place}", one)
+        for place, one in enumerate(branches)
+    ]
     for what, part, one in inner:
         if isinstance(one, Mapping) and (html := _described(one, f"{anchor}.{part}")):
             yield _folded(what, html)
@@ -92,7 +109,11 @@ def _folded(what: str, html: str) -> str:
 
 
 def _facts(it: Described) -> str:
-    facts = [f"<li>{words}{_told(it[key])}</li>" for key, words in _LIMITS.items() if key in it and it[key] is not False]
+    facts = [
+        f"<li>{words}{_told(it[key])}</li>"
+        for key, words in _LIMITS.items()
+        if key in it and it[key] is not False
+    ]
     facts += [f"<li>default {_literal(it['default'])}</li>"] if "default" in it else []
     for what, key in (("one of", "enum"), ("for example", "examples")):
         if it.get(key):
@@ -101,7 +122,8 @@ def _facts(it: Described) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(text if text.isascii() else unseen.visible(text), quote=False)  # never in an attribute
+    # never in an attribute
+    return escape(text if text.isascii() else unseen.visible(text), quote=False)
 
 
 def _told(limit: Any) -> str:

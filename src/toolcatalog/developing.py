@@ -1,9 +1,8 @@
-"""A site that follows its catalog while that is being edited: it is built again after each change, and browsers load it again.
+"""A site that follows its catalog while that is being edited: it is built again after each change,
+and browsers load it again.
 
-Where the catalog has problems, the last good pages stay and show what is wrong, where, and what to do. Pages get one more script; the
-site on disk is the one that any build makes.
-
-Serves: "`toolcatalog dev`: watches, rebuilds what changed, reloads the browser, and shows problems as an overlay".
+Where the catalog has problems, the last good pages stay and show what is wrong, where, and what to
+do. Pages get one more script; the site on disk is the one that any build makes.
 """
 
 import asyncio
@@ -53,7 +52,9 @@ class Live:
         """What there is, and whatever comes, as server-sent events."""
         while True:
             news = self._news
-            yield b"data: %b\n\n" % orjson.dumps({"changes": self.changes, "problems": self.problems})
+            yield b"data: %b\n\n" % orjson.dumps(
+                {"changes": self.changes, "problems": self.problems}
+            )
             await news.wait()
 
 
@@ -72,7 +73,9 @@ def _row(problem: Problem) -> dict[str, object]:
 
 
 def application(catalog: Path, site: Path, build: Build, digest: str, told: Told) -> ASGIApp:
-    """The application that serves the site, and builds it again when a file of the catalog changes; `digest`: what is built by now."""
+    """The application that serves the site, and builds it again when a file of the catalog changes;
+    `digest`: what is built by now.
+    """
     live = Live()
 
     @asynccontextmanager
@@ -82,12 +85,16 @@ def application(catalog: Path, site: Path, build: Build, digest: str, told: Told
         task.cancel()
 
     async def events(request: Request) -> Response:  # noqa: ARG001 - likewise
-        return StreamingResponse(live.events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(
+            live.events(), media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )
 
     async def script(request: Request) -> Response:  # noqa: ARG001 - likewise
         return Response(asset("live.js"), media_type="text/javascript")
 
-    app = Starlette(routes=[Route("/_dev/events", events), Route("/_dev/live.js", script)], lifespan=watching)
+    app = Starlette(
+        routes=[Route("/_dev/events", events), Route("/_dev/live.js", script)], lifespan=watching
+    )
     app.router.default = _Pages(StaticFiles(directory=site, html=True))
 
     async def ending(scope: Scope, receive: Receive, send: Send) -> None:
@@ -110,7 +117,9 @@ def _sentence(problems: Sequence[dict[str, object]], *, changed: bool) -> str:
         return "Built again." if changed else "Nothing that is shown has changed."
     first = problems[0]
     where = f"{first['path']}:{first['line']}:{first['column']}: " if first["path"] else ""
-    return f"{where}{first['message']}" + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
+    return f"{where}{first['message']}" + (
+        f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    )
 
 
 class _Pages:
@@ -134,11 +143,28 @@ class _Pages:
                 if not message.get("more_body"):
                     await _whole(start, body.replace(b"</head>", _SCRIPT, 1), send)
 
-        fresh = [header for header in scope["headers"] if header[0] not in (b"if-none-match", b"if-modified-since")]
+        fresh = [
+            header
+            for header in scope["headers"]
+            if header[0] not in (b"if-none-match", b"if-modified-since")
+        ]
         await self.files({**scope, "headers": fresh}, receive, send_on)
 
 
 async def _whole(start: Message, body: bytes, send: Send) -> None:
-    others = [header for header in start["headers"] if header[0] not in (b"content-length", b"etag", b"last-modified")]
-    await send({**start, "headers": [*others, (b"content-length", b"%d" % len(body)), (b"cache-control", b"no-store")]})
+    others = [
+        header
+        for header in start["headers"]
+        if header[0] not in (b"content-length", b"etag", b"last-modified")
+    ]
+    await send(
+        {
+            **start,
+            "headers": [
+                *others,
+                (b"content-length", b"%d" % len(body)),
+                (b"cache-control", b"no-store"),
+            ],
+        }
+    )
     await send({"type": "http.response.body", "body": body})

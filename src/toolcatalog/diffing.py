@@ -1,6 +1,5 @@
-"""What changed between two versions of a tool, and whom that may break: field by field, the parameters by `narrowing`. Pure.
-
-Serves: "each change classified breaking / additive / text / scope with the reason" of issue 6.
+"""What changed between two versions of a tool, and whom that may break: field by field, the
+parameters by `narrowing`. Pure.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +14,11 @@ _OF_EACH_VERSION = ("version", "available_versions")  # fields that differ whate
 
 
 def changes(before: Tool, after: Tool) -> list[Change]:
-    """What changed from one version of a tool to another: breaking first, then scope, additive, text; by place within each.
+    """What changed from one version of a tool to another: breaking first, then scope, additive,
+    text; by place within each.
 
-    Nothing where the two differ in no more than the version, the order of parameters, or the spelling of a number (1 and 1.0).
+    Nothing where the two differ in no more than the version, the order of parameters, or the
+    spelling of a number (1 and 1.0).
     """
     found: list[Change] = []
     for field in fields(Tool):
@@ -38,33 +39,54 @@ def _description(before: str, after: str) -> Iterator[Change]:
 
 def _scopes(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
     gone, new = _gone_and_new(before, after)
-    yield from (Change("scope", "scopes", f"{code(one)} was added: it must be granted now") for one in new)
-    yield from (Change("scope", "scopes", f"{code(one)} was removed: it need not be granted any more") for one in gone)
+    yield from (
+        Change("scope", "scopes", f"{code(one)} was added: it must be granted now") for one in new
+    )
+    yield from (
+        Change("scope", "scopes", f"{code(one)} was removed: it need not be granted any more")
+        for one in gone
+    )
     if not gone and not new:
         yield Change("text", "scopes", "are listed in another way")
 
 
 def _tags(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
-    """Tags are words for people and filters, but for two hints by which a client lets a model act without asking."""
+    """Tags are words for people and filters, but for two hints by which a client lets a model act
+    without asking.
+    """
     gone, new = _gone_and_new(before, after)
-    yield from (_tag(tag, "was added", "it may destroy something" if tag == "destructiveHint" else "") for tag in new)
-    yield from (_tag(tag, "was removed", "it may change something" if tag == "readOnlyHint" else "") for tag in gone)
+    yield from (
+        _tag(tag, "was added", "it may destroy something" if tag == "destructiveHint" else "")
+        for tag in new
+    )
+    yield from (
+        _tag(tag, "was removed", "it may change something" if tag == "readOnlyHint" else "")
+        for tag in gone
+    )
     if not gone and not new:
         yield Change("text", "tags", "are listed in another way")
 
 
 def _tag(tag: str, what: str, breaks: str) -> Change:
-    return Change("breaking", "tags", f"{code(tag)} {what}: {breaks}") if breaks else Change("text", "tags", f"{code(tag)} {what}")
+    return (
+        Change("breaking", "tags", f"{code(tag)} {what}: {breaks}")
+        if breaks
+        else Change("text", "tags", f"{code(tag)} {what}")
+    )
 
 
 def _no_auth(before: bool, after: bool) -> Iterator[Change]:
     if before and not after:
         yield Change("breaking", "no_auth", "is false now: the tool needs authentication")
     elif after and not before:
-        yield Change("additive", "no_auth", "is true now: the tool needs no authentication any more")
+        yield Change(
+            "additive", "no_auth", "is true now: the tool needs no authentication any more"
+        )
 
 
-def _deprecation(before: Mapping[str, str] | None, after: Mapping[str, str] | None) -> Iterator[Change]:
+def _deprecation(
+    before: Mapping[str, str] | None, after: Mapping[str, str] | None
+) -> Iterator[Change]:
     if after is None:
         yield Change("text", "deprecation", "was taken back")
     elif before is None:

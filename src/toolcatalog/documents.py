@@ -1,8 +1,8 @@
-"""The documents of a snapshot, where they lie and whether they are what was written. They are handed out as views: no byte is copied.
+"""The documents of a snapshot, where they lie and whether they are what was written. They are
+handed out as views: no byte is copied.
 
-Documents lie by place, the newest of each tool first; who asks knows numbers. Each is held against its checksum when it is first read.
-
-Serves: "the very bytes that the API answers" of the design.
+Documents lie by place, the newest of each tool first; who asks knows numbers. Each is held against
+its checksum when it is first read.
 """
 
 import hashlib
@@ -27,12 +27,16 @@ class Documents:
         self._data = data
         self._documents = memoryview(data)
         self._columns = columns
-        self._offset, self._check, self._place = (columns[name].data for name in ("offset", "check", "place"))
+        self._offset, self._check, self._place = (
+            columns[name].data for name in ("offset", "check", "place")
+        )
         self._tags = columns["tag"].view(np.uint8).data
-        self._sound = bytearray(len(self._place))  # which documents, by place, were read before and found as they were written
+        # which documents, by place, were read before and found as they were written
+        self._sound = bytearray(len(self._place))
 
     def document(self, number: int) -> tuple[memoryview, bytes]:
-        """The document of a tool version, and what tells it from all others: 32 hex digits of its SHA-256.
+        """The document of a tool version, and what tells it from all others: 32 hex digits of its
+        SHA-256.
 
         Raises SnapshotError where it is not what was written.
         """
@@ -43,9 +47,11 @@ class Documents:
         return self._documents[self._offset[place] : self._offset[place + 1] - 1], hexlify(tag)
 
     def documents(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
-        """Documents in the order of the numbers, and what tells them from all others, as for a single one.
+        """Documents in the order of the numbers, and what tells them from all others, as for a
+        single one.
 
-        The pieces are to be put together with commas; documents that lie side by side, with a comma between, are one piece.
+        The pieces are to be put together with commas; documents that lie side by side, with a comma
+        between, are one piece.
         """
         pieces, tags, size = [], [], snapshot.TAG
         for first, last in _runs(self._columns["place"][numbers].tolist()):
@@ -62,12 +68,20 @@ class Documents:
         return offset[places + 1] - offset[places] - 1
 
     def _vouch(self, first: int, last: int) -> None:
-        """Hold documents against their checksums, and see that a comma or the bracket follows each: `documents` hands that out too."""
+        """Hold documents against their checksums, and see that a comma or the bracket follows each:
+        `documents` hands that out too.
+        """
         for place in range(first, last + 1):
             start, end = self._offset[place], self._offset[place + 1] - 1
             after = b"]" if end == len(self._data) - 1 else b","
-            if zlib.crc32(self._documents[start:end]) != self._check[place] or self._data[end : end + 1] != after:
-                raise SnapshotError(f"The document of tool version {self._columns['number'][place]} is not what was written: {MEND}")
+            if (
+                zlib.crc32(self._documents[start:end]) != self._check[place]
+                or self._data[end : end + 1] != after
+            ):
+                raise SnapshotError(
+                    f"The document of tool version {self._columns['number'][place]} is not "
+                    f"what was written: {MEND}"
+                )
             self._sound[place] = 1
 
 

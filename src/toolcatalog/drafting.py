@@ -1,9 +1,9 @@
-"""New files for a catalog, as a person would begin them: what is known, and in comments what could follow. Pure.
+"""New files for a catalog, as a person would begin them: what is known, and in comments what could
+follow. Pure.
 
-The first lines tell editors of the schema (see `editors`), so a file is completed and explained from the first key on. What stands in
-comments is no part of the value: a new file is sound as it is, and nothing that was made up is ever published.
-
-Serves: "writes both editors' schema comments, so completion and hover docs work at once" of issue 6.
+The first lines tell editors of the schema (see `editors`), so a file is completed and explained
+from the first key on. What stands in comments is no part of the value: a new file is sound as it
+is, and nothing that was made up is ever published.
 """
 
 from collections.abc import Mapping
@@ -37,10 +37,16 @@ _MORE = {
 
 
 def file(path: str, fields: Mapping[str, Any]) -> bytes:
-    """The text of a new file at its path in a catalog; fields that say nothing are left out, but for those that must be there."""
+    """The text of a new file at its path in a catalog; fields that say nothing are left out, but
+    for those that must be there.
+    """
     kind = _place(path).kind
     whole = SCHEMAS[kind]
-    told = {key: fields[key] for key in whole["properties"] if key in fields and (fields[key] or key in whole["required"])}
+    told = {
+        key: fields[key]
+        for key in whole["properties"]
+        if key in fields and (fields[key] or key in whole["required"])
+    }
     return editors.comments(kind, path).encode() + yamlout.emit(told) + _MORE[kind].encode()
 
 
@@ -54,12 +60,17 @@ def findings(path: str, data: bytes) -> list[Finding]:
     """What is wrong with a new file; nothing where the catalog takes it."""
     reading = yaml12.read(data)
     if reading.faults:
-        return [Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help) for fault in reading.faults]
+        return [
+            Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help)
+            for fault in reading.faults
+        ]
     return schema.record(Document(path, _place(path), reading.value, True))[1]
 
 
 def _place(path: str) -> Place:
-    """The kind of file that lies there. Raises UsageError where the path has a name that no such file can have."""
+    """The kind of file that lies there. Raises UsageError where the path has a name that no such
+    file can have.
+    """
     place = source.place_of(path)
     if isinstance(place, Finding):
         raise UsageError(f"{place.message}: {place.help}.")
@@ -69,4 +80,8 @@ def _place(path: str) -> Place:
 def title(slug: str) -> str:
     """A slug as people would write it: a name to begin with."""
     words = slug.replace("_", " ").replace("-", " ").split()
-    return " ".join(words).capitalize() if slug.isupper() else " ".join(word.capitalize() for word in words)
+    return (
+        " ".join(words).capitalize()
+        if slug.isupper()
+        else " ".join(word.capitalize() for word in words)
+    )

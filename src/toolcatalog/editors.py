@@ -1,10 +1,10 @@
-"""What editors need to complete and explain the files of a catalog: a JSON Schema of each kind, and the comments that point to it.
+"""What editors need to complete and explain the files of a catalog: a JSON Schema of each kind, and
+the comments that point to it.
 
-The schemas lie in the package and in the site as `schemas/v1/<kind>.json`, and in a catalog as `.schemas/v1/<kind>.json`, where its files
-point to by a relative path: so completion works at once and without a network. A schema that would refuse a file that it took
-before goes to a new folder, `v2`, and the old ones stay.
-
-Serves: "JSON Schemas for every file kind generated into the package and the build, versioned, with descriptions on every field".
+The schemas lie in the package and in the site as `schemas/v1/<kind>.json`, and in a catalog as
+`.schemas/v1/<kind>.json`, where its files point to by a relative path: so completion works at once
+and without a network. A schema that would refuse a file that it took before goes to a new folder,
+`v2`, and the old ones stay.
 """
 
 import json
@@ -24,7 +24,9 @@ def paths() -> Iterator[tuple[str, str]]:
 
 
 def made(kind: str) -> bytes:
-    """The text of the schema of a kind of file, made from `formats`; `tests/test_editors.py` writes the files of the package with it."""
+    """The text of the schema of a kind of file, made from `formats`; `tests/test_editors.py` writes
+    the files of the package with it.
+    """
     head = {"$schema": SCHEMAS[kind]["$schema"], "title": SCHEMAS[kind]["title"]}
     return json.dumps({**head, **SCHEMAS[kind]}, indent=2, ensure_ascii=False).encode() + b"\n"
 
@@ -45,6 +47,8 @@ def relative(kind: str, path: str) -> str:
 
 
 def comments(kind: str, path: str) -> str:
-    """The first lines of a file of this kind at `path` in a catalog: for the YAML language server (VS Code, Neovim, ...) and JetBrains."""
+    """The first lines of a file of this kind at `path` in a catalog: for the YAML language server
+    (VS Code, Neovim, ...) and JetBrains.
+    """
     schema = relative(kind, path)
     return f"# yaml-language-server: $schema={schema}\n# $schema: {schema}\n"

@@ -1,7 +1,4 @@
-"""How an application hears that its server ends.
-
-Serves: "No traceback for a user's mistake", and for a second Ctrl-C.
-"""
+"""How an application hears that its server ends."""
 
 import asyncio
 
@@ -9,7 +6,9 @@ from starlette.types import Message, Receive
 
 
 async def heard(receive: Receive) -> Message:
-    """What the server says next to an application's lifespan: the end, too, when uvicorn only breaks off, as it does at a second Ctrl-C."""
+    """What the server says next to an application's lifespan: the end, too, when uvicorn only
+    breaks off, as it does at a second Ctrl-C.
+    """
     try:
         return await receive()
     except asyncio.CancelledError:

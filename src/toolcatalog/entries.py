@@ -1,6 +1,5 @@
-"""Tools in lists, as HTML: of the whole site these are most, and so they are made by plain functions. Pure.
-
-Serves: "tools table with filter" and "badges (no auth, important, read-only, destructive, deprecated)" of issue 5.
+"""Tools in lists, as HTML: of the whole site these are most, and so they are made by plain
+functions. Pure.
 """
 
 import sys
@@ -23,7 +22,9 @@ _HINTS = {  # tags that are shown as badges
 
 
 class Row(NamedTuple):
-    """A tool in the index of its toolkit (see `snapshot.index_row`). A site's lists hold all of them at once, so they are small."""
+    """A tool in the index of its toolkit (see `snapshot.index_row`). A site's lists hold all of
+    them at once, so they are small.
+    """
 
     slug: str
     version: str
@@ -42,7 +43,17 @@ _COLUMNS = itemgetter(*Row._fields)
 def row(said: Mapping[str, Any]) -> Row:
     """A tool as the index says it; what is equal in many of them is one object."""
     slug, version, name, description, tags, scopes, no_auth, deprecation, digest = _COLUMNS(said)
-    return Row(slug, sys.intern(version), name, description, _same(tuple(tags)), _same(tuple(scopes)), no_auth, deprecation, digest)
+    return Row(
+        slug,
+        sys.intern(version),
+        name,
+        description,
+        _same(tuple(tags)),
+        _same(tuple(scopes)),
+        no_auth,
+        deprecation,
+        digest,
+    )
 
 
 @lru_cache(maxsize=1 << 16)
@@ -68,7 +79,9 @@ def visible(value: Any) -> Any:
 
 
 def code(text: str) -> Markup:
-    """A text between tags. Quotes stay as they are: a snippet is full of them, and half as large so."""
+    """A text between tags. Quotes stay as they are: a snippet is full of them, and half as large
+    so.
+    """
     return Markup(escape(visible(text), quote=False))  # noqa: S704 - escaped
 
 
@@ -86,19 +99,32 @@ def items(tools: Iterable[Row], root: str) -> Markup:
 
 
 def _item(tool: Row, root: str) -> str:
-    shown = _shown(tool.slug, tool.name, tool.description, tool.deprecation is not None, tool.tags, tool.no_auth)
+    shown = _shown(
+        tool.slug,
+        tool.name,
+        tool.description,
+        tool.deprecation is not None,
+        tool.tags,
+        tool.no_auth,
+    )
     return f'<li><a href="{root}{shown}</li>\n'
 
 
 @lru_cache(maxsize=1 << 15)
-def _shown(slug: str, name: str, description: str, deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str:
-    """A tool in a list, which is the same in each: it is in that of all tools and in those of its tags and scopes."""
+def _shown(
+    slug: str, name: str, description: str, deprecated: bool, tags: tuple[str, ...], no_auth: bool
+) -> str:
+    """A tool in a list, which is the same in each: it is in that of all tools and in those of its
+    tags and scopes.
+    """
     link = f'tools/{slug}/index.html">{_text(name)}</a> <code class="slug">{slug}</code>'
     return f"{link} {badges(deprecated, tags, no_auth)}<p>{_said(description)}</p>"
 
 
 def rows(tools: Iterable[Row], root: str, newest: Mapping[str, str]) -> Markup:
-    """Rows of a table of tools; `newest`: their newest versions, where they are those of an older version of their toolkit."""
+    """Rows of a table of tools; `newest`: their newest versions, where they are those of an older
+    version of their toolkit.
+    """
     return Markup("".join(_row(tool, root, newest) for tool in tools))  # noqa: S704 - of escaped parts
 
 
@@ -107,7 +133,9 @@ def _row(tool: Row, root: str, newest: Mapping[str, str]) -> str:
     file = "index" if newest.get(slug, version) == version else version
     link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_text(tool.name)}</a><br><code class="slug">{slug}</code>'
     said = f"{_said(tool.description)} {_badges(tool)}"
-    return f'<tr><td>{link}</td><td>{said}</td><td class="version">{_text(day(version))}</td></tr>\n'
+    return (
+        f'<tr><td>{link}</td><td>{said}</td><td class="version">{_text(day(version))}</td></tr>\n'
+    )
 
 
 def _badges(tool: Row) -> str:

@@ -1,8 +1,9 @@
 """What can go wrong, as values and as a small tree of exceptions.
 
-A wrong catalog is not an exception but a list of problems: a room that checks something returns `Finding`s (what is wrong, and at
-which value of which file), and `source` turns them into `Problem`s (at which line and column). Exceptions are for what stops a
-command; each carries one sentence that says what to do.
+A wrong catalog is not an exception but a list of problems: a room that checks something returns
+`Finding`s (what is wrong, and at which value of which file), and `source` turns them into
+`Problem`s (at which line and column). Exceptions are for what stops a command; each carries one
+sentence that says what to do.
 
     ToolcatalogError
     +-- UsageError        a folder, file, port or flag that cannot be used    (exit 2)
@@ -10,8 +11,6 @@ command; each carries one sentence that says what to do.
     +-- ShrunkCatalog     a build would be without many of the tools there are (exit 1)
     +-- SnapshotError     the build output is missing, damaged or foreign     (exit 2)
     +-- KeyFileError      the key file is missing, damaged or not readable    (exit 2)
-
-Serves: "`Problem` value and the small exception tree" of the design.
 """
 
 import errno
@@ -20,7 +19,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-_REMEDIES = dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "move what is in its way") | {
+_REMEDIES = dict.fromkeys(
+    (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "move what is in its way"
+) | {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room in its owner's quota",
     errno.EFBIG: "allow larger files (`ulimit -f`)",
@@ -31,18 +32,21 @@ _REMEDIES = dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOO
 }
 
 Pointer = tuple[str | int, ...]
-MEND = "run `toolcatalog build`, or name another build with --build."  # what to do about a snapshot that cannot be used
-MOST = 1000  # problems told of one file: past it nobody reads them, and finding a hundred thousand takes minutes
+# what to do about a snapshot that cannot be used
+MEND = "run `toolcatalog build`, or name another build with --build."
+# problems told of one file: past it nobody reads them, and finding a hundred thousand takes minutes
+MOST = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """Something wrong at one value of one file.
 
-    `path` is relative to the catalog folder; `pointer` leads from the file's root to the value by keys and indexes; with `at_key`
-    the key of that value is meant and not the value itself. What is wrong with a comment, which is no value, names its `line` instead.
-    `expected` and `help` may be empty. `fix` is what to write at that place instead, with `{}` for what stands there, where no other
-    answer is right.
+    `path` is relative to the catalog folder; `pointer` leads from the file's root to the value by
+    keys and indexes; with `at_key` the key of that value is meant and not the value itself. What is
+    wrong with a comment, which is no value, names its `line` instead. `expected` and `help` may be
+    empty. `fix` is what to write at that place instead, with `{}` for what stands there, where no
+    other answer is right.
     """
 
     path: str
@@ -58,7 +62,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Problem:
-    """A finding with its place: `line` and `column` count from 1, `column` in characters. Sorts by place, then rule."""
+    """A finding with its place: `line` and `column` count from 1, `column` in characters. Sorts by
+    place, then rule.
+    """
 
     path: str
     line: int
@@ -88,7 +94,9 @@ _ROW = attrgetter(*Problem.__dataclass_fields__)
 
 
 def remedy(error: OSError) -> str:
-    """What to do about a file that cannot be read or written, as the beginning of a clause that may name a way around it."""
+    """What to do about a file that cannot be read or written, as the beginning of a clause that may
+    name a way around it.
+    """
     return _REMEDIES.get(error.errno or 0, "mend its permissions")
 
 
@@ -101,7 +109,9 @@ class UsageError(ToolcatalogError):
 
 
 class InvalidCatalog(ToolcatalogError):
-    """The catalog has problems; `problems` holds all of them, sorted; `files` is how many files were read."""
+    """The catalog has problems; `problems` holds all of them, sorted; `files` is how many files
+    were read.
+    """
 
     def __init__(self, problems: Sequence[Problem], files: int) -> None:
         super().__init__(f"{len(problems)} problem(s) in the catalog")
@@ -110,7 +120,9 @@ class InvalidCatalog(ToolcatalogError):
 
 
 class ShrunkCatalog(ToolcatalogError):
-    """The catalog is sound, and has so few of the tools that are served now that somebody should look before they are gone."""
+    """The catalog is sound, and has so few of the tools that are served now that somebody should
+    look before they are gone.
+    """
 
 
 class SnapshotError(ToolcatalogError):

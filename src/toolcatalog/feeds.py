@@ -1,8 +1,8 @@
-"""What is told to programs that follow a site: Atom feeds, the list of all pages, and how to search from a browser. Pure.
+"""What is told to programs that follow a site: Atom feeds, the list of all pages, and how to search
+from a browser. Pure.
 
-Dates come from versions and never from the clock, so equal catalogs give equal feeds. Everything is UTF-8 and ends with a line break.
-
-Serves: the `feed.xml` files, `sitemap.xml` and `opensearch.xml` of the site.
+Dates come from versions and never from the clock, so equal catalogs give equal feeds. Everything is
+UTF-8 and ends with a line break.
 """
 
 import re
@@ -27,7 +27,9 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 class Changed(NamedTuple):
-    """What happened to a tool with a version. `toolkit` is slug and name; `what` is "new tool", "new version" or "deprecated"."""
+    """What happened to a tool with a version. `toolkit` is slug and name; `what` is "new tool",
+    "new version" or "deprecated".
+    """
 
     slug: str
     name: str
@@ -38,11 +40,15 @@ class Changed(NamedTuple):
 
 
 def atom(title: str, path: str, home: str, changes: Iterable[Changed]) -> bytes:
-    """The Atom feed at `path` of the site: the newest hundred changes, newest first, whatever their order.
+    """The Atom feed at `path` of the site: the newest hundred changes, newest first, whatever their
+    order.
 
-    With `home`, the URL of the site, addresses and ids lie under it; without, addresses are relative to the feed, and ids are URNs.
+    With `home`, the URL of the site, addresses and ids lie under it; without, addresses are
+    relative to the feed, and ids are URNs.
     """
-    newest = nsmallest(MOST_ENTRIES, changes, key=lambda one: (-_number(one.version), one.slug, one.what))
+    newest = nsmallest(
+        MOST_ENTRIES, changes, key=lambda one: (-_number(one.version), one.slug, one.what)
+    )
     root = _root(home) or "../" * path.count("/")
     updated = moment(newest[0].version) if newest else NEVER
     head = [
@@ -51,13 +57,25 @@ def atom(title: str, path: str, home: str, changes: Iterable[Changed]) -> bytes:
         _leaf("updated", updated),
         _element("author", [_leaf("name", title)]),
         _empty("link", rel="self", type="application/atom+xml", href=f"{root}{path}"),
-        _empty("link", rel="alternate", type="text/html", href=f"{root}{path.removesuffix('feed.xml')}index.html"),
+        _empty(
+            "link",
+            rel="alternate",
+            type="text/html",
+            href=f"{root}{path.removesuffix('feed.xml')}index.html",
+        ),
     ]
-    return _file(_element("feed", [*head, *(_entry(one, home, root) for one in newest)], xmlns="http://www.w3.org/2005/Atom"))
+    return _file(
+        _element(
+            "feed",
+            [*head, *(_entry(one, home, root) for one in newest)],
+            xmlns="http://www.w3.org/2005/Atom",
+        )
+    )
 
 
 def moment(version: str) -> str:
-    """The time that a version stands for, as in RFC 3339; its last two digits are minutes, so that later versions of a day are later.
+    """The time that a version stands for, as in RFC 3339; its last two digits are minutes, so that
+    later versions of a day are later.
 
     A day that no calendar has is the nearest one before it; where there is none, the first of all.
     """
@@ -66,13 +84,20 @@ def moment(version: str) -> str:
 
 
 def sitemap_paths(pages: int) -> list[str]:
-    """The files of the sitemap of so many pages: `sitemap.xml`, and for more than 50,000 also `sitemap-1.xml` and so on, which it names."""
+    """The files of the sitemap of so many pages: `sitemap.xml`, and for more than 50,000 also
+    `sitemap-1.xml` and so on, which it names.
+    """
     parts = -(-pages // MOST_URLS)
-    return ["sitemap.xml", *(f"sitemap-{number}.xml" for number in range(1, parts + 1) if parts > 1)]
+    return [
+        "sitemap.xml",
+        *(f"sitemap-{number}.xml" for number in range(1, parts + 1) if parts > 1),
+    ]
 
 
 class Part(NamedTuple):
-    """A file of the sitemap: where it lies, what it leads to (paths of the site), and what makes it."""
+    """A file of the sitemap: where it lies, what it leads to (paths of the site), and what makes
+    it.
+    """
 
     path: str
     leads_to: Sequence[str]
@@ -80,7 +105,9 @@ class Part(NamedTuple):
 
 
 def sitemap(home: str, paths: Iterable[str], count: int) -> Iterator[Part]:
-    """The files of the sitemap for so many pages at these paths of the site, which are taken as they are needed."""
+    """The files of the sitemap for so many pages at these paths of the site, which are taken as
+    they are needed.
+    """
     first, *names = sitemap_paths(count)
     left = iter(paths)
     for name in names or [first]:
@@ -91,16 +118,26 @@ def sitemap(home: str, paths: Iterable[str], count: int) -> Iterator[Part]:
 
 
 def opensearch(about: Mapping[str, str]) -> bytes:
-    """The OpenSearch description of the list of all tools, for a site that has a `home`. Names are as short as the standard wants them."""
-    root = _root(about["home"]).replace("{", "%7B").replace("}", "%7D")  # braces mean something in a template
+    """The OpenSearch description of the list of all tools, for a site that has a `home`. Names are
+    as short as the standard wants them.
+    """
+    # braces mean something in a template
+    root = _root(about["home"]).replace("{", "%7B").replace("}", "%7D")
     parts = [
         _leaf("ShortName", _cut(about["title"], 16)),
         _leaf("Description", _cut(about.get("description") or about["title"], 1024)),
         _leaf("InputEncoding", "UTF-8"),
         _empty("Url", type="text/html", template=f"{root}tools/index.html?q={{searchTerms}}"),
-        _empty("Url", type="application/opensearchdescription+xml", rel="self", template=f"{root}opensearch.xml"),
+        _empty(
+            "Url",
+            type="application/opensearchdescription+xml",
+            rel="self",
+            template=f"{root}opensearch.xml",
+        ),
     ]
-    return _file(_element("OpenSearchDescription", parts, xmlns="http://a9.com/-/spec/opensearch/1.1/"))
+    return _file(
+        _element("OpenSearchDescription", parts, xmlns="http://a9.com/-/spec/opensearch/1.1/")
+    )
 
 
 def _entry(one: Changed, home: str, root: str) -> str:
@@ -109,8 +146,17 @@ def _entry(one: Changed, home: str, root: str) -> str:
     return _element(
         "entry",
         [
-            _leaf("title", f"{one.name}: {one.what}" + (f" {one.version}" if one.what == "new version" else "")),
-            _leaf("id", f"{_root(home)}{page}#{one.version}{end}" if home else f"urn:toolcatalog:{one.slug}:{one.version}{end}"),
+            _leaf(
+                "title",
+                f"{one.name}: {one.what}"
+                + (f" {one.version}" if one.what == "new version" else ""),
+            ),
+            _leaf(
+                "id",
+                f"{_root(home)}{page}#{one.version}{end}"
+                if home
+                else f"urn:toolcatalog:{one.slug}:{one.version}{end}",
+            ),
             _leaf("updated", moment(one.version)),
             _empty("link", rel="alternate", type="text/html", href=f"{root}{page}"),
             _empty("category", term=one.toolkit[0], label=one.toolkit[1]),
@@ -151,7 +197,9 @@ def _said(text: str) -> str:
 
 def _sitemap(kind: str, each: str, home: str, paths: Iterable[str]) -> bytes:
     urls = (f"{_root(home)}{quote(path, errors='replace')}" for path in paths)
-    return _file(_element(kind, [_element(each, [_leaf("loc", url)]) for url in urls], xmlns=_SITEMAPS))
+    return _file(
+        _element(kind, [_element(each, [_leaf("loc", url)]) for url in urls], xmlns=_SITEMAPS)
+    )
 
 
 def _leaf(name: str, text: str) -> str:

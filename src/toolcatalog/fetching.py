@@ -1,10 +1,9 @@
-"""A snapshot of an object store into a folder of the shape of a build, every byte verified before it has its name.
+"""A snapshot of an object store into a folder of the shape of a build, every byte verified before
+it has its name.
 
-Nothing that the store says is believed: not a length, not a list, not a name. What is taken for a chunk has its SHA-256; what is taken
-for the snapshot is held, file by file, against the manifest that the digest vouches for. Chunks that a snapshot beside it has are
-copied from there.
-
-Serves: "verified local cache"; "a store that lies about length".
+Nothing that the store says is believed: not a length, not a list, not a name. What is taken for a
+chunk has its SHA-256; what is taken for the snapshot is held, file by file, against the manifest
+that the digest vouches for. Chunks that a snapshot beside it has are copied from there.
 """
 
 import shutil
@@ -17,7 +16,9 @@ from toolcatalog.depot import Chunk, Refused
 from toolcatalog.objects import Missing, Objects, in_parallel
 from toolcatalog.snapshot import Stated
 
-_KNOWN = "chunks"  # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files are all listed
+# the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
+# are all listed
+_KNOWN = "chunks"
 _AGAIN = "publish again, or wait until the store is mended."
 _SPARE = 1.02  # of what a snapshot takes on disk, to what its files hold
 
@@ -39,17 +40,27 @@ class _Place(NamedTuple):
 def fetch(objects: Objects, digest: str, cache: Path, jobs: int) -> Fetched:
     """Put the snapshot of this digest at `cache/snapshots/<digest>`.
 
-    Raises Refused where what the store has is not that snapshot, SnapshotError where it is of another format, StoreError where the
-    store cannot be used, OSError where the disk cannot. Whatever is raised, nothing is left behind.
+    Raises Refused where what the store has is not that snapshot, SnapshotError where it is of
+    another format, StoreError where the store cannot be used, OSError where the disk cannot.
+    Whatever is raised, nothing is left behind.
     """
     part = cache / "snapshots" / f"{digest}.part"
     files.remove(part)
     part.mkdir(parents=True)
     try:
-        (part / snapshot.MANIFEST).write_bytes(_named(objects, depot.manifest_path(digest), depot.MOST_MANIFEST))
-        manifest = verifying.read(part, Path("snapshots", digest[:12]), f"publish to {objects.url} again, or wait until it is mended.")
+        (part / snapshot.MANIFEST).write_bytes(
+            _named(objects, depot.manifest_path(digest), depot.MOST_MANIFEST)
+        )
+        manifest = verifying.read(
+            part,
+            Path("snapshots", digest[:12]),
+            f"publish to {objects.url} again, or wait until it is mended.",
+        )
         if manifest.digest != digest:
-            raise Refused(f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: {_AGAIN}")
+            raise Refused(
+                f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
+                f"{_AGAIN}"
+            )
         known = _named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS)
         chunks = depot.unpack(known)
         source = _Source(objects, _local(cache), jobs)
@@ -59,7 +70,9 @@ def fetch(objects: Objects, digest: str, cache: Path, jobs: int) -> Fetched:
         _make_room(part, sum(said.size for said in rest.values()))
         _fill(source, part, _agreed(chunks, rest))
         if wrong := verifying.verify(part):
-            raise Refused(f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}")
+            raise Refused(
+                f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}"
+            )
         files.replace(cache / _KNOWN / f"{digest}.json", known)
         publishing.place(part, digest, stated)
     finally:
@@ -78,16 +91,25 @@ def _named(objects: Objects, path: str, most: int) -> bytes:
     try:
         found = objects.read(path, most)
     except Missing:
-        raise Refused(f"{depot.POINTER} in {objects.url} names a snapshot that is not there ({path}): {_AGAIN}") from None
+        raise Refused(
+            f"{depot.POINTER} in {objects.url} names a snapshot that is not there ({path}): "
+            f"{_AGAIN}"
+        ) from None
     assert found  # it was asked for without a condition
     return found.data
 
 
-def _agreed(chunks: Mapping[str, Sequence[Chunk]], stated: Mapping[str, Stated]) -> dict[str, Sequence[Chunk]]:
-    """The chunks of these files, whose sizes must be those that the manifest states: a wrong list may not fill the disk."""
+def _agreed(
+    chunks: Mapping[str, Sequence[Chunk]], stated: Mapping[str, Stated]
+) -> dict[str, Sequence[Chunk]]:
+    """The chunks of these files, whose sizes must be those that the manifest states: a wrong list
+    may not fill the disk.
+    """
     for path, said in stated.items():
         if sum(chunk.size for chunk in chunks.get(path, ())) != said.size or (path not in chunks):
-            raise Refused(f"The list of chunks does not make {path} of {said.size:,} bytes: {_AGAIN}")
+            raise Refused(
+                f"The list of chunks does not make {path} of {said.size:,} bytes: {_AGAIN}"
+            )
     return {path: chunks[path] for path in stated}
 
 
@@ -106,7 +128,9 @@ def _fill(source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]]
 
 
 class _Source:
-    """Chunks, from a snapshot beside where one has them, else from the store: so many objects and bytes came from there."""
+    """Chunks, from a snapshot beside where one has them, else from the store: so many objects and
+    bytes came from there.
+    """
 
     def __init__(self, objects: Objects, local: Mapping[str, _Place], jobs: int) -> None:
         self.from_, self.local, self.jobs = objects, local, jobs
@@ -129,7 +153,10 @@ class _Source:
         except Missing:
             raise Refused(f"{path} is not in {self.from_.url}: {_AGAIN}") from None
         if found is None or snapshot.sha256(found.data) != chunk.sha256:
-            raise Refused(f"{path} in {self.from_.url} has other bytes than its name says: remove that object, then publish again.")
+            raise Refused(
+                f"{path} in {self.from_.url} has other bytes than its name says: remove that "
+                "object, then publish again."
+            )
         return found.data
 
 

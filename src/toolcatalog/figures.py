@@ -1,9 +1,8 @@
 """What there is in a build, in numbers: counts, labels, sizes, and how much is described.
 
-What can be told from sets and columns is counted in full, whatever the size of the catalog; what only the documents tell (parameters,
-authentication, tokens) is read from a sample of them, evenly spread, and the figures say from how many.
-
-Serves: "`stats`".
+What can be told from sets and columns is counted in full, whatever the size of the catalog; what
+only the documents tell (parameters, authentication, tokens) is read from a sample of them, evenly
+spread, and the figures say from how many.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +25,11 @@ _NEWEST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """The numbers; of the newest versions alone, but for `versions`. Those below `sampled` are of so many tools.
+    """The numbers; of the newest versions alone, but for `versions`. Those below `sampled` are of
+    so many tools.
 
-    `scopes` and `tags`: name and how many tools have it, most first, the first ones; `largest` and `newest`: slug and what it is told for.
+    `scopes` and `tags`: name and how many tools have it, most first, the first ones; `largest` and
+    `newest`: slug and what it is told for.
     """
 
     toolkits: int
@@ -52,14 +53,20 @@ class Figures:
 
 
 def figures(store: Store, track: Track = quietly, sample: int = SAMPLE) -> Figures:
-    """The figures of a build; at most so many documents are read. Raises SnapshotError where it is damaged."""
+    """The figures of a build; at most so many documents are read. Raises SnapshotError where it is
+    damaged.
+    """
     every = store.matching(Filters(), Pins())
     numbers = store.page(every, "slug", False, 0, len(every.numbers))
     sizes = store.sizes(numbers)
     scopes, tags = store.labels("scope"), store.labels("tag")
     newest = store.page(every, "version", True, 0, _NEWEST)
     alive = len(store.matching(Filters(deprecated=False), Pins()).numbers)
-    chosen = numbers if len(numbers) <= sample else numbers[np.linspace(0, len(numbers) - 1, sample).astype(np.int64)]
+    chosen = (
+        numbers
+        if len(numbers) <= sample
+        else numbers[np.linspace(0, len(numbers) - 1, sample).astype(np.int64)]
+    )
     return Figures(
         toolkits=len(store.toolkits()),
         tools=len(numbers),
@@ -72,8 +79,13 @@ def figures(store: Store, track: Track = quietly, sample: int = SAMPLE) -> Figur
         most_tags=_most(tags),
         bytes_median=int(np.median(sizes)) if len(sizes) else 0,
         bytes_whole=int(sizes.sum()),
-        largest=tuple(_large(store, numbers[place], sizes[place]) for place in np.argsort(-sizes, kind="stable")[:_LARGEST]),
-        newest=tuple((document["slug"], document["version"]) for document in _documents(store, newest)),
+        largest=tuple(
+            _large(store, numbers[place], sizes[place])
+            for place in np.argsort(-sizes, kind="stable")[:_LARGEST]
+        ),
+        newest=tuple(
+            (document["slug"], document["version"]) for document in _documents(store, newest)
+        ),
         sampled=len(chosen),
         **_read(store, chosen, track),
     )
@@ -104,7 +116,12 @@ def _read(store: Store, numbers: Numbers, track: Track) -> dict[str, int]:
             named, described = named + len(told), described + sum(told)
             advance(1)
     middle = int(np.median(tokens)) if tokens else 0
-    return {"no_auth": free, "parameters": named, "parameters_described": described, "tokens_median": middle}
+    return {
+        "no_auth": free,
+        "parameters": named,
+        "parameters_described": described,
+        "tokens_median": middle,
+    }
 
 
 def _said(document: Mapping[str, Any]) -> Sequence[str]:

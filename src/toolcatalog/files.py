@@ -1,6 +1,5 @@
-"""Writing to disk so that a reader never sees half of it. The only room that writes files of the project's own.
-
-Serves: "one room writes it (atomic, stale files removed)" of the design.
+"""Writing to disk so that a reader never sees half of it. The only room that writes files of the
+project's own.
 """
 
 import contextlib
@@ -31,7 +30,8 @@ def _beside(path: Path) -> str:
 
 
 def clean(folder: Path, name: str = "") -> None:
-    """Remove what a process that was killed while writing has left in the folder under the name that `_beside` gives.
+    """Remove what a process that was killed while writing has left in the folder under the name
+    that `_beside` gives.
 
     `name`: only what was to become the file of this name.
     """
@@ -44,7 +44,8 @@ def clean(folder: Path, name: str = "") -> None:
 
 @contextlib.contextmanager
 def _named(path: Path | str, beside: str = "") -> Iterator[None]:
-    """Let what the disk refuses name the file that was to be written: a write names none, and what is beside nobody knows.
+    """Let what the disk refuses name the file that was to be written: a write names none, and what
+    is beside nobody knows.
 
     What was refused of another file, while there was something to write, names that one.
     """
@@ -57,7 +58,9 @@ def _named(path: Path | str, beside: str = "") -> Iterator[None]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a folder with all that it holds; nothing happens where there is none."""
+    """Remove a file, a link or a folder with all that it holds; nothing happens where there is
+    none.
+    """
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -71,9 +74,11 @@ def move(path: Path, to: Path) -> None:
 
 
 def write(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then renamed.
+    """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then
+    renamed.
 
-    A file that is there keeps its owner where we may give it: what root rewrites must stay readable to the account that reads it.
+    A file that is there keeps its owner where we may give it: what root rewrites must stay readable
+    to the account that reads it.
     """
 
     with _replacing(path, mode) as file:
@@ -91,7 +96,9 @@ def _replacing(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     beside = _beside(path)
     with _named(path, beside):
         try:
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            with open(
+                os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb"
+            ) as file:
                 yield file
             os.replace(beside, path)
         except BaseException:
@@ -110,7 +117,8 @@ def _forget(beside: str) -> None:
 
 
 def write_changed(path: Path, data: bytes) -> bool:
-    """Put the bytes at `path` in one step unless they are there already; tell whether anything was written.
+    """Put the bytes at `path` in one step unless they are there already; tell whether anything was
+    written.
 
     For what can be made again: not flushed to disk, which would cost a thousand pages seconds.
     """
@@ -127,7 +135,9 @@ def write_changed(path: Path, data: bytes) -> bool:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Put the bytes at `path` in one step, also where its folder is not there yet. For what can be made again: not flushed to disk."""
+    """Put the bytes at `path` in one step, also where its folder is not there yet. For what can be
+    made again: not flushed to disk.
+    """
     try:
         _put(path, data)
     except FileNotFoundError:
@@ -136,7 +146,9 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def fill(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put bytes at `path` in one step, piece by piece, for they may be many. For what can be made again: not flushed to disk."""
+    """Put bytes at `path` in one step, piece by piece, for they may be many. For what can be made
+    again: not flushed to disk.
+    """
     with _replacing(path) as file:
         file.writelines(pieces)
 
@@ -153,7 +165,9 @@ def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
 
 
 def plain(path: Path) -> bytes:
-    """The bytes of a plain file. Raises OSError, also for a pipe or a device: reading one of those may never end."""
+    """The bytes of a plain file. Raises OSError, also for a pipe or a device: reading one of those
+    may never end.
+    """
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder says so by itself
         raise OSError(errno.EINVAL, "it is no plain file", str(path))
@@ -170,13 +184,16 @@ def holds(path: str, data: bytes) -> bool:
 
 
 def lay(path: str, data: bytes, when: int, like: Iterable[str]) -> None:
-    """Put a new file into a folder that nobody reads yet, as changed at `when` (seconds since 1970).
+    """Put a new file into a folder that nobody reads yet, as changed at `when` (seconds since
+    1970).
 
-    Where one of the files `like` has the very bytes, it becomes another name of that: no byte is copied, and its time stays.
+    Where one of the files `like` has the very bytes, it becomes another name of that: no byte is
+    copied, and its time stays.
     """
     for twin in like:
         if holds(twin, data):
-            with contextlib.suppress(OSError):  # a file system may know no second names, or have a limit for them
+            # a file system may know no second names, or have a limit for them
+            with contextlib.suppress(OSError):
                 os.link(twin, path)
                 return
     with _named(path), open(path, "xb") as file:
@@ -186,7 +203,9 @@ def lay(path: str, data: bytes, when: int, like: Iterable[str]) -> None:
 
 
 def bytes_below(path: Path) -> int:
-    """The bytes of all files in a folder, or of the file that is there; what goes meanwhile counts as nothing."""
+    """The bytes of all files in a folder, or of the file that is there; what goes meanwhile counts
+    as nothing.
+    """
     total = 0
     for one in [path, *path.rglob("*")]:
         with contextlib.suppress(OSError):
@@ -202,7 +221,9 @@ def digested(path: Path) -> tuple[int, str]:
 
 
 def seal(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put bytes at `path` in one step, under a checksum, for what is kept between two builds; piece by piece, for they may be many."""
+    """Put bytes at `path` in one step, under a checksum, for what is kept between two builds; piece
+    by piece, for they may be many.
+    """
     with _replacing(path) as file:
         seen = hashlib.sha256()
         file.write(seen.digest())
@@ -223,7 +244,9 @@ def unsealed(path: Path) -> bytes | None:
 
 
 def unsealed_lines(path: Path) -> Iterator[bytes]:
-    """The same as lines, without their ends and one after another, for they may be many; gone through once before, for the checksum."""
+    """The same as lines, without their ends and one after another, for they may be many; gone
+    through once before, for the checksum.
+    """
     with contextlib.suppress(OSError), path.open("rb") as file:
         seal = file.read(32)
         if hashlib.file_digest(file, "sha256").digest() == seal:
@@ -245,7 +268,9 @@ def point(link: Path, target: str) -> None:
 
 @contextlib.contextmanager
 def alone(path: Path, wait: float = 0.0) -> Iterator[bool]:
-    """Hold the lock file at `path`: yields False where another process still holds it after `wait` seconds. Ends with the process."""
+    """Hold the lock file at `path`: yields False where another process still holds it after `wait`
+    seconds. Ends with the process.
+    """
     with open(path, "a") as file:
         until = time.monotonic() + wait
         while not (got_it := _lock(file.fileno())) and time.monotonic() < until:

@@ -1,8 +1,8 @@
-"""What the search in the page looks in, as scripts that call a function of the site's own: so it works from disk too. Pure.
+"""What the search in the page looks in, as scripts that call a function of the site's own: so it
+works from disk too. Pure.
 
-Of each tool the script needs slug and name at once, what it does only when it is shown, tags and scopes only on the page of all tools.
-
-Serves: "from a data file loaded by `<script src>` so that `file://` works; descriptions in lazy shards".
+Of each tool the script needs slug and name at once, what it does only when it is shown, tags and
+scopes only on the page of all tools.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +17,28 @@ from toolcatalog.pages import LISTED
 from toolcatalog.snapshot import Toolkit, dump, dump_to_hold
 
 _REMEMBERED = 1 << 15  # tuples of labels, for many tools have the same
-SHARD = LISTED // 2  # tools whose summaries lie in one file, at most: those of a page of the list lie in files of their own
+# tools whose summaries lie in one file, at most: those of a page of the list lie in files of their
+# own
+SHARD = LISTED // 2
 
 
 class Search:
-    """What is told at once of all tools, put together as they go by: as text, for there may be very many of them.
+    """What is told at once of all tools, put together as they go by: as text, for there may be very
+    many of them.
 
     `labels` are the tags and the scopes, sorted, that tools have.
     """
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self._labels = labels
-        places = {kind: {label: place for place, label in enumerate(some)} for kind, some in labels.items()}
-        self._numbers = {kind: lru_cache(maxsize=_REMEMBERED)(partial(_numbers, some)) for kind, some in places.items()}
+        places = {
+            kind: {label: place for place, label in enumerate(some)}
+            for kind, some in labels.items()
+        }
+        self._numbers = {
+            kind: lru_cache(maxsize=_REMEMBERED)(partial(_numbers, some))
+            for kind, some in places.items()
+        }
         self._slugs: list[str] = []
         self._names: list[str] = []
         self._flags: list[str] = []
@@ -39,7 +48,11 @@ class Search:
         """Tools that come behind those before; at least one."""
         self._slugs.append("\n".join(tool.slug for tool in tools))
         self._names.append("\n".join(" ".join(tool.name.split()) for tool in tools))
-        self._flags.append("".join([_flags(tool.deprecation is not None, tool.tags, tool.no_auth) for tool in tools]))
+        self._flags.append(
+            "".join(
+                [_flags(tool.deprecation is not None, tool.tags, tool.no_auth) for tool in tools]
+            )
+        )
         for kind, some in self._have.items():
             some.append(b",".join(map(self._numbers[kind], map(attrgetter(kind), tools))))
 
@@ -59,7 +72,9 @@ class Search:
         return _call("toolcatalogData", dump(found))
 
     def facets(self) -> bytes:
-        """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing here."""
+        """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing
+        here.
+        """
         found: dict[str, object] = {}
         for kind, labels in self._labels.items():
             found[kind] = labels

@@ -1,6 +1,5 @@
-"""What a worker of a build must have, wherever it runs: this very program, and the folders that tasks name, not copies of them.
-
-Serves: "same bytes as a local build" of issue 7.
+"""What a worker of a build must have, wherever it runs: this very program, and the folders that
+tasks name, not copies of them.
 """
 
 import tempfile
@@ -17,8 +16,9 @@ from toolcatalog.looking import Places
 class Needs(NamedTuple):
     """What every worker must have.
 
-    `program` is the digest of this program, `model` that of the sentence model, empty where none is wanted; `seen` are folders and files
-    with the inode of each, which tells a shared folder from a copy of it; `written` the folders that results are put into.
+    `program` is the digest of this program, `model` that of the sentence model, empty where none is
+    wanted; `seen` are folders and files with the inode of each, which tells a shared folder from a
+    copy of it; `written` the folders that results are put into.
     """
 
     program: str
@@ -34,13 +34,19 @@ def needs(places: Places) -> Needs:
         folder.mkdir(parents=True, exist_ok=True)
     seen = [places.catalog, places.catalog / "catalog.yaml", places.catalog / "toolkits", *written]
     model = _model() if places.vectors else ""
-    return Needs(_program(), model, {str(path): _inode(path) for path in seen}, [*map(str, written)])
+    return Needs(
+        _program(), model, {str(path): _inode(path) for path in seen}, [*map(str, written)]
+    )
 
 
 def lack(needs: Needs) -> str:
-    """What this process lacks of what a worker needs, as a clause about it; empty where it has everything."""
+    """What this process lacks of what a worker needs, as a clause about it; empty where it has
+    everything.
+    """
     if _program() != needs.program:
-        return "it runs another toolcatalog, Python or library (install the same, and start it again)"
+        return (
+            "it runs another toolcatalog, Python or library (install the same, and start it again)"
+        )
     if needs.model and _model() != needs.model:
         return "it does not have the model of the extra `semantic`"
     for path, inode in needs.seen.items():
@@ -56,7 +62,9 @@ def lack(needs: Needs) -> str:
 
 @cache
 def _program() -> str:
-    """What this process runs: all is loaded before the digest is taken, so that it means what runs, whatever is installed later."""
+    """What this process runs: all is loaded before the digest is taken, so that it means what runs,
+    whatever is installed later.
+    """
     from toolcatalog import making  # noqa: F401, PLC0415 - it takes a while, and only workers need all of it here
 
     return program.fingerprint()

@@ -1,6 +1,5 @@
-"""Problems that have one right answer, mended in the text of their file. All else of the file stays as it was. Pure.
-
-Serves: "`--fix` for what is safe (comments and order kept)".
+"""Problems that have one right answer, mended in the text of their file. All else of the file stays
+as it was. Pure.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,15 +12,20 @@ _ROUNDS = 8  # of mending and looking again, at most; two are enough for all tha
 
 
 class Fixed(NamedTuple):
-    """The bytes of a file, how many problems have been mended in it, and how many of those were errors."""
+    """The bytes of a file, how many problems have been mended in it, and how many of those were
+    errors.
+    """
 
     data: bytes
     mended: int
     errors: int
 
 
-def settled(data: bytes, problems: Iterable[Problem], look: Callable[[bytes], Iterable[Problem]]) -> Fixed:
-    """Mend a file until nothing is left to mend: what hides behind a value of the wrong type is found once that is mended.
+def settled(
+    data: bytes, problems: Iterable[Problem], look: Callable[[bytes], Iterable[Problem]]
+) -> Fixed:
+    """Mend a file until nothing is left to mend: what hides behind a value of the wrong type is
+    found once that is mended.
 
     `look` finds the problems of the file with other bytes in it.
     """
@@ -36,16 +40,25 @@ def settled(data: bytes, problems: Iterable[Problem], look: Callable[[bytes], It
 
 
 def fixed(data: bytes, problems: Iterable[Problem]) -> Fixed:
-    """Mend what can be mended of one file's problems. A line that is not the one in which a problem was found is left alone."""
+    """Mend what can be mended of one file's problems. A line that is not the one in which a problem
+    was found is left alone.
+    """
     text = data.decode(errors="surrogateescape")
     lines = text.removeprefix(_MARK).split("\n")
     before, mended = [*lines], list[Problem]()
-    for problem in sorted(problems, reverse=True):  # from the end on, so that what is before stays at its place
+    # from the end on, so that what is before stays at its place
+    for problem in sorted(problems, reverse=True):
         if problem.fix is not None and before[problem.line - 1].rstrip("\r") == problem.excerpt:
-            lines[problem.line - 1 : problem.line] = _line(lines[problem.line - 1], problem, problem.fix)
+            lines[problem.line - 1 : problem.line] = _line(
+                lines[problem.line - 1], problem, problem.fix
+            )
             mended.append(problem)
     errors = sum(problem.severity == "error" for problem in mended)
-    return Fixed((_MARK * text.startswith(_MARK) + "\n".join(lines)).encode(errors="surrogateescape"), len(mended), errors)
+    return Fixed(
+        (_MARK * text.startswith(_MARK) + "\n".join(lines)).encode(errors="surrogateescape"),
+        len(mended),
+        errors,
+    )
 
 
 def _line(line: str, problem: Problem, fix: str) -> list[str]:

@@ -1,12 +1,12 @@
-"""A local folder kept in step with what is published in an object store: a cache of the very shape of a build, that a server opens as one.
+"""A local folder kept in step with what is published in an object store: a cache of the very shape
+of a build, that a server opens as one.
 
     <cache>/snapshots/<digest>/   as in a build
     <cache>/current               as in a build: a link to the snapshot in force
     <cache>/chunks/<digest>.json  of which chunks that snapshot is made
 
-The store may be slow, wrong, or away: what is there stays, and is served. One process at a time writes into a cache.
-
-Serves: "`serve --from s3://…` (verified local cache, polls with ETag, keeps serving when the store is away). Any number of replicas ...".
+The store may be slow, wrong, or away: what is there stays, and is served. One process at a time
+writes into a cache.
 """
 
 import hashlib
@@ -23,17 +23,22 @@ from toolcatalog.depot import Refused
 from toolcatalog.errors import SnapshotError, ToolcatalogError, remedy
 from toolcatalog.objects import Missing, Objects, StoreError, Tag
 
-INTERVAL = 1.5  # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
+# seconds between two looks at the pointer, more or less: so that a new one is noticed within two
+INTERVAL = 1.5
 KEPT = 3  # snapshots in a cache
 _JOBS = 16  # objects fetched at a time
 _MOST_PATIENCE = 60.0  # seconds until what was refused, or could not be written, is tried again
 _MOST_ABSENCE = 10.0  # seconds between two looks while the store is away
-_SPREAD = 0.2  # of a pause, at most, by which it is shorter: replicas that were started together do not ask together
+# of a pause, at most, by which it is shorter: replicas that were started together do not ask
+# together
+_SPREAD = 0.2
 _log = logging.getLogger("toolcatalog.following")
 
 
 def default_cache(url: str) -> Path:
-    """Where the copy of a store goes if nobody says otherwise: in the user's cache folder, under a hash of the URL."""
+    """Where the copy of a store goes if nobody says otherwise: in the user's cache folder, under a
+    hash of the URL.
+    """
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "toolcatalog" / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
@@ -60,30 +65,40 @@ class _Failed(NamedTuple):
 
 
 class Follower:
-    """Follows one store into one cache. `fetched` and `refused` count snapshots, `objects` and `size` what came over the network, `failed`
-    looks that failed, for whatever reason.
+    """Follows one store into one cache. `fetched` and `refused` count snapshots, `objects` and
+    `size` what came over the network, `failed` looks that failed, for whatever reason.
 
-    `last_error` is the sentence of the last look that failed, empty where it did not; `last_success` is when the pointer was last read
-    and followed, in seconds since 1970, 0 for never.
+    `last_error` is the sentence of the last look that failed, empty where it did not;
+    `last_success` is when the pointer was last read and followed, in seconds since 1970, 0 for
+    never.
     """
 
     def __init__(self, url: str, cache: Path, interval: float = INTERVAL) -> None:
-        """Take a URL as `objects` does, and a folder that may not be there yet. Raises StoreError where the URL is none."""
+        """Take a URL as `objects` does, and a folder that may not be there yet. Raises StoreError
+        where the URL is none.
+        """
         self.cache = cache
         self.fetched = self.refused = self.failed = self.objects = self.size = 0
         self.last_error, self.last_success = "", 0.0
         self._objects = Objects(url)
         self._tag: Tag | None = None
         self._failed: _Failed | None = None
-        self._asking, self._taking = _Backoff(interval, _MOST_ABSENCE), _Backoff(interval, _MOST_PATIENCE)
+        self._asking, self._taking = (
+            _Backoff(interval, _MOST_ABSENCE),
+            _Backoff(interval, _MOST_PATIENCE),
+        )
         self._stopped = threading.Event()
 
     def has_one(self) -> bool:
-        """Tell whether the cache holds a snapshot that can be served: one whose manifest holds and whose files have their sizes."""
+        """Tell whether the cache holds a snapshot that can be served: one whose manifest holds and
+        whose files have their sizes.
+        """
         folder = Path(os.path.realpath(self.cache / "current"))
         try:
             manifest = verifying.read(folder)
-            return not any(True for _ in verifying.missing(folder, verifying.contents(folder, manifest)))
+            return not any(
+                True for _ in verifying.missing(folder, verifying.contents(folder, manifest))
+            )
         except SnapshotError:
             return False
 
@@ -104,7 +119,9 @@ class Follower:
         return self._asking.wait * (1 - _SPREAD * random.random())  # noqa: S311 - it guards nothing
 
     def follow(self) -> None:
-        """Look at the store once and follow it. Never raises: what is wrong is told in the log, once, and what is there stays."""
+        """Look at the store once and follow it. Never raises: what is wrong is told in the log,
+        once, and what is there stays.
+        """
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
             with files.alone(self.cache / ".lock") as is_ours:
@@ -141,7 +158,9 @@ class Follower:
             self._tag = read.tag  # not before: what could not be taken is looked at again
 
     def _take(self, digest: str) -> None:
-        """Let `current` name the snapshot, fetched first where it is not here. One that could not be taken is let alone for a while."""
+        """Let `current` name the snapshot, fetched first where it is not here. One that could not
+        be taken is let alone for a while.
+        """
         if self._failed and self._failed.digest != digest:
             self._taking.reset()
         elif self._failed and time.monotonic() < self._failed.until:
@@ -151,7 +170,9 @@ class Follower:
         except (ToolcatalogError, OSError) as error:
             self.refused += isinstance(error, Refused | SnapshotError)
             self._taking.fail()
-            self._failed = _Failed(digest, _sentence(error, self.cache), time.monotonic() + self._taking.wait)
+            self._failed = _Failed(
+                digest, _sentence(error, self.cache), time.monotonic() + self._taking.wait
+            )
             raise
         self._failed = None
         self._taking.reset()
@@ -164,7 +185,11 @@ class Follower:
         if not self._is_here(digest):
             _log.info("Fetching snapshot %s.", digest[:12])
             came = fetching.fetch(self._objects, digest, self.cache, _JOBS)
-            self.fetched, self.objects, self.size = self.fetched + 1, self.objects + came.objects, self.size + came.size
+            self.fetched, self.objects, self.size = (
+                self.fetched + 1,
+                self.objects + came.objects,
+                self.size + came.size,
+            )
 
     def _is_here(self, digest: str) -> bool:
         folder = self.cache / "snapshots" / digest
@@ -174,7 +199,9 @@ class Follower:
             return False
 
     def _prune(self) -> None:
-        """Keep the newest snapshots. A process that has an older one open keeps reading it until it lets it go."""
+        """Keep the newest snapshots. A process that has an older one open keeps reading it until it
+        lets it go.
+        """
         for held in holding.spare(self.cache, KEPT - 1):
             publishing.remove(self.cache, held.digest)
         fetching.forget(self.cache)

@@ -1,9 +1,9 @@
-"""The JSON Schemas (2020-12) of every kind of file, as data: what keys there are, what each holds and what it is for.
+"""The JSON Schemas (2020-12) of every kind of file, as data: what keys there are, what each holds
+and what it is for.
 
-`description` of a field is what an editor shows and what an error message says was expected. The three shapes of a parameter
-description differ in one thing only, `required`: a named input may carry it, an unnamed value (`items`, a branch) and an output may not.
-
-Serves: "JSON Schemas for every file kind ... with descriptions on every field" of issue 6.
+`description` of a field is what an editor shows and what an error message says was expected. The
+three shapes of a parameter description differ in one thing only, `required`: a named input may
+carry it, an unnamed value (`items`, a branch) and an output may not.
 """
 
 from typing import Any
@@ -12,8 +12,11 @@ from toolcatalog import names, versions
 from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
-MOST_WORDS = 100  # tags, scopes and their like in one file: each tag and each scope has a page of its own
-LONGEST_PATTERN = 1000  # characters: what a matcher sets aside grows with the square of the length, and past that it ends the process
+# tags, scopes and their like in one file: each tag and each scope has a page of its own
+MOST_WORDS = 100
+# characters: what a matcher sets aside grows with the square of the length, and past that it ends
+# the process
+LONGEST_PATTERN = 1000
 
 
 def _text(description: str, **more: Any) -> Schema:
@@ -21,11 +24,23 @@ def _text(description: str, **more: Any) -> Schema:
 
 
 def _object(properties: Schema, *required: str, **more: Any) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False, **more}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+        **more,
+    }
 
 
 def _list(items: Schema, description: str, **more: Any) -> Schema:
-    return {"type": "array", "items": items, "uniqueItems": True, "description": description, **more}
+    return {
+        "type": "array",
+        "items": items,
+        "uniqueItems": True,
+        "description": description,
+        **more,
+    }
 
 
 def _words(what: str) -> Schema:
@@ -41,13 +56,31 @@ def _full(pattern: str) -> str:
 
 
 _LINE = {"pattern": r"\S"}
-_WORD = _text("a name without commas, line breaks or white space at its ends", pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$")
+_WORD = _text(
+    "a name without commas, line breaks or white space at its ends",
+    pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$",
+)
 _URL = _text("an https URL", pattern=r"^https://[^\s\"'<>]+$")
-_DATE = _text("a date as YYYY-MM-DD", pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$", examples=["2025-10-27"])
+_DATE = _text(
+    "a date as YYYY-MM-DD",
+    pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$",
+    examples=["2025-10-27"],
+)
 _VERSION = _text("a version: eight digits, `_`, two digits", pattern=_full(versions.PATTERN))
-_TOOLKIT = _text("a toolkit slug: lower-case letters, digits, `_` and `-`", pattern=_full(names.TOOLKIT_SLUG), maxLength=names.LONGEST)
-_TOOL = _text("a tool slug: capital letters, digits, `_` and `-`", pattern=_full(names.TOOL_SLUG), maxLength=names.LONGEST)
-_AUTH_CONFIG = _text("an auth config id: `ac_` and then letters, digits, `_` and `-`", pattern=_full(names.AUTH_CONFIG_ID))
+_TOOLKIT = _text(
+    "a toolkit slug: lower-case letters, digits, `_` and `-`",
+    pattern=_full(names.TOOLKIT_SLUG),
+    maxLength=names.LONGEST,
+)
+_TOOL = _text(
+    "a tool slug: capital letters, digits, `_` and `-`",
+    pattern=_full(names.TOOL_SLUG),
+    maxLength=names.LONGEST,
+)
+_AUTH_CONFIG = _text(
+    "an auth config id: `ac_` and then letters, digits, `_` and `-`",
+    pattern=_full(names.AUTH_CONFIG_ID),
+)
 
 
 def _bound(what: str) -> Schema:
@@ -62,7 +95,11 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
     fields: Schema = {
         "type": {"enum": list(TYPES), "description": "one of " + ", ".join(TYPES)},
         "description": _text("what the value means and what a good one is"),
-        "examples": {"type": "array", "items": {"description": "a sample value"}, "description": "a list of sample values"},
+        "examples": {
+            "type": "array",
+            "items": {"description": "a sample value"},
+            "description": "a list of sample values",
+        },
         "enum": {
             "type": "array",
             "items": {"description": "an allowed value"},
@@ -72,8 +109,14 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
         },
         "title": _text("a display name"),
         "default": {"description": "the value taken where none is given"},
-        "format": _text("a format name such as date-time, email or uri", examples=["date-time", "date", "email", "uri", "uuid"]),
-        "pattern": _text("a regular expression, of at most 1,000 characters, that the text must match", maxLength=LONGEST_PATTERN),
+        "format": _text(
+            "a format name such as date-time, email or uri",
+            examples=["date-time", "date", "email", "uri", "uuid"],
+        ),
+        "pattern": _text(
+            "a regular expression, of at most 1,000 characters, that the text must match",
+            maxLength=LONGEST_PATTERN,
+        ),
         "minimum": _bound("the least that is allowed"),
         "maximum": _bound("the most that is allowed"),
         "exclusiveMinimum": _bound("what the value must be more than"),
@@ -82,10 +125,24 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
         "maxLength": _count("the most characters"),
         "minItems": _count("the fewest items"),
         "maxItems": _count("the most items"),
-        "uniqueItems": {"type": "boolean", "description": "true or false: whether no item may stand twice", "default": False},
-        "nullable": {"type": "boolean", "description": "true or false: whether null is allowed too", "default": False},
-        "properties": {"$ref": f"#/$defs/{nested}s", "description": "the fields of an object: a mapping of names to descriptions"},
-        "items": {"$ref": f"#/$defs/{unnamed}", "description": "what each item of an array is: a description"},
+        "uniqueItems": {
+            "type": "boolean",
+            "description": "true or false: whether no item may stand twice",
+            "default": False,
+        },
+        "nullable": {
+            "type": "boolean",
+            "description": "true or false: whether null is allowed too",
+            "default": False,
+        },
+        "properties": {
+            "$ref": f"#/$defs/{nested}s",
+            "description": "the fields of an object: a mapping of names to descriptions",
+        },
+        "items": {
+            "$ref": f"#/$defs/{unnamed}",
+            "description": "what each item of an array is: a description",
+        },
         "additionalProperties": {
             "type": ["boolean", "object"],
             "description": "true, false or a description of the values",
@@ -106,9 +163,20 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
         },
     }
     if required:
-        fields["required"] = {"type": "boolean", "description": "true or false: whether the caller must supply it", "default": False}
-    typed = {"if": {"not": {"anyOf": [{"required": ["anyOf"]}, {"required": ["oneOf"]}]}}, "then": {"required": ["type"]}}
-    return {**_object(fields), **typed, "description": "a description: a mapping with at least a `type`"}
+        fields["required"] = {
+            "type": "boolean",
+            "description": "true or false: whether the caller must supply it",
+            "default": False,
+        }
+    typed = {
+        "if": {"not": {"anyOf": [{"required": ["anyOf"]}, {"required": ["oneOf"]}]}},
+        "then": {"required": ["type"]},
+    }
+    return {
+        **_object(fields),
+        **typed,
+        "description": "a description: a mapping with at least a `type`",
+    }
 
 
 def _named(description: str) -> Schema:
@@ -117,10 +185,15 @@ def _named(description: str) -> Schema:
         begun |= {"required": "${4:true}"}
     return {
         "type": "object",
-        "propertyNames": {"minLength": 1, "maxLength": names.LONGEST, "description": "a name of 1 to 200 characters"},
+        "propertyNames": {
+            "minLength": 1,
+            "maxLength": names.LONGEST,
+            "description": "a name of 1 to 200 characters",
+        },
         "additionalProperties": {"$ref": f"#/$defs/{description}"},
         "description": "a mapping of parameter names to descriptions",
-        "defaultSnippets": [{"label": f"a new {description}", "body": {"${1:name}": begun}}],  # editors offer it, validators ignore it
+        # editors offer it, validators ignore it
+        "defaultSnippets": [{"label": f"a new {description}", "body": {"${1:name}": begun}}],
     }
 
 
@@ -136,33 +209,68 @@ _TOOL_FIELDS: Schema = {
     "name": _text("the tool's display name", **_LINE),
     "description": _text("what the tool does, when to use it and when not"),
     "scopes": _words("scopes, which the tool needs"),
-    "tags": _words("labels; `important` features the tool, hints such as `readOnlyHint` are ordinary tags"),
-    "no_auth": {"type": "boolean", "description": "true or false; the toolkit's where it is not given"},
+    "tags": _words(
+        "labels; `important` features the tool, hints such as `readOnlyHint` are ordinary tags"
+    ),
+    "no_auth": {
+        "type": "boolean",
+        "description": "true or false; the toolkit's where it is not given",
+    },
     "deprecation": _object(
         {
             "reason": _text("why the tool is deprecated"),
             "since": {**_DATE, "description": "a date as YYYY-MM-DD: deprecated since then"},
-            "sunset": {**_DATE, "description": "a date as YYYY-MM-DD: the tool may be gone from then on"},
-            "replaced_by": {**_TOOL, "description": "a tool slug: capital letters, digits, `_` and `-`; the tool to use instead"},
+            "sunset": {
+                **_DATE,
+                "description": "a date as YYYY-MM-DD: the tool may be gone from then on",
+            },
+            "replaced_by": {
+                **_TOOL,
+                "description": "a tool slug: capital letters, digits, `_` and `-`; the tool to use instead",
+            },
         },
-        description="a mapping with any of reason, since, sunset, replaced_by; `{}` if there is nothing to say",
+        description=(
+            "a mapping with any of reason, since, sunset, replaced_by; `{}` if there is nothing "
+            "to say"
+        ),
     ),
-    "input_parameters": {"$ref": "#/$defs/inputs", "description": "what the tool takes: a mapping of parameter names to descriptions"},
-    "output_parameters": {"$ref": "#/$defs/outputs", "description": "what the tool gives: a mapping of parameter names to descriptions"},
+    "input_parameters": {
+        "$ref": "#/$defs/inputs",
+        "description": "what the tool takes: a mapping of parameter names to descriptions",
+    },
+    "output_parameters": {
+        "$ref": "#/$defs/outputs",
+        "description": "what the tool gives: a mapping of parameter names to descriptions",
+    },
 }
-_SEVERITY = {"enum": ["error", "warning", "note", "off"], "description": "error, warning, note or off"}
-_WHEN = {"enum": ["manage_connections"], "description": "`manage_connections`: only in sessions that enable it"}
+_SEVERITY = {
+    "enum": ["error", "warning", "note", "off"],
+    "description": "error, warning, note or off",
+}
+_WHEN = {
+    "enum": ["manage_connections"],
+    "description": "`manage_connections`: only in sessions that enable it",
+}
 
 
 def _choice(items: Schema, what: str) -> Schema:
-    fields = {"enable": _list(items, f"a list of the only {what} to take"), "disable": _list(items, f"a list of {what} to leave out")}
-    return _object(fields, description=f"a mapping with `enable` or `disable`, each a list of {what}")
+    fields = {
+        "enable": _list(items, f"a list of the only {what} to take"),
+        "disable": _list(items, f"a list of {what} to leave out"),
+    }
+    return _object(
+        fields, description=f"a mapping with `enable` or `disable`, each a list of {what}"
+    )
 
 
 _ONE_OF_TWO = {"not": {"type": "object", "required": ["enable", "disable"]}}
 _TAGS = _choice(_WORD, "tags")
 _SESSION_TOOLS = _choice(_TOOL, "tools")
-_SESSION_TOOLS = {**_SESSION_TOOLS, "properties": {**_SESSION_TOOLS["properties"], "tags": _TAGS}, "maxProperties": 1}
+_SESSION_TOOLS = {
+    **_SESSION_TOOLS,
+    "properties": {**_SESSION_TOOLS["properties"], "tags": _TAGS},
+    "maxProperties": 1,
+}
 
 SCHEMAS: dict[str, Schema] = {
     "catalog": _object(
@@ -170,7 +278,10 @@ SCHEMAS: dict[str, Schema] = {
             "title": _text("the catalog's name", **_LINE),
             "description": _text("what this catalog is"),
             "home": {**_URL, "description": "the https URL at which the site is published"},
-            "repository": {**_URL, "description": "the https URL of the repository that this catalog is edited in"},
+            "repository": {
+                **_URL,
+                "description": "the https URL of the repository that this catalog is edited in",
+            },
             "rules": _map(_SEVERITY, "a mapping of rules of advice to error, warning, note or off"),
         },
         "title",
@@ -181,7 +292,11 @@ SCHEMAS: dict[str, Schema] = {
             "logo": {**_URL, "description": "the https URL of an image"},
             "description": _text("what the toolkit reaches"),
             "categories": _words("categories"),
-            "no_auth": {"type": "boolean", "description": "true or false: whether its tools need no authentication", "default": False},
+            "no_auth": {
+                "type": "boolean",
+                "description": "true or false: whether its tools need no authentication",
+                "default": False,
+            },
             "homepage": {**_URL, "description": "the https URL of the product's own site"},
             "owners": _words("people or teams, who answer for it"),
         },
@@ -189,12 +304,17 @@ SCHEMAS: dict[str, Schema] = {
         "logo",
     ),
     "tool": _object(_TOOL_FIELDS, "name", "description", **{"$defs": _DEFS}),
-    "meta_tool": _object({**_TOOL_FIELDS, "when": _WHEN}, "name", "description", **{"$defs": _DEFS}),
+    "meta_tool": _object(
+        {**_TOOL_FIELDS, "when": _WHEN}, "name", "description", **{"$defs": _DEFS}
+    ),
     "auth_config": _object(
         {
             "toolkit": _TOOLKIT,
             "tools": _list(_TOOL, "a list of the only tools that these credentials may use"),
-            "scopes": _list(_WORD, "a list of the scopes granted: only tools whose scopes are all granted are usable"),
+            "scopes": _list(
+                _WORD,
+                "a list of the scopes granted: only tools whose scopes are all granted are usable",
+            ),
         },
         "toolkit",
     ),
@@ -203,7 +323,10 @@ SCHEMAS: dict[str, Schema] = {
             "project": _text("the project that owns the session", **_LINE),
             "user_id": _text("the user that the session acts for", **_LINE),
             "toolkits": {**_choice(_TOOLKIT, "toolkits"), **_ONE_OF_TWO},
-            "tools": _map(_SESSION_TOOLS, "a mapping of toolkits to {enable: [...]}, {disable: [...]} or {tags: ...}"),
+            "tools": _map(
+                _SESSION_TOOLS,
+                "a mapping of toolkits to {enable: [...]}, {disable: [...]} or {tags: ...}",
+            ),
             "tags": _TAGS,
             "auth_configs": _map(_AUTH_CONFIG, "a mapping of toolkits to auth config ids"),
             "toolkit_versions": _map(_VERSION, "a mapping of toolkits to versions"),

@@ -1,9 +1,9 @@
-"""The pages of the site in groups that are made together, each with a digest of all that it is made from.
+"""The pages of the site in groups that are made together, each with a digest of all that it is made
+from.
 
-Here are those of a batch of tools and of a toolkit; `overview` has those of the whole catalog. Pages are made from what is public: the
-documents in the parts, and the indexes of toolkits in the snapshot.
-
-Serves: "only the pages concerned are rewritten" of issue 3.
+Here are those of a batch of tools and of a toolkit; `overview` has those of the whole catalog.
+Pages are made from what is public: the documents in the parts, and the indexes of toolkits in the
+snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,9 @@ _FEED = 100
 
 
 class File(NamedTuple):
-    """A file of the site: where it lies, what makes it, and a digest of all that it is made from, where that is told much sooner."""
+    """A file of the site: where it lies, what makes it, and a digest of all that it is made from,
+    where that is told much sooner.
+    """
 
     path: str
     make: Callable[[], bytes]
@@ -95,7 +97,9 @@ def _tools(task: Task) -> Iterator[Versions]:
     """The tools of a batch."""
     part = compiling.part_of(task, "facts", "newest", "older")
     ends, versions = {True: 0, False: 0}, []
-    for newest, size, deprecation in zip(part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True):
+    for newest, size, deprecation in zip(
+        part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True
+    ):
         start = ends[newest]
         ends[newest] = start + size + 1
         document = (part.newest if newest else part.older)[start : start + size]
@@ -108,14 +112,21 @@ def _tools(task: Task) -> Iterator[Versions]:
 def _about_a_tool(about: Mapping[str, str], toolkit: Toolkit, versions: Versions) -> Files:
     for tool, document in reversed(versions):
         name = "index" if tool is versions[-1][0] else tool.version
-        yield File(pages.tool_path(tool.slug, f"{name}.html"), partial(pages.tool_page, about, toolkit, tool))
+        yield File(
+            pages.tool_path(tool.slug, f"{name}.html"),
+            partial(pages.tool_page, about, toolkit, tool),
+        )
         yield File(pages.tool_path(tool.slug, f"{name}.json"), partial(bytes, document))
     if len(versions) > 1:
         every = [tool for tool, _ in versions]
-        yield File(pages.tool_path(every[-1].slug, "history.html"), partial(pages.history_page, about, toolkit, every))
+        yield File(
+            pages.tool_path(every[-1].slug, "history.html"),
+            partial(pages.history_page, about, toolkit, every),
+        )
 
 
-Several = Mapping[str, Mapping[str, Sequence[str]]]  # of toolkits the tools that have several versions, with those, oldest first
+# of toolkits the tools that have several versions, with those, oldest first
+Several = Mapping[str, Mapping[str, Sequence[str]]]
 
 
 class Index(NamedTuple):
@@ -125,16 +136,24 @@ class Index(NamedTuple):
     folder: Path
 
     def read(self, version: str = "") -> OfToolkit:
-        """The toolkit with the rows of its tools at a version, the newest where none is named; a toolkit without tools has no version."""
+        """The toolkit with the rows of its tools at a version, the newest where none is named; a
+        toolkit without tools has no version.
+        """
         if not self.toolkit.versions:
             return OfToolkit(self.toolkit, [])
-        file = self.folder / snapshot.index_path(self.toolkit.slug, version or self.toolkit.versions[-1])
-        return OfToolkit(self.toolkit, [*map(entries.row, orjson.loads(file.read_bytes())["tools"])])
+        file = self.folder / snapshot.index_path(
+            self.toolkit.slug, version or self.toolkit.versions[-1]
+        )
+        return OfToolkit(
+            self.toolkit, [*map(entries.row, orjson.loads(file.read_bytes())["tools"])]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
-    """All about a toolkit, from its index and the parts with its tools; what is for machines is made for a tool and the toolkit at once."""
+    """All about a toolkit, from its index and the parts with its tools; what is for machines is
+    made for a tool and the toolkit at once.
+    """
 
     program: str
     about: Mapping[str, str]
@@ -145,16 +164,30 @@ class Kit:
     @property
     def digest(self) -> str:
         """As in Group."""
-        return digest_of("toolkit", self.program, self.about, self.index.toolkit, [task.known.key for task in self.tasks])
+        return digest_of(
+            "toolkit",
+            self.program,
+            self.about,
+            self.index.toolkit,
+            [task.known.key for task in self.tasks],
+        )
 
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        return [*self._pages, *self._for_machines, *(pages.tool_path(slug, "index.md") for slug in self._slugs())]
+        return [
+            *self._pages,
+            *self._for_machines,
+            *(pages.tool_path(slug, "index.md") for slug in self._slugs()),
+        ]
 
     @property
     def _pages(self) -> list[str]:
-        files = ("index.html", "feed.xml", *(f"{version}.html" for version in self.index.toolkit.versions[:-1]))
+        files = (
+            "index.html",
+            "feed.xml",
+            *(f"{version}.html" for version in self.index.toolkit.versions[:-1]),
+        )
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
 
     @property
@@ -173,15 +206,24 @@ class Kit:
         changed = changes((Listed(toolkit, tool) for tool in tools), self.versions)
         page, feed, *older = self._pages
         yield File(page, lambda: pages.toolkit_page(self.about, toolkit, tools, changed))
-        yield File(feed, lambda: feeds.atom(f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed))
+        yield File(
+            feed,
+            lambda: feeds.atom(
+                f"{toolkit.name}: changes", feed, self.about.get("home", ""), changed
+            ),
+        )
         newest = {tool.slug: tool.version for tool in tools}
         for version, path in zip(toolkit.versions, older, strict=False):
             then = self.index.read(version).tools
-            yield File(path, partial(pages.older_toolkit_page, self.about, toolkit, version, then, newest))
+            yield File(
+                path, partial(pages.older_toolkit_page, self.about, toolkit, version, then, newest)
+            )
         yield from self._tools()
 
     def _tools(self) -> Files:
-        """The Markdown of each tool, and with it what holds all of them: they are gone through once, for there may be very many."""
+        """The Markdown of each tool, and with it what holds all of them: they are gone through
+        once, for there may be very many.
+        """
         toolkit, told = self.index.toolkit, list[Twin]()
         lines: dict[str, list[bytes]] = {form: [] for form in exports.FORMS}
         for tool in (versions[-1][0] for task in self.tasks for versions in _tools(task)):
@@ -197,12 +239,17 @@ class Kit:
 
 def latest(tools: Iterable[Listed], most: int = _FEED) -> list[Listed]:
     """So many tools at most that changed last, newest first."""
-    return sorted(tools, key=attrgetter("tool.version", "tool.slug"), reverse=True)[:most]  # nearly sorted as they come
+    # nearly sorted as they come
+    return sorted(tools, key=attrgetter("tool.version", "tool.slug"), reverse=True)[:most]
 
 
 def changes(tools: Iterable[Listed], versions: Several) -> list[Changed]:
-    """What has happened to tools last, newest first: to as many at most as changed last, since the last change of each is its newest."""
-    happened = chain.from_iterable(_of_tool(*one, versions[one.toolkit.slug].get(one.tool.slug, ())) for one in latest(tools))
+    """What has happened to tools last, newest first: to as many at most as changed last, since the
+    last change of each is its newest.
+    """
+    happened = chain.from_iterable(
+        _of_tool(*one, versions[one.toolkit.slug].get(one.tool.slug, ())) for one in latest(tools)
+    )
     newest = sorted(happened, key=attrgetter("version", "slug"), reverse=True)[:_FEED]
     return [one._replace(summary=summary(one.summary)) for one in newest]
 

@@ -1,8 +1,8 @@
-"""One writer at a time: the locks of a build's folder and of a site, and words for what may go wrong while somebody writes there.
+"""One writer at a time: the locks of a build's folder and of a site, and words for what may go
+wrong while somebody writes there.
 
-A lock is a file that is held and not one that is there: it ends with its process, however that ends.
-
-Serves: "A build interrupted at any point ... leaves the old snapshot serving ...; a full disk is one sentence" of issue 3.
+A lock is a file that is held and not one that is there: it ends with its process, however that
+ends.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,11 @@ _LOCK = ".lock"
 
 @contextmanager
 def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
-    """Alone with a build's folder, and with words for what may go wrong there; `still`: how things are then, and what to do again.
+    """Alone with a build's folder, and with words for what may go wrong there; `still`: how things
+    are then, and what to do again.
 
-    Waits so many seconds for another build. Raises UsageError where one is still writing, and for whatever cannot be written.
+    Waits so many seconds for another build. Raises UsageError where one is still writing, and for
+    whatever cannot be written.
     """
     try:
         with _alone(out, wait):
@@ -30,12 +32,16 @@ def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
         raise UsageError(f"{wrong}: {still} again, with --jobs 1 if it happens again.") from None
     except OSError as error:
         where = error.filename or out
-        raise UsageError(f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder.") from None
+        raise UsageError(
+            f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder."
+        ) from None
 
 
 @contextmanager
 def _alone(out: Path, wait: float) -> Iterator[None]:
-    """A folder that is made for this tells git that nothing in it is to be kept; one that was there is somebody's, and stays as it is."""
+    """A folder that is made for this tells git that nothing in it is to be kept; one that was there
+    is somebody's, and stays as it is.
+    """
     if _made(out):
         files.replace(out / ".gitignore", b"*\n")
     with files.alone(out / _LOCK, wait) as got_it:
@@ -46,9 +52,11 @@ def _alone(out: Path, wait: float) -> Iterator[None]:
 
 @contextmanager
 def alone_with_site(site: Path | None) -> Iterator[None]:
-    """Alone with a site from before it is looked at, for builds into other folders may write to it too; None: there is none.
+    """Alone with a site from before it is looked at, for builds into other folders may write to it
+    too; None: there is none.
 
-    A folder that is made for the lock goes again where no page comes into it. Raises UsageError where another build is writing, OSError.
+    A folder that is made for the lock goes again where no page comes into it. Raises UsageError
+    where another build is writing, OSError.
     """
     if site is None or _is_others(site):
         yield
@@ -65,11 +73,14 @@ def alone_with_site(site: Path | None) -> Iterator[None]:
 
 
 def _is_others(site: Path) -> bool:
-    """Tell whether a folder holds a site without a list of pages as builds leave it: nothing is written there, and the build says so."""
+    """Tell whether a folder holds a site without a list of pages as builds leave it: nothing is
+    written there, and the build says so.
+    """
     if not (site / "index.html").exists():
         return False
     try:
-        with (site / ".generated").open("rb") as listing:  # of a million pages: all of it is read only where something has changed
+        # of a million pages: all of it is read only where something has changed
+        with (site / ".generated").open("rb") as listing:
             return listing.read(1) != b"["
     except FileNotFoundError:
         return True

@@ -1,8 +1,8 @@
-"""Advice and the comments of the file that it is for: what a comment silences, and which comments are of no use themselves.
+"""Advice and the comments of the file that it is for: what a comment silences, and which comments
+are of no use themselves.
 
-A place is found by reading a file once more, so advice is kept without places until somebody wants to see it.
-
-Serves: "an ignore comment that needs a reason" and "A broken schema comment, ...: one clear sentence" of issue 6.
+A place is found by reading a file once more, so advice is kept without places until somebody wants
+to see it.
 """
 
 import os
@@ -18,14 +18,18 @@ from toolcatalog.source import Document
 
 
 def of_comments(root: Path, document: Document) -> Iterator[Finding]:
-    """What there is to say of a file's comments; whether one silences anything is told by `heard`, which this asks to look."""
+    """What there is to say of a file's comments; whether one silences anything is told by `heard`,
+    which this asks to look.
+    """
     yield from _of_schemas(root, document)
     if document.comments:
         yield Finding(path=document.path, rule=advice.UNUSED, message="")
 
 
 def _of_schemas(root: Path, document: Document) -> Iterator[Finding]:
-    """Comments that should name the file's schema to an editor, and do not. What does not lie beside the catalog is not looked at."""
+    """Comments that should name the file's schema to an editor, and do not. What does not lie
+    beside the catalog is not looked at.
+    """
     right = editors.relative(document.place.kind, document.path)
     for line, target in document.schemas:
         file = Path(os.path.normpath(root.absolute() / Path(document.path).parent / target))
@@ -40,18 +44,31 @@ def _of_schemas(root: Path, document: Document) -> Iterator[Finding]:
         else:
             continue
         help = "write this, or remove the comment: an editor completes nothing by it"
-        yield Finding(path=document.path, rule=advice.SCHEMA, line=line, message=message, expected=f"`{right}`", help=help)
+        yield Finding(
+            path=document.path,
+            rule=advice.SCHEMA,
+            line=line,
+            message=message,
+            expected=f"`{right}`",
+            help=help,
+        )
 
 
 def misheard(root: Path, document: Document) -> Iterator[Problem]:
     """The comments for us that silence nothing, as many as are told of one file, and one more."""
     wrong = ((advice.unheard(document.path, comment), comment) for comment in document.comments)
-    yield from islice((_at(root, finding, comment) for finding, comment in wrong if finding), MOST + 1)
+    yield from islice(
+        (_at(root, finding, comment) for finding, comment in wrong if finding), MOST + 1
+    )
 
 
 def heard(root: Path, path: str, said: Sequence[Finding]) -> list[Problem]:
-    """The advice for one file at its places, without what the file's comments silence, and with the comments that silence nothing."""
-    problems, said_there = source.placed(root, path, [finding for finding in said if finding.rule != advice.UNUSED])
+    """The advice for one file at its places, without what the file's comments silence, and with the
+    comments that silence nothing.
+    """
+    problems, said_there = source.placed(
+        root, path, [finding for finding in said if finding.rule != advice.UNUSED]
+    )
     places = {(problem.rule, problem.line) for problem in problems}
     silenced = places & comments.silenced(said_there)
     unused = advice.unused(said_there, silenced) if len(problems) < len(said) else ()
@@ -60,12 +77,24 @@ def heard(root: Path, path: str, said: Sequence[Finding]) -> list[Problem]:
 
 
 def _unused(root: Path, path: str, comment: Comment) -> Problem:
-    message, help = f"there is nothing to ignore: no {' or '.join(f'`{rule}`' for rule in comment.rules)} here", "remove the comment"
-    return _at(root, Finding(path=path, rule=advice.UNUSED, message=message, help=help, fix=""), comment)
+    message, help = (
+        f"there is nothing to ignore: no {' or '.join(f'`{rule}`' for rule in comment.rules)} here",
+        "remove the comment",
+    )
+    return _at(
+        root, Finding(path=path, rule=advice.UNUSED, message=message, help=help, fix=""), comment
+    )
 
 
 def _at(root: Path, finding: Finding, comment: Comment) -> Problem:
-    return tree.problem(root, finding, comment.line, comment.column, comment.excerpt, len(comment.excerpt) - comment.column + 1)
+    return tree.problem(
+        root,
+        finding,
+        comment.line,
+        comment.column,
+        comment.excerpt,
+        len(comment.excerpt) - comment.column + 1,
+    )
 
 
 def by_path(findings: Iterable[Finding]) -> dict[str, list[Finding]]:

@@ -1,10 +1,10 @@
-"""The snapshots that a build's folder holds: which there are, which one is in force, and which can go.
+"""The snapshots that a build's folder holds: which there are, which one is in force, and which can
+go.
 
-A snapshot is never changed. To use another is to move one link, under the lock that builds take and after every byte has been verified,
-so that nobody is ever sent to half of anything. What is removed leaves its name first, so that it is never half there; a server that has
-it open keeps reading it, because the operating system keeps a file as long as it is mapped.
-
-Serves: "`toolcatalog snapshots` list / use (roll back or forward) / prune / verify".
+A snapshot is never changed. To use another is to move one link, under the lock that builds take and
+after every byte has been verified, so that nobody is ever sent to half of anything. What is removed
+leaves its name first, so that it is never half there; a server that has it open keeps reading it,
+because the operating system keeps a file as long as it is mapped.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,11 @@ _MEND = "build again, or use another one."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A snapshot as it lies there. `placed`: when it was put there, UTC; `size`: its bytes on disk; numbers are 0 where it is not readable.
+    """A snapshot as it lies there. `placed`: when it was put there, UTC; `size`: its bytes on disk;
+    numbers are 0 where it is not readable.
 
-    `state` is HALF, FOREIGN or empty, by the sizes of its files alone; `wrong` says in a sentence why, empty where nothing is.
+    `state` is HALF, FOREIGN or empty, by the sizes of its files alone; `wrong` says in a sentence
+    why, empty where nothing is.
     """
 
     digest: str
@@ -68,13 +70,23 @@ def current(build: Path) -> str:
 def digests(build: Path) -> list[str]:
     """The names of all snapshots, whole or not, in no order that matters."""
     folder = build / "snapshots"
-    return sorted(path.name for path in folder.iterdir() if snapshot.is_digest(path.name)) if folder.is_dir() else []
+    return (
+        sorted(path.name for path in folder.iterdir() if snapshot.is_digest(path.name))
+        if folder.is_dir()
+        else []
+    )
 
 
 def held(build: Path) -> list[Held]:
-    """All snapshots, the one that was put there last first. Raises SnapshotError where there is none."""
+    """All snapshots, the one that was put there last first. Raises SnapshotError where there is
+    none.
+    """
     now, found = current(build), _present(build)
-    return sorted((_held(folder_of(build, digest), now) for digest in found), key=lambda one: (one.placed, one.digest), reverse=True)
+    return sorted(
+        (_held(folder_of(build, digest), now) for digest in found),
+        key=lambda one: (one.placed, one.digest),
+        reverse=True,
+    )
 
 
 def folder_of(build: Path, digest: str) -> Path:
@@ -83,27 +95,41 @@ def folder_of(build: Path, digest: str) -> Path:
 
 
 def find(build: Path, name: str) -> str:
-    """The digest that begins with a name. Raises UsageError where none does or several do, SnapshotError where there is none at all."""
+    """The digest that begins with a name. Raises UsageError where none does or several do,
+    SnapshotError where there is none at all.
+    """
     every = _present(build)
     found = [digest for digest in every if digest.startswith(name.lower())]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError(f"Several snapshots begin with {name!r}: {', '.join(shortened(found))}. Write more of its digest.")
+        raise UsageError(
+            f"Several snapshots begin with {name!r}: {', '.join(shortened(found))}. Write "
+            "more of its digest."
+        )
     near = names.nearest(name[:SHORT], [digest[: min(len(name), SHORT)] for digest in every])
     told = [digest for digest in every if near and digest.startswith(near[0])]
     meant = f"did you mean {shortened(every)[every.index(told[0])]}? " if told else ""
-    raise UsageError(f"No snapshot in {build} begins with {name!r}: {meant}`toolcatalog snapshots list` shows what there is.")
+    raise UsageError(
+        f"No snapshot in {build} begins with {name!r}: {meant}`toolcatalog snapshots list` "
+        "shows what there is."
+    )
 
 
 def shortened(every: Sequence[str]) -> list[str]:
     """Of each digest as many characters as tell it from the others, 12 at least."""
-    length = next(length for length in range(SHORT, 65) if len({digest[:length] for digest in every}) == len({*every}))
+    length = next(
+        length
+        for length in range(SHORT, 65)
+        if len({digest[:length] for digest in every}) == len({*every})
+    )
     return [digest[:length] for digest in every]
 
 
 def verify(build: Path, digest: str, track: Track = quietly) -> list[str]:
-    """What is wrong with a snapshot, every byte of it verified. Raises SnapshotError where it is half, or of another format."""
+    """What is wrong with a snapshot, every byte of it verified. Raises SnapshotError where it is
+    half, or of another format.
+    """
     folder = folder_of(build, digest)
     verifying.read(folder, mend=_MEND)
     with track("Verifying bytes", verifying.size(folder)) as advance:
@@ -113,33 +139,42 @@ def verify(build: Path, digest: str, track: Track = quietly) -> list[str]:
 def use(build: Path, name: str, track: Track = quietly) -> Moved:
     """Let `current` name the snapshot whose digest begins so, if all of it is whole.
 
-    Raises UsageError as `find` does and where another build is writing, SnapshotError where the snapshot is not whole: nothing changes.
+    Raises UsageError as `find` does and where another build is writing, SnapshotError where the
+    snapshot is not whole: nothing changes.
     """
     _present(build)  # before anything is written: there may be no build
     with guarding.guarded(build, _STILL):
         was, now = current(build), find(build, name)
         wrong = verify(build, now, track)
         if wrong:
-            raise SnapshotError(f"Snapshot {now} is not whole ({_counted(wrong)}), and nothing was changed: {_MEND}")
+            raise SnapshotError(
+                f"Snapshot {now} is not whole ({_counted(wrong)}), and nothing was changed: {_MEND}"
+            )
         publishing.point(build, now)
     return Moved(was, now)
 
 
 def spare(build: Path, keep: int) -> list[Held]:
-    """The snapshots that can go: all but the one in force and so many others, the newest; and each that is half there.
+    """The snapshots that can go: all but the one in force and so many others, the newest; and each
+    that is half there.
 
     Raises SnapshotError where none is in force: it cannot be told then what is wanted.
     """
     every = held(build)
     if not any(one.current for one in every):
-        raise SnapshotError(f"{build / 'current'} names no snapshot, so none is removed: `toolcatalog snapshots use` one, or build again.")
+        raise SnapshotError(
+            f"{build / 'current'} names no snapshot, so none is removed: `toolcatalog "
+            "snapshots use` one, or build again."
+        )
     others = [one for one in every if not one.current]
     kept = [one for one in others if one.state != HALF][:keep]
     return [one for one in others if one not in kept]
 
 
 def prune(build: Path, keep: int) -> Pruned:
-    """Remove what `spare` tells, and what killed builds have left. Raises what that does, and UsageError where another build is writing."""
+    """Remove what `spare` tells, and what killed builds have left. Raises what that does, and
+    UsageError where another build is writing.
+    """
     _present(build)
     with guarding.guarded(build, _STILL):
         gone = spare(build, keep)
@@ -162,10 +197,15 @@ def _held(folder: Path, now: str) -> Held:
     counts: dict[str, int] = {}
     try:
         manifest = verifying.read(folder, mend=_MEND)
-        counts = {name: manifest.counts[name] for name in ("toolkits", "tools", "tool_versions", "sessions")}
+        counts = {
+            name: manifest.counts[name]
+            for name in ("toolkits", "tools", "tool_versions", "sessions")
+        }
         missing = [*verifying.missing(folder, verifying.contents(folder, manifest))]
         if missing:
-            raise SnapshotError(f"Snapshot {folder.name} is not whole ({_counted(missing)}): {_MEND}")
+            raise SnapshotError(
+                f"Snapshot {folder.name} is not whole ({_counted(missing)}): {_MEND}"
+            )
     except SnapshotError as error:
         state, wrong = FOREIGN if isinstance(error, OtherFormat) else HALF, str(error)
     return Held(
@@ -180,9 +220,13 @@ def _held(folder: Path, now: str) -> Held:
 
 
 def _placed(folder: Path) -> datetime:
-    """When a snapshot was put there: its manifest is written last, and taking a file away later does not change the time of that."""
+    """When a snapshot was put there: its manifest is written last, and taking a file away later
+    does not change the time of that.
+    """
     manifest = folder / snapshot.MANIFEST
-    return datetime.fromtimestamp((manifest if manifest.is_file() else folder).lstat().st_mtime, UTC)
+    return datetime.fromtimestamp(
+        (manifest if manifest.is_file() else folder).lstat().st_mtime, UTC
+    )
 
 
 def _counted(wrong: Sequence[str]) -> str:

@@ -1,14 +1,15 @@
 """The counts of all batches to the text index. Pure.
 
-What a term tells of a tool is its impact there (see `scoring`), times its rarity, which is one number for all its tools. Impacts are worked
-out here, so that a query is one addition for each posting.
+What a term tells of a tool is its impact there (see `scoring`), times its rarity, which is one
+number for all its tools. Impacts are worked out here, so that a query is one addition for each
+posting.
 
-Most terms are held by few tools: their postings are pairs of number and value. A term that a third of all tools hold takes less room,
-and no more time however many hold it, as a row with a value for every tool.
+Most terms are held by few tools: their postings are pairs of number and value. A term that a third
+of all tools hold takes less room, and no more time however many hold it, as a row with a value for
+every tool.
 
-A value has sixteen bits: fourteen of the impact, and whether the term stands in the tool's name, and in its toolkit's.
-
-Serves: "Precomputed at build time, opened in milliseconds".
+A value has sixteen bits: fourteen of the impact, and whether the term stands in the tool's name,
+and in its toolkit's.
 """
 
 import math
@@ -38,7 +39,9 @@ Pieces = dict[str, Iterable[bytes | memoryview]]  # of files by name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """The sorted terms of all batches, with what is known of each: how many tool versions hold it, its rarity, a short spelling."""
+    """The sorted terms of all batches, with what is known of each: how many tool versions hold it,
+    its rarity, a short spelling.
+    """
 
     terms: Sequence[str]
     spellings: Sequence[str]
@@ -47,9 +50,11 @@ class Vocabulary:
 
 
 def merge(batches: Counts, lexicon: Lexicon) -> Pieces:
-    """The files of the index as pieces, to be taken in this order, from the counts of all batches in the order of their tools.
+    """The files of the index as pieces, to be taken in this order, from the counts of all batches
+    in the order of their tools.
 
-    The words are asked for at once. `batches` is called twice and more, so that the counts need not be held.
+    The words are asked for at once. `batches` is called twice and more, so that the counts need not
+    be held.
     """
     seen, numbers = _Seen(), list[Numbers]()
     for key, data in batches():
@@ -60,7 +65,9 @@ def merge(batches: Counts, lexicon: Lexicon) -> Pieces:
     postings = _Postings(vocabulary, seen.tools, seen.usual())
 
     def every() -> Iterator[tuple[Counted, Ids]]:
-        return ((Counted(data), order[some]) for (_, data), some in zip(batches(), numbers, strict=True))
+        return (
+            (Counted(data), order[some]) for (_, data), some in zip(batches(), numbers, strict=True)
+        )
 
     return {
         snapshot.POSTINGS: postings.pieces(every),
@@ -73,14 +80,17 @@ class _Seen:
     """What one look at all batches tells."""
 
     def __init__(self) -> None:
-        self.holders, self.new = np.zeros((2, 1 << 10), np.int64)  # of each word: how many tool versions hold it, how many newest ones
+        # of each word: how many tool versions hold it, how many newest ones
+        self.holders, self.new = np.zeros((2, 1 << 10), np.int64)
         self.tools = self.newest = 0
         self.lengths, self.filled = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
     def add(self, counted: Counted, numbers: Numbers, words: int) -> None:
         """Add a batch whose words have these numbers, of so many as there are by now."""
         if words > len(self.holders):
-            self.holders, self.new = (np.pad(column, (0, words)) for column in (self.holders, self.new))
+            self.holders, self.new = (
+                np.pad(column, (0, words)) for column in (self.holders, self.new)
+            )
         ends = np.cumsum(counted.holders)
         new = np.concatenate([[0], np.cumsum(counted.newest[counted.numbers])])
         self.holders[numbers] += counted.holders
@@ -96,8 +106,11 @@ class _Seen:
         return self.lengths / np.maximum(self.filled, 1)
 
     def vocabulary(self, words: Sequence[str]) -> tuple[Vocabulary, Ids]:
-        """The terms, sorted, and the place among them of each word's; words that nobody holds are left out."""
-        held = sorted(self.holders.nonzero()[0].tolist(), key=words.__getitem__)  # by term: a tab sorts before all letters
+        """The terms, sorted, and the place among them of each word's; words that nobody holds are
+        left out.
+        """
+        # by term: a tab sorts before all letters
+        held = sorted(self.holders.nonzero()[0].tolist(), key=words.__getitem__)
         terms, spellings, places = list[str](), list[str](), list[int]()
         for number in held:
             term, _, spelling = words[number].partition("\t")
@@ -109,33 +122,50 @@ class _Seen:
             places.append(len(terms) - 1)
         order = np.zeros(len(words), np.int64)
         order[held] = places
-        holders, new = (np.bincount(places, column[held], len(terms)).astype(np.int64) for column in (self.holders, self.new))
-        return Vocabulary(terms=terms, spellings=spellings, holders=holders, rarities=self._rarities(new)), order
+        holders, new = (
+            np.bincount(places, column[held], len(terms)).astype(np.int64)
+            for column in (self.holders, self.new)
+        )
+        return Vocabulary(
+            terms=terms, spellings=spellings, holders=holders, rarities=self._rarities(new)
+        ), order
 
     def _rarities(self, new: Ids) -> NDArray[np.float64]:
-        """How rare terms are that so many newest versions hold; most are held by as many as some other is."""
+        """How rare terms are that so many newest versions hold; most are held by as many as some
+        other is.
+        """
         every, places = np.unique(new, return_inverse=True)
-        return np.array([math.log(1 + (self.newest - some + 0.5) / (some + 0.5)) for some in every.tolist()])[places]
+        return np.array(
+            [math.log(1 + (self.newest - some + 0.5) / (some + 0.5)) for some in every.tolist()]
+        )[places]
 
 
 class _Postings:
-    """The postings of all terms: where those of each lie in their file, and their bytes, made for as many terms at a time as fit."""
+    """The postings of all terms: where those of each lie in their file, and their bytes, made for
+    as many terms at a time as fit.
+    """
 
     def __init__(self, vocabulary: Vocabulary, tools: int, usual: scoring.Floats) -> None:
         self.usual = usual
         self.holders = vocabulary.holders
         self.is_row = self.holders * 3 > tools
         sizes = np.where(self.is_row, 2 * tools, 6 * self.holders)
-        ends = snapshot.POSTINGS_HEAD.size + np.cumsum(sizes + sizes % 4)  # each begins where a number of four bytes may
+        # each begins where a number of four bytes may
+        ends = snapshot.POSTINGS_HEAD.size + np.cumsum(sizes + sizes % 4)
         self.bounds = np.concatenate([[snapshot.POSTINGS_HEAD.size], ends])
         self.checks: list[int] = []
 
-    def pieces(self, counted: Callable[[], Iterable[tuple[Counted, Ids]]]) -> Iterator[bytes | memoryview]:
+    def pieces(
+        self, counted: Callable[[], Iterable[tuple[Counted, Ids]]]
+    ) -> Iterator[bytes | memoryview]:
         """The bytes of the file. Afterwards `checks` has the checksum of each term's."""
         yield snapshot.postings_head(self.usual.tolist())
         last = 0
         while (first := last) < len(self.holders):
-            last = max(first + 1, int(np.searchsorted(self.bounds, self.bounds[first] + _AT_ONCE, "right")) - 1)
+            last = max(
+                first + 1,
+                int(np.searchsorted(self.bounds, self.bounds[first] + _AT_ONCE, "right")) - 1,
+            )
             data = self._filled(first, last, counted())
             bounds = (self.bounds[first : last + 1] - self.bounds[first]).tolist()
             self.checks += (zlib.crc32(data[start:end]) for start, end in pairwise(bounds))
@@ -144,30 +174,42 @@ class _Postings:
     def _filled(self, first: int, last: int, batches: Iterable[tuple[Counted, Ids]]) -> memoryview:
         """The bytes of the postings of some terms."""
         data = np.zeros(int(self.bounds[last] - self.bounds[first]), np.uint8)
-        places = self.bounds[:-1] - self.bounds[first]  # of the first number of each term, or of the first value of its row
+        # of the first number of each term, or of the first value of its row
+        places = self.bounds[:-1] - self.bounds[first]
         quads, pairs, before = data.view("<u4"), data.view("<u2"), 0
         free = np.zeros(len(self.holders), np.int64)  # how many numbers each term has by now
         for counted, ids in batches:
             held, row = counted.holders.astype(np.int64), self.is_row[ids]
-            nth = free[ids] - (np.cumsum(held) - held)  # of a posting among its term's, less its place in the batch
+            # of a posting among its term's, less its place in the batch
+            nth = free[ids] - (np.cumsum(held) - held)
             free[ids] += held
-            values, numbers, every = _values(counted, self.usual), counted.numbers + before, np.arange(len(counted.numbers))
+            values, numbers, every = (
+                _values(counted, self.usual),
+                counted.numbers + before,
+                np.arange(len(counted.numbers)),
+            )
             before += len(counted.newest)
             inside, in_row = np.repeat((first <= ids) & (ids < last), held), np.repeat(row, held)
             few = inside & ~in_row
             quads[(every + np.repeat(places[ids] // 4 + nth, held))[few]] = numbers[few]
-            at = np.repeat(places[ids] // 2 + np.where(row, 0, 2 * self.holders[ids] + nth), held) + np.where(in_row, numbers, every)
+            at = np.repeat(
+                places[ids] // 2 + np.where(row, 0, 2 * self.holders[ids] + nth), held
+            ) + np.where(in_row, numbers, every)
             pairs[at[inside]] = values[inside]
         return data.data
 
 
 def _covers(vocabulary: Vocabulary, batches: Iterable[tuple[Counted, Ids]]) -> Iterator[bytes]:
-    """Of each tool the rarities of the terms of its name, and of its toolkit's, added up, and a checksum of the name: column by column."""
+    """Of each tool the rarities of the terms of its name, and of its toolkit's, added up, and a
+    checksum of the name: column by column.
+    """
     columns: list[list[bytes]] = [[], [], []]
     for counted, ids in batches:
         rarities = vocabulary.rarities[np.repeat(ids, counted.holders)]
         for column, field in ((0, NAME), (1, TOOLKIT)):
-            told = np.bincount(counted.numbers, rarities * (counted.counts[:, field] > 0), len(counted.newest))
+            told = np.bincount(
+                counted.numbers, rarities * (counted.counts[:, field] > 0), len(counted.newest)
+            )
             columns[column].append(told.astype("<f4").tobytes())
         columns[2].append(counted.names.tobytes())
     yield from (b"".join(column) for column in columns)
@@ -178,27 +220,50 @@ def _values(counted: Counted, usual: scoring.Floats) -> NDArray[np.int64]:
     told = scoring.factors(counted.lengths, usual).take(counted.numbers, 0)
     told *= counted.counts
     frequencies = reduce(add, told.T)  # as `sum` has it, to the last bit, in a third of the time
-    impacts = np.maximum(1, np.rint(scoring.impacts(frequencies) / scoring.MOST * snapshot.MOST_IMPACT).astype(np.int64))
+    impacts = np.maximum(
+        1,
+        np.rint(scoring.impacts(frequencies) / scoring.MOST * snapshot.MOST_IMPACT).astype(
+            np.int64
+        ),
+    )
     return impacts << 2 | (counted.counts[:, NAME] > 0) | (counted.counts[:, TOOLKIT] > 0) << 1
 
 
 def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
     """The table of terms."""
     kin = _kin(vocabulary.terms)
-    related = [array("I", kin[id]).tobytes() if id in kin else b"" for id in range(len(vocabulary.terms))]
-    columns = (postings.bounds[:-1], vocabulary.holders, np.array(postings.checks), vocabulary.rarities, postings.is_row)
-    heads = map(snapshot.WORD.pack, *(column.tolist() for column in columns), [len(some) // 4 for some in related])
-    entries = [head + some + spelt.encode() for head, some, spelt in zip(heads, related, vocabulary.spellings, strict=True)]
+    related = [
+        array("I", kin[id]).tobytes() if id in kin else b"" for id in range(len(vocabulary.terms))
+    ]
+    columns = (
+        postings.bounds[:-1],
+        vocabulary.holders,
+        np.array(postings.checks),
+        vocabulary.rarities,
+        postings.is_row,
+    )
+    heads = map(
+        snapshot.WORD.pack,
+        *(column.tolist() for column in columns),
+        [len(some) // 4 for some in related],
+    )
+    entries = [
+        head + some + spelt.encode()
+        for head, some, spelt in zip(heads, related, vocabulary.spellings, strict=True)
+    ]
     yield from table.pack(vocabulary.terms, [*map(len, entries)], entries)
 
 
 def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
-    """Of each term those that begin with it, or that it begins with, and are not much longer or shorter: "photo" and "photograph"."""
+    """Of each term those that begin with it, or that it begins with, and are not much longer or
+    shorter: "photo" and "photograph".
+    """
     words = [(id, term) for id, term in enumerate(terms) if analysis.is_word(term)]
     kin: dict[int, list[int]] = {}
     for place, (id, term) in enumerate(words):
         end = place + 1
-        while end < len(words) and words[end][1].startswith(term):  # they are sorted: those that begin with a term are next to it
+        # they are sorted: those that begin with a term are next to it
+        while end < len(words) and words[end][1].startswith(term):
             longer, text = words[end]
             if len(term) >= analysis.least_kin(text):
                 kin.setdefault(id, []).append(longer)

@@ -1,10 +1,9 @@
 """Ctrl-C at moments when Python makes too much of it, or loses it.
 
-It raises KeyboardInterrupt wherever it just is. In the middle of a module that is being loaded that is told with lines of other people's
-code, or it is lost, so that a server goes on as if nothing had been asked of it, or it crashes a library in C that is half set up. While
-processes are begun, or waited for, it is lost too, or they are waited for without end.
-
-Serves: "exit 0 fine, 1 problems, 2 usage, 3 a bug, 130 interrupted" of the design: 130 is what a shell makes of the signal, too.
+It raises KeyboardInterrupt wherever it just is. In the middle of a module that is being loaded that
+is told with lines of other people's code, or it is lost, so that a server goes on as if nothing had
+been asked of it, or it crashes a library in C that is half set up. While processes are begun, or
+waited for, it is lost too, or they are waited for without end.
 """
 
 import signal
@@ -17,12 +16,16 @@ _CAN_WAIT = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Have an interrupt end the process while this block loads modules, unless interrupts are ignored or somebody else's.
+    """Have an interrupt end the process while this block loads modules, unless interrupts are
+    ignored or somebody else's.
 
     By then there is nothing to put in order.
     """
     before = signal.getsignal(signal.SIGINT)
-    is_ours = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    is_ours = (
+        before is signal.default_int_handler
+        and threading.current_thread() is threading.main_thread()
+    )
     if is_ours:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
@@ -34,7 +37,9 @@ def loading() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Have an interrupt of this thread wait for the end of this block. Threads and programs that are begun in it never hear of one."""
+    """Have an interrupt of this thread wait for the end of this block. Threads and programs that
+    are begun in it never hear of one.
+    """
     if not _CAN_WAIT:
         yield
         return
@@ -46,12 +51,16 @@ def deferred() -> Iterator[None]:
 
 
 def nothing_left() -> None:
-    """Have an interrupt end the process from now on: all is in order, and Python would tell where it was interrupted at its end."""
+    """Have an interrupt end the process from now on: all is in order, and Python would tell where
+    it was interrupted at its end.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def hear() -> None:
-    """Hear of interrupts in this thread, of one that has been waiting since the process was begun, too."""
+    """Hear of interrupts in this thread, of one that has been waiting since the process was begun,
+    too.
+    """
     if _CAN_WAIT:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

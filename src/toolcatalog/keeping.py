@@ -1,8 +1,8 @@
-"""Where the document of the keys is kept: a place that can be read and changed as a whole, such as a file. `remote` has another, Redis.
+"""Where the document of the keys is kept: a place that can be read and changed as a whole, such as
+a file. `remote` has another, Redis.
 
-A place knows nothing of keys. It knows how two commands that change it at once do not lose anything, and what it is called in a sentence.
-
-Serves: "file mode 0600, written atomically" of issue 2.
+A place knows nothing of keys. It knows how two commands that change it at once do not lose
+anything, and what it is called in a sentence.
 """
 
 import contextlib
@@ -20,7 +20,9 @@ T = TypeVar("T")
 
 
 class Place(Protocol):
-    """Where a document is kept. Its text is what it is called: `the key document in Redis at host:6379`."""
+    """Where a document is kept. Its text is what it is called: `the key document in Redis at
+    host:6379`.
+    """
 
     @property
     def name(self) -> str:
@@ -33,13 +35,17 @@ class Place(Protocol):
         ...
 
     def read(self) -> bytes | None:
-        """The document, None where there is none yet. Raises KeyFileError where the place cannot be read."""
+        """The document, None where there is none yet. Raises KeyFileError where the place cannot be
+        read.
+        """
         ...
 
     def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
-        """Put what `how` makes of the document in its place, and tell what else `how` gives. Nobody else's change comes between.
+        """Put what `how` makes of the document in its place, and tell what else `how` gives. Nobody
+        else's change comes between.
 
-        `how` may be called several times. Raises KeyFileError where that cannot be done; nothing has changed then.
+        `how` may be called several times. Raises KeyFileError where that cannot be done; nothing
+        has changed then.
         """
         ...
 
@@ -70,7 +76,9 @@ class KeyFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise KeyFileError(f"The {self} cannot be read ({error.strerror}): {remedy(error)}, {_OTHERWISE}") from None
+            raise KeyFileError(
+                f"The {self} cannot be read ({error.strerror}): {remedy(error)}, {_OTHERWISE}"
+            ) from None
 
     def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
         """As `Place` says."""
@@ -87,7 +95,11 @@ class KeyFile:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with files.alone(self._path.with_name(f".{self._path.name}.lock"), _PATIENCE) as got_it:
                 if not got_it:
-                    raise KeyFileError(f"Another command is changing the {self}: try again when it is done.")
+                    raise KeyFileError(
+                        f"Another command is changing the {self}: try again when it is done."
+                    )
                 yield
         except OSError as error:
-            raise KeyFileError(f"The {self} cannot be written ({error.strerror}): {remedy(error)}, {_OTHERWISE}") from None
+            raise KeyFileError(
+                f"The {self} cannot be written ({error.strerror}): {remedy(error)}, {_OTHERWISE}"
+            ) from None

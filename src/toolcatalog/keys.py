@@ -1,14 +1,14 @@
 """API keys: made, kept as hashes in one document, rotated, revoked and checked.
 
-The document lies in a file or, for several servers, in Redis (`keeping`, `remote`); a server reads the file, and looks at it at most
-every half second, so a change holds within a second. What the text of a key is made of: `minting`.
+The document lies in a file or, for several servers, in Redis (`keeping`, `remote`); a server reads
+the file, and looks at it at most every half second, so a change holds within a second. What the
+text of a key is made of: `minting`.
 
     {"format": 1, "sha256": "...", "keys": [{"id": "key_...", "project": "...", ...}, ...]}
 
-`sha256` is that of the keys as JSON without blanks: a bit that a disk has lost can make no key live longer, nor give it to another
-project. It keeps nobody out who writes on purpose. A document of an older program has none, and is read all the same.
-
-Serves: "Keys" of the decisions.
+`sha256` is that of the keys as JSON without blanks: a bit that a disk has lost can make no key live
+longer, nor give it to another project. It keeps nobody out who writes on purpose. A document of an
+older program has none, and is read all the same.
 """
 
 import hashlib
@@ -38,9 +38,11 @@ _log = logging.getLogger("toolcatalog.keys")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's last four characters.
+    """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's
+    last four characters.
 
-    `lifetime`, in seconds, is what it was made for and what a successor gets, None: without end; `expires` may come earlier, by a rotation.
+    `lifetime`, in seconds, is what it was made for and what a successor gets, None: without end;
+    `expires` may come earlier, by a rotation.
     """
 
     id: str
@@ -57,17 +59,25 @@ class Key:
         """`active`, `expired` or `revoked`."""
         if self.revoked is not None:
             return "revoked"
-        return "expired" if self.expires is not None and datetime.fromisoformat(self.expires) <= now else "active"
+        return (
+            "expired"
+            if self.expires is not None and datetime.fromisoformat(self.expires) <= now
+            else "active"
+        )
 
 
 def default_file() -> Path:
-    """Where keys are kept unless said otherwise: in the user's configuration folder, so outside any git checkout."""
+    """Where keys are kept unless said otherwise: in the user's configuration folder, so outside any
+    git checkout.
+    """
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(home) / "toolcatalog" / "keys.json"
 
 
 def load(where: Path | Place) -> tuple[Key, ...]:
-    """The keys in a file or another place, oldest first. Raises KeyFileError where it cannot be read or holds something else."""
+    """The keys in a file or another place, oldest first. Raises KeyFileError where it cannot be
+    read or holds something else.
+    """
     place = _place(where)
     data = place.read()
     if data is None:
@@ -80,28 +90,41 @@ def _place(where: Path | Place) -> Place:
 
 
 def _none(place: Place) -> KeyFileError:
-    return KeyFileError(f"There is no {place}: run `toolcatalog keys create --project default {place.option}`.")
+    return KeyFileError(
+        f"There is no {place}: run `toolcatalog keys create --project default {place.option}`."
+    )
 
 
 def read(data: bytes, place: Place) -> tuple[Key, ...]:
-    """The keys of a document, oldest first. Raises KeyFileError, naming the place it comes from, where it is none."""
+    """The keys of a document, oldest first. Raises KeyFileError, naming the place it comes from,
+    where it is none.
+    """
     try:
         value = orjson.loads(data)
         if value["format"] != _FORMAT:
-            raise KeyFileError(f"The {place} has format {value['format']}, this program reads {_FORMAT}.")
+            raise KeyFileError(
+                f"The {place} has format {value['format']}, this program reads {_FORMAT}."
+            )
         if value.get("sha256", sealed := _seal(value["keys"])) != sealed:
             raise KeyFileError(f"The {place} is not as it was written: {_EDITED}")
-        if not value.keys() <= {"format", "sha256", "keys"}:  # a seal under a damaged name is no seal
+        # a seal under a damaged name is no seal
+        if not value.keys() <= {"format", "sha256", "keys"}:
             raise ValueError
         return tuple(_key(fields) for fields in value["keys"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-        raise KeyFileError(f"The {place} is damaged: restore it from a backup, or move it away and create new keys.") from None
+        raise KeyFileError(
+            f"The {place} is damaged: restore it from a backup, or move it away and create "
+            "new keys."
+        ) from None
 
 
 def document(keys: Sequence[Key]) -> bytes:
     """Keys as they are kept."""
     kept = orjson.loads(orjson.dumps([asdict(key) for key in keys]))
-    return orjson.dumps({"format": _FORMAT, "sha256": _seal(kept), "keys": kept}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(
+        {"format": _FORMAT, "sha256": _seal(kept), "keys": kept},
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+    )
 
 
 def _seal(keys: Any) -> str:
@@ -109,14 +132,31 @@ def _seal(keys: Any) -> str:
 
 
 def _key(fields: Mapping[str, Any]) -> Key:
-    """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has edited the file."""
+    """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has
+    edited the file.
+    """
     toolkits = fields["toolkits"]
-    key = Key(**{"lifetime": _lifetime(fields), **fields, "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits})
-    if not (key.toolkits is None or isinstance(toolkits, list)) or type(key.lifetime) not in (int, NoneType):
+    key = Key(
+        **{
+            "lifetime": _lifetime(fields),
+            **fields,
+            "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits,
+        }
+    )
+    if not (key.toolkits is None or isinstance(toolkits, list)) or type(key.lifetime) not in (
+        int,
+        NoneType,
+    ):
         raise TypeError
-    if not all(isinstance(text, str) for text in (key.id, key.project, key.sha256, key.hint, *(key.toolkits or ()))):
+    if not all(
+        isinstance(text, str)
+        for text in (key.id, key.project, key.sha256, key.hint, *(key.toolkits or ()))
+    ):
         raise TypeError
-    for moment in (key.created, *(moment for moment in (key.expires, key.revoked) if moment is not None)):
+    for moment in (
+        key.created,
+        *(moment for moment in (key.expires, key.revoked) if moment is not None),
+    ):
         if datetime.fromisoformat(moment).tzinfo is None:
             raise ValueError
     return key
@@ -126,10 +166,16 @@ def _lifetime(fields: Mapping[str, Any]) -> int | None:
     """The lifetime of a key made before lifetimes were kept."""
     if fields.get("expires") is None:
         return None
-    return int((datetime.fromisoformat(fields["expires"]) - datetime.fromisoformat(fields["created"])).total_seconds())
+    return int(
+        (
+            datetime.fromisoformat(fields["expires"]) - datetime.fromisoformat(fields["created"])
+        ).total_seconds()
+    )
 
 
-def create(where: Path | Place, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None) -> tuple[str, Key]:
+def create(
+    where: Path | Place, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None
+) -> tuple[str, Key]:
     """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
     now, place = datetime.now(UTC), _place(where)
     life = None if lifetime is None else int(lifetime.total_seconds())
@@ -143,7 +189,9 @@ def create(where: Path | Place, project: str, toolkits: Sequence[str] | None, li
 
 
 def rotate(where: Path | Place, id: str, overlap: timedelta) -> tuple[str, Key]:
-    """Make the successor of an active key, with its project, toolkits and lifetime; the old one ends after the overlap."""
+    """Make the successor of an active key, with its project, toolkits and lifetime; the old one
+    ends after the overlap.
+    """
     now, place = datetime.now(UTC), _place(where)
 
     def rotated(before: bytes | None) -> tuple[bytes, tuple[str, Key]]:
@@ -168,7 +216,9 @@ def revoke(where: Path | Place, id: str) -> Key:
     return place.change(without)
 
 
-def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, now: datetime) -> tuple[str, Key]:
+def _new(
+    project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, now: datetime
+) -> tuple[str, Key]:
     secret = generate()
     return secret, Key(
         id="key_" + chance(8),
@@ -182,7 +232,9 @@ def _new(project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, n
     )
 
 
-def _found(before: bytes | None, id: str, now: datetime, place: Place) -> tuple[tuple[Key, ...], Key]:
+def _found(
+    before: bytes | None, id: str, now: datetime, place: Place
+) -> tuple[tuple[Key, ...], Key]:
     """All keys of a document, and the active one that is meant."""
     if before is None:
         raise _none(place)
@@ -190,7 +242,9 @@ def _found(before: bytes | None, id: str, now: datetime, place: Place) -> tuple[
     for key in keys:
         if key.id == id:
             if (state := key.state(now)) != "active":
-                raise KeyFileError(f"Key {id} is {state}: create a new one with `toolcatalog keys create`.")
+                raise KeyFileError(
+                    f"Key {id} is {state}: create a new one with `toolcatalog keys create`."
+                )
             return keys, key
     raise KeyFileError(f"There is no key {id} in {place.name}: see `toolcatalog keys list`.")
 
@@ -200,14 +254,19 @@ def _text(when: datetime) -> str:
 
 
 # what an unknown key is compared with: it takes the time of a known one
-_NOBODY = (Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0), 0.0)
+_NOBODY = (
+    Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0),
+    0.0,
+)
 
 
 class KeyRing:
-    """The keys that a server accepts, kept in step with their file; none, where there is no file that they could be in.
+    """The keys that a server accepts, kept in step with their file; none, where there is no file
+    that they could be in.
 
-    A file that has become unreadable or damaged is reported in the log and the keys read last stay in force: a slip in an editor
-    must not lock every client out. `toolcatalog keys` never leaves such a file behind.
+    A file that has become unreadable or damaged is reported in the log and the keys read last stay
+    in force: a slip in an editor must not lock every client out. `toolcatalog keys` never leaves
+    such a file behind.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -217,7 +276,9 @@ class KeyRing:
         self._keys = _by_hash(_there(KeyFile(file)) if file else ())
 
     def find(self, secret: bytes) -> Key | None:
-        """The active key that this is, or None: missing, unknown, expired and revoked are not told apart."""
+        """The active key that this is, or None: missing, unknown, expired and revoked are not told
+        apart.
+        """
         return self.holder(digest_of(secret))
 
     def holder(self, digest: str) -> Key | None:
@@ -250,7 +311,9 @@ def _by_hash(keys: Sequence[Key]) -> Mapping[str, tuple[Key, float]]:
 
 
 def end_of(key: Key) -> float:
-    """When a key ends, in seconds since 1970; 0 where it has been revoked, infinity where it never does."""
+    """When a key ends, in seconds since 1970; 0 where it has been revoked, infinity where it never
+    does.
+    """
     if key.revoked is not None:
         return 0.0
     return math.inf if key.expires is None else datetime.fromisoformat(key.expires).timestamp()

@@ -1,10 +1,10 @@
-"""The words of all batches, numbered: what one build tells the next, for to number them anew is a third of all that the text index takes.
+"""The words of all batches, numbered: what one build tells the next, for to number them anew is a
+third of all that the text index takes.
 
-A word is a term in one of its spellings. Its number is good for looking up and tells nothing: words get theirs as they come, and nothing
-that is published depends on it. The numbers of a batch's words are found by the key of its part, as long as the lexicon lies whole in the
-cache; else the part itself is asked.
-
-Serves: "One file changed of 20,000: ≤ 1 s" of issue 3.
+A word is a term in one of its spellings. Its number is good for looking up and tells nothing: words
+get theirs as they come, and nothing that is published depends on it. The numbers of a batch's words
+are found by the key of its part, as long as the lexicon lies whole in the cache; else the part
+itself is asked.
 """
 
 import contextlib
@@ -21,13 +21,18 @@ from numpy.typing import NDArray
 from toolcatalog import files
 from toolcatalog.counting import Counted
 
-Numbers = NDArray[np.int32]  # few bytes: there are thousands of batches, and thousands of words in each
+# few bytes: there are thousands of batches, and thousands of words in each
+Numbers = NDArray[np.int32]
 
 
 class Lexicon:
-    """Words with their numbers. `known`: the numbers of the words of batches, by the keys of their parts."""
+    """Words with their numbers. `known`: the numbers of the words of batches, by the keys of their
+    parts.
+    """
 
-    def __init__(self, words: Iterable[str] = (), known: Mapping[str, Numbers] | None = None) -> None:
+    def __init__(
+        self, words: Iterable[str] = (), known: Mapping[str, Numbers] | None = None
+    ) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         for word in words:
             self._numbers[word]
@@ -38,7 +43,9 @@ class Lexicon:
         return len(self._numbers)
 
     def words(self) -> list[str]:
-        """All words, in the order of their numbers; those of batches that are no more may be among them."""
+        """All words, in the order of their numbers; those of batches that are no more may be among
+        them.
+        """
         return [*self._numbers]
 
     def numbers(self, key: str, counted: Counted) -> Numbers:
@@ -51,7 +58,9 @@ class Lexicon:
         return found
 
     def save(self, cache: Path, program: str) -> None:
-        """Keep what has been asked for, and nothing else, for the next build of this program. Raises OSError."""
+        """Keep what has been asked for, and nothing else, for the next build of this program.
+        Raises OSError.
+        """
         if self._asked.keys() != self._known.keys():
             files.seal(_place(cache), self._pieces(program))
 
@@ -61,12 +70,19 @@ class Lexicon:
             used[numbers] = True
         renumbered = np.cumsum(used, dtype=np.int32) - 1
         sizes = {key: len(numbers) for key, numbers in self._asked.items()}
-        yield orjson.dumps({"program": program, "words": [*compress(self._numbers, used)], "sizes": sizes}) + b"\n"
+        yield (
+            orjson.dumps(
+                {"program": program, "words": [*compress(self._numbers, used)], "sizes": sizes}
+            )
+            + b"\n"
+        )
         yield from (renumbered[numbers].tobytes() for numbers in self._asked.values())
 
 
 def load(cache: Path, program: str) -> Lexicon:
-    """What the last build of this program has kept; without words where there is nothing, or nothing whole."""
+    """What the last build of this program has kept; without words where there is nothing, or
+    nothing whole.
+    """
     data = files.unsealed(_place(cache)) or b""
     end = data.find(b"\n") + 1
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
@@ -74,7 +90,10 @@ def load(cache: Path, program: str) -> Lexicon:
         if said["program"] == program:
             sizes = [*said["sizes"].values()]
             every = np.frombuffer(data, np.int32, sum(sizes), end)
-            return Lexicon(said["words"], dict(zip(said["sizes"], np.split(every, np.cumsum(sizes)[:-1]), strict=True)))
+            return Lexicon(
+                said["words"],
+                dict(zip(said["sizes"], np.split(every, np.cumsum(sizes)[:-1]), strict=True)),
+            )
     return Lexicon()
 
 

@@ -1,8 +1,7 @@
 """Every error of a value against the schema of its kind of file, from jsonschema. Pure.
 
-Only `schema` loads this, and only for a file that is not valid: the library takes longer to load than a small catalog to build.
-
-Serves: "problems are values, all gathered before stopping" of the design.
+Only `schema` loads this, and only for a file that is not valid: the library takes longer to load
+than a small catalog to build.
 """
 
 import json
@@ -18,7 +17,9 @@ from toolcatalog.formats import SCHEMAS
 
 
 def errors(kind: str, value: Any) -> Iterator[ValidationError]:
-    """The library's errors, in the order of the schema's keywords and of the file. Lazy: a hostile file has millions."""
+    """The library's errors, in the order of the schema's keywords and of the file. Lazy: a hostile
+    file has millions.
+    """
     yield from _lister(kind).iter_errors(value)
 
 
@@ -30,8 +31,14 @@ def _lister(kind: str) -> Draft202012Validator:
 
 
 def _others(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """`additionalProperties` in the order of the file: the library goes through a set, so the first hundred would be a lottery."""
-    others = [key for key in instance if key not in schema.get("properties", {})] if isinstance(instance, dict) else []
+    """`additionalProperties` in the order of the file: the library goes through a set, so the first
+    hundred would be a lottery.
+    """
+    others = (
+        [key for key in instance if key not in schema.get("properties", {})]
+        if isinstance(instance, dict)
+        else []
+    )
     if isinstance(wanted, dict):
         for key in others:
             yield from validator.descend(instance[key], wanted, path=key)
@@ -40,6 +47,12 @@ def _others(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator
 
 
 def _repeats(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
-    """`uniqueItems` in one pass: the library compares each item with each, which takes minutes for a long list."""
-    if wanted and isinstance(instance, list) and len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
+    """`uniqueItems` in one pass: the library compares each item with each, which takes minutes for
+    a long list.
+    """
+    if (
+        wanted
+        and isinstance(instance, list)
+        and len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance)
+    ):
         yield ValidationError("repeated items")

@@ -1,8 +1,10 @@
-"""The lock file of an application: which tools it uses, in which version, and a digest of what each is. Pure.
+"""The lock file of an application: which tools it uses, in which version, and a digest of what each
+is. Pure.
 
-A published version does not change. That is a promise; the digest is how an application finds out that it was broken: what a tool
-is said to do may be told anew to the model behind a user's back. The digest is of the definition alone, so that what may change under
-the same version changes no digest, and it is the same whichever way the document came: from a build, a catalog or a server.
+A published version does not change. That is a promise; the digest is how an application finds out
+that it was broken: what a tool is said to do may be told anew to the model behind a user's back.
+The digest is of the definition alone, so that what may change under the same version changes no
+digest, and it is the same whichever way the document came: from a build, a catalog or a server.
 
     {
       "format": 1,
@@ -10,9 +12,6 @@ the same version changes no digest, and it is the same whichever way the documen
         "GITHUB_CREATE_ISSUE": {"version": "20250715_00", "digest": "sha256:..."}
       }
     }
-
-Serves: "`toolcatalog lock` writes slug, version and definition digest of the tools that an application uses; `verify` fails when a
-definition changed under the same version".
 """
 
 from collections.abc import Mapping
@@ -58,7 +57,9 @@ class Locked(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Where what is there is not what was locked: a note where an application may go on, else an error."""
+    """Where what is there is not what was locked: a note where an application may go on, else an
+    error.
+    """
 
     slug: str
     version: str
@@ -74,34 +75,60 @@ Lock = Mapping[str, Locked]
 def locked(document: Document) -> Locked:
     """The entry of a tool, from the document that the API answers for it."""
     said = {field: document[field] for field in FIELDS} | {"toolkit": document["toolkit"]["slug"]}
-    return Locked(document["version"], _ALGORITHM + sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)))
+    return Locked(
+        document["version"], _ALGORITHM + sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
+    )
 
 
 def dump(lock: Lock) -> bytes:
-    """The text of a lock file, with a line for each tool, by slug: a change of one is a change of one line."""
-    lines = ",\n".join(f"    {_text(slug)}: {_text(entry._asdict())}" for slug, entry in sorted(lock.items()))
+    """The text of a lock file, with a line for each tool, by slug: a change of one is a change of
+    one line.
+    """
+    lines = ",\n".join(
+        f"    {_text(slug)}: {_text(entry._asdict())}" for slug, entry in sorted(lock.items())
+    )
     return f'{{\n  "format": {FORMAT},\n  "tools": {{\n{lines}\n  }}\n}}\n'.encode()
 
 
 def load(data: bytes, file: str) -> dict[str, Locked]:
-    """The entries of a lock file; `file` is its name for people. Raises UsageError where it is not one that was written here."""
+    """The entries of a lock file; `file` is its name for people. Raises UsageError where it is not
+    one that was written here.
+    """
     again = "make it anew with `toolcatalog lock`, or take it from version control."
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise UsageError(f"{file} is not JSON ({error}): {again}") from None
-    if not isinstance(value, dict) or value.get("format") != FORMAT or not isinstance(value.get("tools"), dict):
-        raise UsageError(f'{file} is no lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": ...}}`): {again}')
-    wrong = next((slug for slug, entry in value["tools"].items() if not _is_entry(slug, entry)), None)
+    if (
+        not isinstance(value, dict)
+        or value.get("format") != FORMAT
+        or not isinstance(value.get("tools"), dict)
+    ):
+        raise UsageError(
+            f'{file} is no lock file of format {FORMAT} (`{{"format": {FORMAT}, "tools": '
+            f"...}}`): {again}"
+        )
+    wrong = next(
+        (slug for slug, entry in value["tools"].items() if not _is_entry(slug, entry)), None
+    )
     if wrong is not None:
-        raise UsageError(f"{file} has an entry {wrong!r} that is none (a slug, with its version and digest): {again}")
-    return {slug: Locked(entry["version"], entry["digest"]) for slug, entry in value["tools"].items()}
+        raise UsageError(
+            f"{file} has an entry {wrong!r} that is none (a slug, with its version and "
+            f"digest): {again}"
+        )
+    return {
+        slug: Locked(entry["version"], entry["digest"]) for slug, entry in value["tools"].items()
+    }
 
 
 def difference(slug: str, entry: Locked, found: Document | Gone) -> Difference | None:
     """What has become of a locked tool; None where all is as it was."""
     if isinstance(found, Gone):
-        what = "There is no such tool any more" if found is Gone.TOOL else f"Version {entry.version} is no longer there"
+        what = (
+            "There is no such tool any more"
+            if found is Gone.TOOL
+            else f"Version {entry.version} is no longer there"
+        )
         help = "See why it was removed, and lock what takes its place."
         return Difference(slug, entry.version, found.value, "error", f"{what}.", help)
     if locked(found) != entry:
@@ -110,7 +137,14 @@ def difference(slug: str, entry: Locked, found: Document | Gone) -> Difference |
         return Difference(slug, entry.version, "changed", "error", message, help)
     if found["is_deprecated"]:
         help = "Its page on the site says what takes its place, where there is anything."
-        return Difference(slug, entry.version, "deprecated", "note", f"Version {entry.version} is deprecated.", help)
+        return Difference(
+            slug,
+            entry.version,
+            "deprecated",
+            "note",
+            f"Version {entry.version} is deprecated.",
+            help,
+        )
     return None
 
 

@@ -1,6 +1,5 @@
-"""What a build does where something has changed: compile it, check the whole, and make snapshot and site of it.
-
-Serves: "A wrong catalog: all problems at once, nothing written" of issue 2.
+"""What a build does where something has changed: compile it, check the whole, and make snapshot and
+site of it.
 """
 
 from collections import Counter
@@ -10,7 +9,21 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import compiling, groups, inspecting, looking, memory, merging, model, overview, pages, parts, publishing, resolve, site
+from toolcatalog import (
+    compiling,
+    groups,
+    inspecting,
+    looking,
+    memory,
+    merging,
+    model,
+    overview,
+    pages,
+    parts,
+    publishing,
+    resolve,
+    site,
+)
 from toolcatalog.assembling import Assembly
 from toolcatalog.batches import Task
 from toolcatalog.crew import Crew, give_back
@@ -27,7 +40,9 @@ from toolcatalog.snapshot import Contents
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sound:
-    """A catalog without problems: its contents, its tools as tasks whose parts are in the cache, and how many there are."""
+    """A catalog without problems: its contents, its tools as tasks whose parts are in the cache,
+    and how many there are.
+    """
 
     contents: Contents
     tasks: Sequence[Task]
@@ -35,12 +50,18 @@ class Sound:
     meta_tools: tuple[MetaTool, ...]
     tools: Mapping[str, int]  # tools of each toolkit
     versions: Mapping[str, int]  # tool versions of each toolkit
-    several: Mapping[str, Mapping[str, Sequence[str]]]  # of each toolkit the tools that have several versions, with those
-    labels: Mapping[str, Sequence[str]]  # the tags and the scopes that tools have in their newest versions, sorted
+    # of each toolkit the tools that have several versions, with those
+    several: Mapping[str, Mapping[str, Sequence[str]]]
+    # the tags and the scopes that tools have in their newest versions, sorted
+    labels: Mapping[str, Sequence[str]]
 
 
-def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int) -> Built:
-    """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError, OSError or BrokenExecutor."""
+def make(
+    places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int
+) -> Built:
+    """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError,
+    OSError or BrokenExecutor.
+    """
     if places.site and not looked.site.groups:
         site.generated(places.site)  # a folder of somebody else's is refused before the long work
         pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
@@ -48,7 +69,8 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     sound, words = _begun(places, looked, before, crew, track)
     # Should this build be killed, the next one need not compile again.
     memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
-    publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)  # before the site: its pages go out as they are written
+    # before the site: its pages go out as they are written
+    publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)
     if len(sound.tasks) > merging.MANY:
         sound = _lighter(sound)
         looked.known.clear()  # it has the same at length, and who has called this holds on to it
@@ -57,7 +79,8 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
         words.begin()
         assembly = Assembly(publishing.beside(places.out), sound.contents)
         _assemble(assembly, sound, track)
-        count = _site(places, sound, assembly.folder, looked, crew, track)  # while the words are written
+        # while the words are written
+        count = _site(places, sound, assembly.folder, looked, crew, track)
         assembly.take(words.folder, words.files(sound.tasks))
         digest = _sealed(assembly, sound)
     else:
@@ -70,22 +93,36 @@ def make(places: Places, looked: Looked, before: Memory, crew: Crew, track: Trac
     return publishing.built(places.out, digest, changed=changed, pages=count)
 
 
-def _begun(places: Places, looked: Looked, before: Memory, crew: Crew, track: Track) -> tuple[Sound, merging.Words | None]:
-    """The catalog, compiled and found sound, and the words of a new snapshot on their way; None where there is one of the same."""
+def _begun(
+    places: Places, looked: Looked, before: Memory, crew: Crew, track: Track
+) -> tuple[Sound, merging.Words | None]:
+    """The catalog, compiled and found sound, and the words of a new snapshot on their way; None
+    where there is one of the same.
+    """
     gathered, words = inspecting.gather(places, looked, crew, track), None
-    made_from = looking.made_from(looked.program, looked.others, [task.known for task in gathered.tasks])
-    is_made = before.made_from == made_from and publishing.is_left(places.out, before.digest, before.stamp)
+    made_from = looking.made_from(
+        looked.program, looked.others, [task.known for task in gathered.tasks]
+    )
+    is_made = before.made_from == made_from and publishing.is_left(
+        places.out, before.digest, before.stamp
+    )
     if not (is_made or gathered.broken):
         words = merging.Words(places, looked.program, gathered.tasks, crew)
     return _checked(places, looked, gathered, made_from, crew, track), words
 
 
 def _lighter(sound: Sound) -> Sound:
-    """The same with less in memory: pages are told by the names of files, and what else is known of those has been noted."""
-    return replace(sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks])
+    """The same with less in memory: pages are told by the names of files, and what else is known of
+    those has been noted.
+    """
+    return replace(
+        sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks]
+    )
 
 
-def _checked(places: Places, looked: Looked, gathered: Gathered, made_from: str, crew: Crew, track: Track) -> Sound:
+def _checked(
+    places: Places, looked: Looked, gathered: Gathered, made_from: str, crew: Crew, track: Track
+) -> Sound:
     """Hold the whole catalog against the rules."""
     checked = inspecting.inspect(places, looked, gathered, crew, track, ("error",))
     if checked.problems:
@@ -94,7 +131,10 @@ def _checked(places: Places, looked: Looked, gathered: Gathered, made_from: str,
         contents=resolve.resolve(checked.catalog),
         tasks=gathered.tasks,
         made_from=made_from,
-        tools=Counter(toolkit for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))),
+        tools=Counter(
+            toolkit
+            for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))
+        ),
         versions=Counter(tool.toolkit for tool in checked.catalog.tools),
         meta_tools=_meta_tools(checked.catalog),
         several=_several(checked.catalog),
@@ -105,7 +145,9 @@ def _checked(places: Places, looked: Looked, gathered: Gathered, made_from: str,
 def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:
     """Write all of the snapshot but the words."""
     with track("Writing the snapshot", len(sound.tasks)) as advance:
-        parts_of = (compiling.part_of(task, "facts", "newest", "older", "rows") for task in sound.tasks)
+        parts_of = (
+            compiling.part_of(task, "facts", "newest", "older", "rows") for task in sound.tasks
+        )
         assembly.tools(parts_of, sound.versions, advance)
     assembly.rest()
     if len(sound.tasks) > merging.MANY:
@@ -125,8 +167,12 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
     return digest
 
 
-def _site(places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track) -> int:
-    """Bring the site, where one is wanted, up to date with the snapshot in a folder: how many pages it has."""
+def _site(
+    places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track
+) -> int:
+    """Bring the site, where one is wanted, up to date with the snapshot in a folder: how many pages
+    it has.
+    """
     if places.site is None:
         return 0
     memory.forget_site(places.cache, places.site)
@@ -153,9 +199,20 @@ def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:
     for index in indexes:
         slug = index.toolkit.slug
         tasks = [task for task in sound.tasks if slug in task.heads]
-        found.append(groups.Kit(program=program, about=about, index=index, tasks=tasks, versions={slug: sound.several[slug]}))
+        found.append(
+            groups.Kit(
+                program=program,
+                about=about,
+                index=index,
+                tasks=tasks,
+                versions={slug: sound.several[slug]},
+            )
+        )
     by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
-    found += [groups.Tools(task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.heads}) for task in sound.tasks]
+    found += [
+        groups.Tools(task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.heads})
+        for task in sound.tasks
+    ]
     return found
 
 
@@ -169,11 +226,17 @@ def _several(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
 
 
 def _labels(catalog: model.Catalog) -> dict[str, list[str]]:
-    newest = {tool.slug: tool for tool in catalog.tools}.values()  # sorted by slug and version: the newest wins
-    return {kind: sorted({*chain.from_iterable(map(attrgetter(kind), newest))}) for kind in ("tags", "scopes")}
+    # sorted by slug and version: the newest wins
+    newest = {tool.slug: tool for tool in catalog.tools}.values()
+    return {
+        kind: sorted({*chain.from_iterable(map(attrgetter(kind), newest))})
+        for kind in ("tags", "scopes")
+    }
 
 
 def _meta_tools(catalog: model.Catalog) -> tuple[MetaTool, ...]:
     """The meta tools in their newest versions, as their files describe them."""
     newest = {tool.slug: tool.template for tool in catalog.meta_tools}
-    return tuple(MetaTool(slug, str(said["name"]), str(said["description"])) for slug, said in newest.items())
+    return tuple(
+        MetaTool(slug, str(said["name"]), str(said["description"])) for slug, said in newest.items()
+    )

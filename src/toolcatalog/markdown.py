@@ -9,8 +9,6 @@ definitions of references stand there as written, and so does a text that is nes
 
 Most texts have no Markdown in them. They are escaped and no more; what tells them apart, `_PLAIN`, may send a plain text the long way,
 never a marked one the short way.
-
-Serves: "Descriptions render as Markdown (markdown-it-py) through nh3" of issue 5.
 """
 
 import re
@@ -32,7 +30,8 @@ BLOCK = INLINE | {"p", "pre", "ul", "ol", "li", "blockquote"}
 SCHEMES = frozenset(("http", "https", "mailto"))
 REL = "nofollow noreferrer"
 
-# What goes beyond is shown as written, because the parser would take long: it goes on from each bracket to the end, in the worst case.
+# What goes beyond is shown as written, because the parser would take long: it goes on from each
+# bracket to the end, in the worst case.
 _MOST_MARKS = 5_000  # a manual of thirty thousand characters has some 3,000
 _MOST_STEPS = 2_000_000  # brackets by characters
 _DEEPEST = 20  # containers within one another; what is deeper the parser leaves out
@@ -41,19 +40,24 @@ _LONGEST_KEPT = 500  # characters of a text that is remembered: what comes again
 # A run of characters that mean nothing to Markdown; `_` inside a word; `&` that begins no entity.
 _RUN = rf"(?:[^\\`*_\[<&\n\r{NEVER}\u200c\u200d\ufe00-\ufe0f]++|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])|&(?= ))"
 _PLAIN = re.compile(rf"{_RUN}*+")
-_PLAIN_BLOCK = re.compile(rf"(?=[^\W\d_])(?:{_RUN}|(?<!\s)\n++(?=[^\W\d_]))*+")  # every line begins with a letter
+# every line begins with a letter
+_PLAIN_BLOCK = re.compile(rf"(?=[^\W\d_])(?:{_RUN}|(?<!\s)\n++(?=[^\W\d_]))*+")
 _BREAK = re.compile(r"\n\n+")
 _MARKS = re.compile(r"[\n\r!$%&*+:<=>@\[\\\]^_`{}~#-]")  # where the parser stops
 
 
 def inline(text: str) -> Markup:
-    """A text within a line, such as the description of a parameter; what would be a paragraph, list or heading stays as written."""
+    """A text within a line, such as the description of a parameter; what would be a paragraph, list
+    or heading stays as written.
+    """
     text = text.strip()
     return Markup(_escaped(text) if _PLAIN.fullmatch(text) else _remembered(_inline, text))  # noqa: S704 - escaped, or sanitized
 
 
 def block(text: str) -> Markup:
-    """A text of its own, such as the description of a tool: paragraphs and whatever else `BLOCK` lists. Empty where there is no text."""
+    """A text of its own, such as the description of a tool: paragraphs and whatever else `BLOCK`
+    lists. Empty where there is no text.
+    """
     text = text.rstrip()
     if not _PLAIN_BLOCK.fullmatch(text):
         return Markup(_remembered(_block, text))  # noqa: S704 - sanitized
@@ -76,7 +80,9 @@ def _kept(make: Callable[[str], str], text: str) -> str:
 
 def _inline(text: str) -> str:
     text = _whole(text)
-    return _named(_escaped(text)) if _is_heavy(text) else _clean(_parser().renderInline(text), INLINE)
+    return (
+        _named(_escaped(text)) if _is_heavy(text) else _clean(_parser().renderInline(text), INLINE)
+    )
 
 
 def _block(text: str) -> str:
@@ -98,14 +104,29 @@ def _whole(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Exactly as the sanitizer writes a text."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\xa0", "&nbsp;")
+    return (
+        text.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("\xa0", "&nbsp;")
+    )
 
 
 def _clean(html: str, tags: frozenset[str]) -> str:
-    """What the list lets through. Names come last: addresses are percent-encoded, so whatever is hidden stands in a text."""
+    """What the list lets through. Names come last: addresses are percent-encoded, so whatever is
+    hidden stands in a text.
+    """
     import nh3  # noqa: PLC0415 - a build that has no page to make does without
 
-    return _named(nh3.clean(html, tags=set(tags), attributes={"*": set(), "a": {"href"}}, url_schemes=set(SCHEMES), link_rel=REL).strip())
+    return _named(
+        nh3.clean(
+            html,
+            tags=set(tags),
+            attributes={"*": set(), "a": {"href"}},
+            url_schemes=set(SCHEMES),
+            link_rel=REL,
+        ).strip()
+    )
 
 
 def _named(html: str) -> str:
@@ -137,7 +158,10 @@ def _unlink(state: "StateCore") -> None:
 
 def _alternative(image: "Token") -> str:
     """The words of an image's alternative text; images in it count by theirs."""
-    return "".join(_alternative(child) if child.type == "image" else _words(child) for child in image.children or ())
+    return "".join(
+        _alternative(child) if child.type == "image" else _words(child)
+        for child in image.children or ()
+    )
 
 
 def _words(token: "Token") -> str:

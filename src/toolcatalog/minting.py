@@ -1,9 +1,8 @@
-"""How the text of a key is made: `tc_`, 30 random base-62 characters (178 bits) and a 6-character checksum of the rest.
+"""How the text of a key is made: `tc_`, 30 random base-62 characters (178 bits) and a 6-character
+checksum of the rest.
 
-By the checksum a scanner or a person tells a key from a typing error without asking anybody. Because a key is random and long, a plain
-SHA-256 at rest is enough.
-
-Serves: "Prefix, 30 base-62 characters, checksum; SHA-256 at rest" of issue 2.
+By the checksum a scanner or a person tells a key from a typing error without asking anybody.
+Because a key is random and long, a plain SHA-256 at rest is enough.
 """
 
 import hashlib
@@ -28,7 +27,9 @@ def chance(length: int) -> str:
 
 
 def well_formed(secret: str) -> bool:
-    """Tell whether a text is a key as this room makes them, by its checksum. Says nothing of whether it is known."""
+    """Tell whether a text is a key as this room makes them, by its checksum. Says nothing of
+    whether it is known.
+    """
     shape = re.fullmatch(PREFIX + "[0-9A-Za-z]{36}", secret)
     return shape is not None and hmac.compare_digest(_checksum(secret[:-6]), secret[-6:])
 

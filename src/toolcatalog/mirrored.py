@@ -1,4 +1,5 @@
-"""A snapshot as files for any static host: the very bodies that the server answers, under names that a host makes out of a request. Pure.
+"""A snapshot as files for any static host: the very bodies that the server answers, under names
+that a host makes out of a request. Pure.
 
     mirror.json                       the snapshot, the toolkits and sessions that were chosen, the sizes of pages
     tools/<SLUG>.json                 the newest version
@@ -7,9 +8,8 @@
     toolkits/<toolkit>.<cursor>.json  the list of one toolkit
     sessions/<id>.json                the meta tools of a session
 
-A cursor is the one of the API without the `=` at its end. No name of a tool, a toolkit or a version holds a dot, so none is mistaken.
-
-Serves: "the snapshot served by any static host is a read API too".
+A cursor is the one of the API without the `=` at its end. No name of a tool, a toolkit or a version
+holds a dot, so none is mistaken.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,8 @@ from toolcatalog.server.refusals import Refusal, envelope
 from toolcatalog.server.view import View
 from toolcatalog.store import Filters, Pins, Store
 
-SIZES = (DEFAULT_ITEMS, MOST_ITEMS)  # of pages: what is asked for without a limit, and what comes for the largest
+# of pages: what is asked for without a limit, and what comes for the largest
+SIZES = (DEFAULT_ITEMS, MOST_ITEMS)
 FOLDERS = ("tools", "list", "toolkits", "sessions")
 ABOUT = "mirror.json"
 _FORMAT = 1  # of a tree
@@ -41,23 +42,33 @@ _MISSING = Refusal(
 
 
 class Choice(NamedTuple):
-    """What is mirrored: which toolkits (None: all), as a key that is limited to them would see them, and which sessions, by id."""
+    """What is mirrored: which toolkits (None: all), as a key that is limited to them would see
+    them, and which sessions, by id.
+    """
 
     toolkits: tuple[str, ...] | None
     sessions: tuple[str, ...]
 
 
 class File(NamedTuple):
-    """A file of a tree: its path there, its bytes, and the path of an earlier file that may hold the same ones; empty: none does."""
+    """A file of a tree: its path there, its bytes, and the path of an earlier file that may hold
+    the same ones; empty: none does.
+    """
 
     path: str
     body: bytes
     twin: str = ""
 
 
-def chosen(store: Store, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None) -> Choice:
-    """A choice from a store, sorted, each once; None for all. Raises UsageError with a sentence for each name that is not there."""
-    faults = [_unknown(store, "toolkit", slug) for slug in toolkits or () if store.toolkit(slug) is None]
+def chosen(
+    store: Store, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None
+) -> Choice:
+    """A choice from a store, sorted, each once; None for all. Raises UsageError with a sentence for
+    each name that is not there.
+    """
+    faults = [
+        _unknown(store, "toolkit", slug) for slug in toolkits or () if store.toolkit(slug) is None
+    ]
     faults += [_unknown(store, "session", id) for id in sessions or () if store.session(id) is None]
     if faults:
         raise UsageError("\n".join(faults))
@@ -67,7 +78,9 @@ def chosen(store: Store, toolkits: tuple[str, ...] | None, sessions: tuple[str, 
 
 def _unknown(store: Store, kind: str, name: str) -> str:
     near = names.nearest(name[: names.LONGEST], store.names_near(kind, name, _NEAR))
-    return f"There is no {kind} {name} in this build{f' (did you mean {near[0]}?)' if near else ''}."
+    return (
+        f"There is no {kind} {name} in this build{f' (did you mean {near[0]}?)' if near else ''}."
+    )
 
 
 def about(store: Store, choice: Choice) -> bytes:
@@ -77,7 +90,9 @@ def about(store: Store, choice: Choice) -> bytes:
 
 
 def name_of(store: Store, choice: Choice) -> str:
-    """The name of a tree: the snapshot's digest, and eight hex digits that tell choices from one another."""
+    """The name of a tree: the snapshot's digest, and eight hex digits that tell choices from one
+    another.
+    """
     return f"{store.digest}-{snapshot.sha256(about(store, choice))[:8]}"
 
 
@@ -87,7 +102,9 @@ def missing() -> bytes:
 
 
 def tree(store: Store, choice: Choice, track: Track) -> Iterator[File]:
-    """All files of a tree, one after another. Raises SnapshotError where a document is not what was written."""
+    """All files of a tree, one after another. Raises SnapshotError where a document is not what was
+    written.
+    """
     view = View(store, choice.toolkits)
     yield from _tools(view, track)
     yield from _lists(view, store.toolkits() if choice.toolkits is None else choice.toolkits, track)
@@ -145,7 +162,9 @@ def _path(toolkit: str, page: Page) -> str:
 
 def _question(toolkit: str, page: Page) -> ListQuestion:
     """A list as it is asked for without parameters, or with `toolkit_slug` alone."""
-    return ListQuestion(None, Filters(toolkits=(toolkit,) if toolkit else None), Pins(), page, "slug", False)
+    return ListQuestion(
+        None, Filters(toolkits=(toolkit,) if toolkit else None), Pins(), page, "slug", False
+    )
 
 
 def _pages(total: int, size: int) -> int:

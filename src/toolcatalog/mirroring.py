@@ -1,12 +1,11 @@
-"""A mirror on disk: trees of files for a static host, each made beside the one in force and pointed to when it is complete.
+"""A mirror on disk: trees of files for a static host, each made beside the one in force and pointed
+to when it is complete.
 
-    current                       a link to the tree in force, moved in one step
-    current.json                  the same for hosts without links: {"snapshot": "<digest>", "tree": "snapshots/..."}
-    404.json                      the error envelope, for hosts that take a file for what is not there
-    snapshots/<digest>-<choice>/  a tree (see `mirrored`): complete, or not there; it never changes once it has its name
-    .mirror                       says that the folder is a mirror, and is locked by who writes to it
-
-Serves: "the old tree serves until the new is complete".
+current                       a link to the tree in force, moved in one step current.json
+the same for hosts without links: {"snapshot": "<digest>", "tree": "snapshots/..."} 404.json
+the error envelope, for hosts that take a file for what is not there snapshots/<digest>-<choice>/  a
+tree (see `mirrored`): complete, or not there; it never changes once it has its name .mirror
+says that the folder is a mirror, and is locked by who writes to it
 """
 
 import re
@@ -21,7 +20,13 @@ from toolcatalog.mirrored import Choice, File
 from toolcatalog.progress import Track
 from toolcatalog.store import Store
 
-_TREES, _CURRENT, _POINTER, _MISSING, _LOCK = "snapshots", "current", "current.json", "404.json", ".mirror"
+_TREES, _CURRENT, _POINTER, _MISSING, _LOCK = (
+    "snapshots",
+    "current",
+    "current.json",
+    "404.json",
+    ".mirror",
+)
 _PART = ".part"
 _NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
 
@@ -34,10 +39,12 @@ class Mirrored(NamedTuple):
 
 
 def mirror(store: Store, to: Path, choice: Choice, now: int, track: Track) -> Mirrored:
-    """Bring a mirror to a snapshot; `now`: seconds since 1970. What was served before is kept, older trees go.
+    """Bring a mirror to a snapshot; `now`: seconds since 1970. What was served before is kept,
+    older trees go.
 
-    A tree that is there already is read through, and made again where it is not whole. Raises UsageError where the folder cannot be
-    used, and SnapshotError where the snapshot is damaged; then the tree in force stays.
+    A tree that is there already is read through, and made again where it is not whole. Raises
+    UsageError where the folder cannot be used, and SnapshotError where the snapshot is damaged;
+    then the tree in force stays.
     """
     with _guarded(to):
         _tidy(to)
@@ -52,11 +59,19 @@ def mirror(store: Store, to: Path, choice: Choice, now: int, track: Track) -> Mi
 
 @contextmanager
 def _guarded(to: Path) -> Iterator[None]:
-    """Alone with a folder that is a mirror or may become one, and with words for what may go wrong there."""
+    """Alone with a folder that is a mirror or may become one, and with words for what may go wrong
+    there.
+    """
     try:
-        theirs = [name for name in (_CURRENT, _TREES, _POINTER) if (to / name).exists() or (to / name).is_symlink()]
+        theirs = [
+            name
+            for name in (_CURRENT, _TREES, _POINTER)
+            if (to / name).exists() or (to / name).is_symlink()
+        ]
         if theirs and not (to / _LOCK).exists():
-            raise UsageError(f"{to} holds `{theirs[0]}`, and no mirror of ours made it: name an empty folder.")
+            raise UsageError(
+                f"{to} holds `{theirs[0]}`, and no mirror of ours made it: name an empty folder."
+            )
         to.mkdir(parents=True, exist_ok=True)
         with files.alone(to / _LOCK) as got_it:
             if not got_it:
@@ -65,7 +80,9 @@ def _guarded(to: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or to
         wrong = f"Cannot write {where} ({error.strerror})"
-        raise UsageError(f"{wrong}: {remedy(error)}, or name another folder. What was served is untouched.") from None
+        raise UsageError(
+            f"{wrong}: {remedy(error)}, or name another folder. What was served is untouched."
+        ) from None
 
 
 def _tidy(to: Path) -> None:
@@ -85,10 +102,12 @@ def _in_force(to: Path) -> Path | None:
 def _latest(to: Path) -> int:
     """When the newest tree was made.
 
-    A host tells files apart by size and second of change. A new tree is always later than all before it, whatever the clock says, so
-    two files of one name never look alike.
+    A host tells files apart by size and second of change. A new tree is always later than all
+    before it, whatever the clock says, so two files of one name never look alike.
     """
-    return max((int(about.stat().st_mtime) for about in to.glob(f"{_TREES}/*/{mirrored.ABOUT}")), default=0)
+    return max(
+        (int(about.stat().st_mtime) for about in to.glob(f"{_TREES}/*/{mirrored.ABOUT}")), default=0
+    )
 
 
 def _is_whole(tree: Path, wanted: Iterable[File]) -> bool:
@@ -96,13 +115,20 @@ def _is_whole(tree: Path, wanted: Iterable[File]) -> bool:
 
 
 def _make(tree: Path, before: Path | None, when: int, wanted: Iterable[File]) -> None:
-    """Make a tree beside, sharing what is as it was before, and give it its name when it is complete."""
+    """Make a tree beside, sharing what is as it was before, and give it its name when it is
+    complete.
+    """
     made, damaged = tree.with_name(f"new{_PART}"), tree.with_name(f"damaged{_PART}")
     for folder in mirrored.FOLDERS:
         (made / folder).mkdir(parents=True)
     for file in wanted:
         twins = [f"{made}/{file.twin}"] if file.twin else []
-        files.lay(f"{made}/{file.path}", file.body, when, [*twins, f"{before}/{file.path}"] if before else twins)
+        files.lay(
+            f"{made}/{file.path}",
+            file.body,
+            when,
+            [*twins, f"{before}/{file.path}"] if before else twins,
+        )
     if tree.exists():
         tree.rename(damaged)
     made.rename(tree)
@@ -121,8 +147,14 @@ def _point(to: Path, tree: str, digest: str) -> bool:
 
 
 def _prune(to: Path, tree: Path, before: Path | None) -> None:
-    """Remove all trees but this one and the one before it, which requests may still be at, and to which caches may come back."""
-    others = [path for path in (to / _TREES).iterdir() if _NAME.fullmatch(path.name) and path not in (tree, before)]
+    """Remove all trees but this one and the one before it, which requests may still be at, and to
+    which caches may come back.
+    """
+    others = [
+        path
+        for path in (to / _TREES).iterdir()
+        if _NAME.fullmatch(path.name) and path not in (tree, before)
+    ]
     if before in (None, tree):
         others = sorted(others, key=lambda path: (path / mirrored.ABOUT).stat().st_mtime)[:-1]
     for other in others:

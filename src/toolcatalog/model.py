@@ -1,9 +1,9 @@
-"""The catalog as written: one frozen record for each kind of file. Nothing here checks, reads or serves.
+"""The catalog as written: one frozen record for each kind of file. Nothing here checks, reads or
+serves.
 
-The shape is that of the YAML files; what clients see is in `snapshot`. Parameter descriptions stay plain mappings in the
-author's form, because what they may hold is JSON Schema's affair; `parameters` knows their twists.
-
-Serves: "the catalog as written: frozen, slotted, keyword-only records" of the design.
+The shape is that of the YAML files; what clients see is in `snapshot`. Parameter descriptions stay
+plain mappings in the author's form, because what they may hold is JSON Schema's affair;
+`parameters` knows their twists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,8 @@ class About:
     description: str = ""
     home: str = ""
     repository: str = ""
-    rules: Mapping[str, str] = field(default_factory=dict)  # what rules of advice weigh in this catalog
+    # what rules of advice weigh in this catalog
+    rules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,9 @@ class ToolVersion:
         return Listed(self.toolkit, self.slug, self.version, self.scopes, self.tags, replaced_by)
 
     @classmethod
-    def of(cls, value: Mapping[str, Any], *, path: str, slug: str, toolkit: str, version: str) -> "ToolVersion":
+    def of(
+        cls, value: Mapping[str, Any], *, path: str, slug: str, toolkit: str, version: str
+    ) -> "ToolVersion":
         """The record of a file's value that has passed its schema."""
         return cls(
             path=path,
@@ -93,7 +96,8 @@ class ToolVersion:
 
 
 class Listed(NamedTuple):
-    """One tool version as far as the other files of a catalog are concerned. `replaced_by`: None where it is not deprecated.
+    """One tool version as far as the other files of a catalog are concerned. `replaced_by`: None
+    where it is not deprecated.
 
     There may be a million of them, so it is the smallest record that there is.
     """
@@ -113,7 +117,9 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetaTool:
-    """meta_tools/<slug>/<version>.yaml: a tool version file whose `template` may hold placeholders. `when` None: always."""
+    """meta_tools/<slug>/<version>.yaml: a tool version file whose `template` may hold placeholders.
+    `when` None: always.
+    """
 
     path: str
     slug: str
@@ -124,7 +130,9 @@ class MetaTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthConfig:
-    """auth_configs/<id>.yaml: which tools of a toolkit one set of credentials can use. None: no limit."""
+    """auth_configs/<id>.yaml: which tools of a toolkit one set of credentials can use. None: no
+    limit.
+    """
 
     path: str
     id: str
@@ -168,7 +176,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """All files of a catalog. Tool versions are sorted by slug and version, oldest first; the rest by name."""
+    """All files of a catalog. Tool versions are sorted by slug and version, oldest first; the rest
+    by name.
+    """
 
     about: About
     toolkits: Mapping[str, Toolkit]

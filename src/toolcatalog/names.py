@@ -1,8 +1,7 @@
 """Names: what a slug or an id may look like, and which known name is nearest to an unknown one.
 
-Every name that reaches a path or a URL passes one of these patterns, so no later room asks whether a name is safe.
-
-Serves: "names safe for path and URL" of the design, and "an error that names the nearest allowed one" of the catalog format.
+Every name that reaches a path or a URL passes one of these patterns, so no later room asks whether
+a name is safe.
 """
 
 import difflib
@@ -15,7 +14,10 @@ SESSION_ID = "trs_[A-Za-z0-9_-]+"
 AUTH_CONFIG_ID = "ac_[A-Za-z0-9_-]+"
 LONGEST = 200
 
-_PATTERNS = {pattern: re.compile(pattern) for pattern in (TOOLKIT_SLUG, TOOL_SLUG, SESSION_ID, AUTH_CONFIG_ID)}
+_PATTERNS = {
+    pattern: re.compile(pattern)
+    for pattern in (TOOLKIT_SLUG, TOOL_SLUG, SESSION_ID, AUTH_CONFIG_ID)
+}
 
 
 def fits(pattern: str, name: str) -> bool:
@@ -31,4 +33,7 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     folded: dict[str, str] = {}
     for candidate in sorted(known):
         folded.setdefault(candidate.casefold(), candidate)
-    return [folded[match] for match in difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.6)]
+    return [
+        folded[match]
+        for match in difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.6)
+    ]

@@ -1,19 +1,33 @@
-"""What changed in a description of inputs or outputs, and whether a value may be less there or more. Pure.
+"""What changed in a description of inputs or outputs, and whether a value may be less there or
+more. Pure.
 
-A change makes what a value may be narrower or wider, or other. Callers write inputs and read outputs, so what is additive on one side is
-breaking on the other: an input that takes less refuses what was sent before, an output that may be more brings what no caller knows.
-Names are the exception: one that goes is breaking on both sides, one that comes is not, unless callers must now supply it.
+A change makes what a value may be narrower or wider, or other. Callers write inputs and read
+outputs, so what is additive on one side is breaking on the other: an input that takes less refuses
+what was sent before, an output that may be more brings what no caller knows. Names are the
+exception: one that goes is breaking on both sides, one that comes is not, unless callers must now
+supply it.
 
-A rule is found by the keyword that differs. What differs and has no rule is breaking, so nothing that changes is ever left untold.
-
-Serves: "each change classified breaking / additive / text / scope with the reason" of issue 6.
+A rule is found by the keyword that differs. What differs and has no rule is breaking, so nothing
+that changes is ever left untold.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolcatalog.parameters import LOWER, UPPER, type_of
-from toolcatalog.wording import ABSENT, Change, Kind, became, canonical, code, codes, reworded, same, step, told
+from toolcatalog.wording import (
+    ABSENT,
+    Change,
+    Kind,
+    became,
+    canonical,
+    code,
+    codes,
+    reworded,
+    same,
+    step,
+    told,
+)
 
 Description = Mapping[str, Any]
 
@@ -28,7 +42,9 @@ _IMPLIED = {  # what a description means that does not say it
 
 
 class Side(NamedTuple):
-    """Inputs or outputs: what it is for callers if fewer values are allowed or more, and how that is said."""
+    """Inputs or outputs: what it is for callers if fewer values are allowed or more, and how that
+    is said.
+    """
 
     narrower: Kind
     wider: Kind
@@ -67,8 +83,12 @@ def or_unknown(place: str, found: Iterable[Change]) -> list[Change]:
     return [*found] or [Change("breaking", place, _UNKNOWN)]
 
 
-def parameters(prefix: str, before: Mapping[str, Description], after: Mapping[str, Description], side: Side) -> Iterator[Change]:
-    """What changed from some parameters to others, or from properties to others; `prefix` is the beginning of their places."""
+def parameters(
+    prefix: str, before: Mapping[str, Description], after: Mapping[str, Description], side: Side
+) -> Iterator[Change]:
+    """What changed from some parameters to others, or from properties to others; `prefix` is the
+    beginning of their places.
+    """
     for name in sorted(before.keys() | after.keys()):
         place = prefix + step(name)
         if name not in after:
@@ -83,14 +103,19 @@ def _new(place: str, described: Description, side: Side) -> Change:
     if side is OUTPUT:
         return Change("additive", place, "is new")
     required = bool(described.get("required"))
-    return Change("breaking" if required else "additive", place, f"is new and {'required' if required else 'optional'}")
+    return Change(
+        "breaking" if required else "additive",
+        place,
+        f"is new and {'required' if required else 'optional'}",
+    )
 
 
 def _of_one(place: str, before: Description, after: Description, side: Side) -> list[Change]:
     """What changed in a description that differs."""
     old, new = _as_written(before), _as_written(after)
     keys, found = old.keys() | new.keys(), []
-    if _is_of_another_kind(old, new):  # what is said of values of one type has nothing to do with what is said of another
+    # what is said of values of one type has nothing to do with what is said of another
+    if _is_of_another_kind(old, new):
         keys &= _BESIDE
         found.append(_another_kind(place, old, new, side))
     for key in sorted(keys):
@@ -102,7 +127,11 @@ def _as_written(described: Description) -> Description:
     """A description without the type that it is served with where the author gave branches alone."""
     rest = {key: value for key, value in described.items() if key != "type"}
     has_branches = any(rest.get(key) for key in _BRANCHES)
-    return rest if has_branches and "type" in described and type_of(rest) == described["type"] else described
+    return (
+        rest
+        if has_branches and "type" in described and type_of(rest) == described["type"]
+        else described
+    )
 
 
 def _is_of_another_kind(before: Description, after: Description) -> bool:
@@ -113,24 +142,38 @@ def _is_of_another_kind(before: Description, after: Description) -> bool:
 
 
 def _another_kind(place: str, before: Description, after: Description, side: Side) -> Change:
-    """A type instead of another; no more than wider where the old one, as it was, is among the branches of the new one."""
+    """A type instead of another; no more than wider where the old one, as it was, is among the
+    branches of the new one.
+    """
     old, new = _alternatives(before), _alternatives(after)
     if old == new:
         return Change("text", place, "is written in another way")
     kind = side.wider if old < new else side.narrower if new < old else "breaking"
     was, now = _types(before), _types(after)
-    return Change(kind, place, f"type {was} became {now}" if was != now else "is described by other alternatives")
+    return Change(
+        kind,
+        place,
+        f"type {was} became {now}" if was != now else "is described by other alternatives",
+    )
 
 
 def _alternatives(described: Description) -> set[bytes]:
-    """What a value may be, one of these, each as one text; the branches only where nothing is said beside them."""
+    """What a value may be, one of these, each as one text; the branches only where nothing is said
+    beside them.
+    """
     asked = {key: value for key, value in described.items() if key not in _BESIDE}
-    return {canonical(_bare(one)) for one in (asked["anyOf"] if asked.keys() == {"anyOf"} else [asked])}
+    return {
+        canonical(_bare(one)) for one in (asked["anyOf"] if asked.keys() == {"anyOf"} else [asked])
+    }
 
 
 def _bare(described: Description) -> dict[str, Any]:
     """A description without what is there to be read, on all levels."""
-    return {key: _bare_within(key, value) for key, value in _as_written(described).items() if key not in _READ}
+    return {
+        key: _bare_within(key, value)
+        for key, value in _as_written(described).items()
+        if key not in _READ
+    }
 
 
 def _bare_within(key: str, value: Any) -> Any:
@@ -138,19 +181,29 @@ def _bare_within(key: str, value: Any) -> Any:
         return {name: _bare(one) for name, one in value.items()}
     if key in _BRANCHES:
         return [_bare(one) for one in value]
-    return _bare(value) if key in ("items", "additionalProperties") and isinstance(value, Mapping) else value
+    return (
+        _bare(value)
+        if key in ("items", "additionalProperties") and isinstance(value, Mapping)
+        else value
+    )
 
 
 def _types(described: Description) -> str:
     if "type" in described:
         return str(described["type"])
-    return " or ".join(dict.fromkeys(type_of(branch) for key in _BRANCHES for branch in described.get(key, ())))
+    return " or ".join(
+        dict.fromkeys(type_of(branch) for key in _BRANCHES for branch in described.get(key, ()))
+    )
 
 
-def _of_key(place: str, key: str, before: Description, after: Description, side: Side) -> list[Change]:
+def _of_key(
+    place: str, key: str, before: Description, after: Description, side: Side
+) -> list[Change]:
     old, new = (said.get(key, _IMPLIED.get(key, ABSENT)) for said in (before, after))
     if not same(old, new):
-        return or_unknown(place, _RULES.get(key, _not_understood)(_Difference(place, key, old, new, side)))
+        return or_unknown(
+            place, _RULES.get(key, _not_understood)(_Difference(place, key, old, new, side))
+        )
     if (key in before) == (key in after):
         return []
     if key in after:
@@ -195,7 +248,13 @@ def _upper(it: _Difference) -> Iterator[Change]:
 
 def _text_form(it: _Difference) -> Iterator[Change]:
     """A pattern or a format: of two of them nobody can tell which allows more."""
-    kind = it.side.narrower if it.before is ABSENT else it.side.wider if it.after is ABSENT else "breaking"
+    kind = (
+        it.side.narrower
+        if it.before is ABSENT
+        else it.side.wider
+        if it.after is ABSENT
+        else "breaking"
+    )
     yield Change(kind, it.place, it.became())
 
 
@@ -209,7 +268,10 @@ def _enum(it: _Difference) -> Iterator[Change]:
 
 
 def _enum_values(it: _Difference) -> Iterator[Change]:
-    old, new = {canonical(value): value for value in it.before}, {canonical(value): value for value in it.after}
+    old, new = (
+        {canonical(value): value for value in it.before},
+        {canonical(value): value for value in it.after},
+    )
     if gone := [value for text, value in old.items() if text not in new]:
         yield it.narrower(f"{it.side.less} {codes(gone)}")
     if come := [value for text, value in new.items() if text not in old]:
@@ -220,14 +282,17 @@ def _enum_values(it: _Difference) -> Iterator[Change]:
 
 
 def _default(it: _Difference) -> Iterator[Change]:
-    """A default is part of the contract: who leaves the value out gets another one when it changes, and nothing sure when it goes.
+    """A default is part of the contract: who leaves the value out gets another one when it changes,
+    and nothing sure when it goes.
 
     One that is new takes nothing from anybody: nothing was promised before.
     """
     if it.before is ABSENT:
         yield Change("additive", it.place, it.became())
     else:
-        yield Change("breaking", it.place, f"{it.became()}: it counts wherever the value is left out")
+        yield Change(
+            "breaking", it.place, f"{it.became()}: it counts wherever the value is left out"
+        )
 
 
 def _items(it: _Difference) -> Iterator[Change]:
@@ -244,7 +309,9 @@ def _properties(it: _Difference) -> Iterator[Change]:
 
 
 def _other_properties(it: _Difference) -> Iterator[Change]:
-    """Whether there may be properties beyond those named: like names, they come and go in the same way on both sides."""
+    """Whether there may be properties beyond those named: like names, they come and go in the same
+    way on both sides.
+    """
     if isinstance(it.before, Mapping) and isinstance(it.after, Mapping):
         yield from _of_one(f"{it.place}.*", it.before, it.after, it.side)
     elif it.after is False:
@@ -262,9 +329,13 @@ def _branches(it: _Difference) -> Iterator[Change]:
     pairs = _paired(it.before, it.after)
     for old, new in pairs:
         if not same(it.before[old], it.after[new]):
-            yield from _of_one(f"{it.place}.{it.key}[{new}]", it.before[old], it.after[new], it.side)
+            yield from _of_one(
+                f"{it.place}.{it.key}[{new}]", it.before[old], it.after[new], it.side
+            )
     for at in sorted({*range(len(it.before))} - {old for old, _ in pairs}):
-        yield Change(it.side.narrower, f"{it.place}.{it.key}[{at}]", f"was removed: {_types(it.before[at])}")
+        yield Change(
+            it.side.narrower, f"{it.place}.{it.key}[{at}]", f"was removed: {_types(it.before[at])}"
+        )
     for at in sorted({*range(len(it.after))} - {new for _, new in pairs}):
         yield Change(it.side.wider, f"{it.place}.{it.key}[{at}]", f"is new: {_types(it.after[at])}")
     order = [new for _, new in sorted(pairs)]
@@ -273,14 +344,20 @@ def _branches(it: _Difference) -> Iterator[Change]:
 
 
 def _paired(before: Sequence[Description], after: Sequence[Description]) -> list[tuple[int, int]]:
-    """Which branch became which, by their numbers: first those that are the same, then those that ask the same, then by order."""
+    """Which branch became which, by their numbers: first those that are the same, then those that
+    ask the same, then by order.
+    """
     olds, news = [*range(len(before))], [*range(len(after))]
     pairs: list[tuple[int, int]] = []
     for form in (dict, _bare):
         places: dict[bytes, list[int]] = {}
         for new in news:
             places.setdefault(canonical(form(after[new])), []).append(new)
-        found = {old: alike.pop(0) for old in olds if (alike := places.get(canonical(form(before[old])), []))}
+        found = {
+            old: alike.pop(0)
+            for old in olds
+            if (alike := places.get(canonical(form(before[old])), []))
+        }
         olds = [old for old in olds if old not in found]
         news = [new for new in news if new not in found.values()]
         pairs += found.items()

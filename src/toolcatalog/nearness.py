@@ -1,9 +1,8 @@
 """The vectors of all tool versions: how they lie in their file, and which are nearest to a query's.
 
-A vector's sketch is the sign of each of its numbers, a bit for each. Vectors whose sketches differ in few bits are near each other, mostly,
-and bits are counted many times faster than products: so of a million tools a thousand are compared in full.
-
-Serves: "vectors of tools made at build time", "added p95 ≤ 40 ms on one core".
+A vector's sketch is the sign of each of its numbers, a bit for each. Vectors whose sketches differ
+in few bits are near each other, mostly, and bits are counted many times faster than products: so of
+a million tools a thousand are compared in full.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +27,9 @@ Encode = Callable[[str], Vectors]  # a query to its vectors
 
 
 class Near(NamedTuple):
-    """The tools that mean most alike: their numbers, smallest first, and how alike, from 0 for the last of them to 1 for the first."""
+    """The tools that mean most alike: their numbers, smallest first, and how alike, from 0 for the
+    last of them to 1 for the first.
+    """
 
     numbers: Numbers
     likeness: NDArray[np.float32]
@@ -38,7 +39,9 @@ NOTHING = Near(np.zeros(0, np.uint32), np.zeros(0, np.float32))
 
 
 def pack(batches: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces of the file, from the vectors of batches of tools in the order of their numbers: those, then their sketches by word."""
+    """The pieces of the file, from the vectors of batches of tools in the order of their numbers:
+    those, then their sketches by word.
+    """
     sketches = [np.zeros((0, LENGTH // 8), np.uint8)]
     for data in batches:
         sketches.append(_sketch(np.frombuffer(data, np.int8).reshape(-1, LENGTH)))
@@ -55,7 +58,9 @@ class Nearness:
 
     def __init__(self, data: Data, tools: int) -> None:
         self._vectors = np.frombuffer(data, np.int8, tools * LENGTH).reshape(tools, LENGTH)
-        self._sketches = np.frombuffer(data, "<u8", tools * _WORDS, tools * LENGTH).reshape(_WORDS, tools)
+        self._sketches = np.frombuffer(data, "<u8", tools * _WORDS, tools * LENGTH).reshape(
+            _WORDS, tools
+        )
 
     def nearest(self, query: Vectors, among: NDArray[np.bool_]) -> Near:
         """Of these tools (a column by number) those nearest to any vector of a query."""
@@ -63,7 +68,9 @@ class Nearness:
         if not len(query) or not len(numbers):
             return NOTHING
         vectors = self._vectors[numbers].astype(np.float32)
-        alike = (vectors @ query.T).max(1) / np.maximum(np.linalg.norm(vectors, axis=1), np.float32(1))
+        alike = (vectors @ query.T).max(1) / np.maximum(
+            np.linalg.norm(vectors, axis=1), np.float32(1)
+        )
         best = picking.highest(alike, _NEAREST)
         best = best[alike[best] >= _ALIKE]
         return _scaled(numbers[best], alike[best])
@@ -86,4 +93,7 @@ def _scaled(numbers: Numbers, alike: NDArray[np.float32]) -> Near:
     if not len(numbers):
         return NOTHING
     low, high = float(alike.min()), float(alike.max())
-    return Near(numbers, ((alike - low) / (high - low)).astype(np.float32) if high > low else np.ones_like(alike))
+    return Near(
+        numbers,
+        ((alike - low) / (high - low)).astype(np.float32) if high > low else np.ones_like(alike),
+    )

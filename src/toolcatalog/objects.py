@@ -1,11 +1,11 @@
-"""Objects in a store somewhere else: read, written and listed by name. The only room that knows the library obstore (extra `s3`).
+"""Objects in a store somewhere else: read, written and listed by name. The only room that knows the
+library obstore (extra `s3`).
 
-A store is named by a URL: `s3://bucket/prefix`, `gs://`, `az://`, or `file:///folder` for a disk that several machines see. Where an S3 is
-and what it takes to use it comes from the usual environment (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-AWS_ALLOW_HTTP), never from the command line. A request that fails because of the network or of the store is tried four times more,
-within about three seconds, before it counts as failed.
-
-Serves: "toolcatalog publish s3://bucket/prefix (obstore; ...)".
+A store is named by a URL: `s3://bucket/prefix`, `gs://`, `az://`, or `file:///folder` for a disk
+that several machines see. Where an S3 is and what it takes to use it comes from the usual
+environment (AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_ALLOW_HTTP), never from the command line. A request that fails because of the network or of the
+store is tried four times more, within about three seconds, before it counts as failed.
 """
 
 import contextlib
@@ -26,7 +26,11 @@ SCHEMES = ("s3", "gs", "az", "file")
 _RETRY: "RetryConfig" = {
     "max_retries": 4,
     "retry_timeout": timedelta(seconds=60),
-    "backoff": {"init_backoff": timedelta(milliseconds=200), "max_backoff": timedelta(seconds=2), "base": 2},
+    "backoff": {
+        "init_backoff": timedelta(milliseconds=200),
+        "max_backoff": timedelta(seconds=2),
+        "base": 2,
+    },
 }
 _PIECE = 1 << 16  # bytes of an answer that are taken at a time
 _REASON = 160  # characters of what a store has to say
@@ -49,7 +53,9 @@ class Conflict(StoreError):
 
 
 class Tag(NamedTuple):
-    """What tells one content of an object from another: an ETag or a version, as far as the store has them."""
+    """What tells one content of an object from another: an ETag or a version, as far as the store
+    has them.
+    """
 
     etag: str | None
     version: str | None
@@ -70,17 +76,27 @@ class Entry(NamedTuple):
 
 
 class Objects:
-    """The objects below a URL. May be used by several threads at once. Every fault is a StoreError of one sentence."""
+    """The objects below a URL. May be used by several threads at once. Every fault is a StoreError
+    of one sentence.
+    """
 
     def __init__(self, url: str) -> None:
-        """Take the URL; nothing is asked of the store yet. Raises StoreError where it names none, or the extra is missing."""
+        """Take the URL; nothing is asked of the store yet. Raises StoreError where it names none,
+        or the extra is missing.
+        """
         self.url = url.rstrip("/")
         if url.partition("://")[0] not in SCHEMES:
-            raise StoreError(f"{url} is no address of a store: give one like s3://bucket/prefix ({', '.join(SCHEMES)}).")
+            raise StoreError(
+                f"{url} is no address of a store: give one like s3://bucket/prefix "
+                f"({', '.join(SCHEMES)})."
+            )
         try:
             from obstore import store  # noqa: PLC0415 - it is there with the extra only
         except ImportError:
-            raise StoreError("An object store is used through the package obstore: run `pip install 'toolcatalog[s3]'`.") from None
+            raise StoreError(
+                "An object store is used through the package obstore: run `pip install "
+                "'toolcatalog[s3]'`."
+            ) from None
         with self._told("opened"):
             if url.startswith("file://"):
                 self._store: ObjectStore = store.LocalStore.from_url(url, mkdir=True)
@@ -90,19 +106,24 @@ class Objects:
     def read(self, path: str, most: int, unless: Tag | None = None) -> Read | None:
         """An object of at most so many bytes; None where it is still the one with the tag `unless`.
 
-        Whatever length the store claims, not more than `most` bytes are taken. Raises Missing where there is none, StoreError where it has
-        more bytes or the store does not do what is asked.
+        Whatever length the store claims, not more than `most` bytes are taken. Raises Missing where
+        there is none, StoreError where it has more bytes or the store does not do what is asked.
         """
         from obstore import exceptions  # noqa: PLC0415
 
         try:
             with self._told(f"read ({path})"):
-                got = self._store.get(path, options={"if_none_match": unless.etag} if unless and unless.etag else None)
+                got = self._store.get(
+                    path, options={"if_none_match": unless.etag} if unless and unless.etag else None
+                )
                 data = bytearray()
                 for piece in got.stream(_PIECE):
                     data += memoryview(piece)
                     if len(data) > most:
-                        raise StoreError(f"{path} in {self.url} has more than the {most:,} bytes that it can have.")
+                        raise StoreError(
+                            f"{path} in {self.url} has more than the {most:,} bytes that it "
+                            "can have."
+                        )
                 return Read(bytes(data), Tag(got.meta["e_tag"], got.meta["version"]))
         except exceptions.NotModifiedError:
             return None
@@ -113,27 +134,36 @@ class Objects:
             self._put(path, data, caching, "overwrite")
 
     def replace(self, path: str, data: bytes, caching: str, before: Tag | None) -> None:
-        """Put an object in the place of the one with the tag `before`, or of none. Raises Conflict where another is there by now.
+        """Put an object in the place of the one with the tag `before`, or of none. Raises Conflict
+        where another is there by now.
 
         A store that knows no conditions just takes it.
         """
         from obstore import exceptions  # noqa: PLC0415
 
-        known = {key: value for key, value in zip(("e_tag", "version"), before or (), strict=False) if value}
+        known = {
+            key: value
+            for key, value in zip(("e_tag", "version"), before or (), strict=False)
+            if value
+        }
         try:
             with self._told(f"written to ({path})"):
                 self._put(path, data, caching, known if before else "create")  # type: ignore[arg-type] # some of its two keys
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
             raise Conflict(
-                f"{path} in {self.url} was changed by somebody else meanwhile: see what is there now, and run this again."
+                f"{path} in {self.url} was changed by somebody else meanwhile: see what is "
+                "there now, and run this again."
             ) from None
-        except (NotImplementedError, exceptions.NotSupportedError, TypeError):  # a TypeError: it wants a version and has none
+        # a TypeError: it wants a version and has none
+        except (NotImplementedError, exceptions.NotSupportedError, TypeError):
             self.write(path, data, caching)
 
     def _put(self, path: str, data: bytes, caching: str, mode: "PutMode") -> None:
         from obstore.store import LocalStore  # noqa: PLC0415
 
-        about: Attributes | None = None if isinstance(self._store, LocalStore) else {"Cache-Control": caching}
+        about: Attributes | None = (
+            None if isinstance(self._store, LocalStore) else {"Cache-Control": caching}
+        )
         self._store.put(path, data, attributes=about, mode=mode, use_multipart=False)
 
     def listed(self, prefix: str) -> dict[str, Entry]:
@@ -151,12 +181,18 @@ class Objects:
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """What the library raises, as one sentence. What it has a kind of its own for that matters to a caller goes through."""
+        """What the library raises, as one sentence. What it has a kind of its own for that matters
+        to a caller goes through.
+        """
         from obstore import exceptions  # noqa: PLC0415
 
         try:
             yield
-        except (exceptions.PreconditionError, exceptions.AlreadyExistsError, exceptions.NotModifiedError):
+        except (
+            exceptions.PreconditionError,
+            exceptions.AlreadyExistsError,
+            exceptions.NotModifiedError,
+        ):
             raise
         except exceptions.NotSupportedError:
             raise
@@ -169,7 +205,9 @@ class Objects:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, and what to do, from what the library says: many lines, of which the end of the first tells most."""
+    """What is wrong, and what to do, from what the library says: many lines, of which the end of
+    the first tells most.
+    """
     text = str(error)
     if "builder error" in text:
         return "plain http is refused unless AWS_ALLOW_HTTP=true is set."
@@ -182,8 +220,12 @@ def _reason(error: Exception) -> str:
     return f"{said.rstrip('.')}."
 
 
-def in_parallel(work: Callable[[Task], Result], tasks: Iterable[Task], jobs: int) -> Iterator[Result]:
-    """The results of the tasks, in their order, by so many threads. Tasks are taken as they are begun, so few results wait at a time."""
+def in_parallel(
+    work: Callable[[Task], Result], tasks: Iterable[Task], jobs: int
+) -> Iterator[Result]:
+    """The results of the tasks, in their order, by so many threads. Tasks are taken as they are
+    begun, so few results wait at a time.
+    """
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(jobs, "objects") as pool:
         try:

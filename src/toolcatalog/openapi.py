@@ -1,7 +1,5 @@
-"""The OpenAPI 3.1 document: every operation, parameter, answer and error of the server. Pure; data more than code.
-
-Serves: "Get documents 400, 401, 404, 500; session 400, 401, 403, 404, 500; list 400, 401, 403, 404, 429, 500: the four, five and
-six of the interface".
+"""The OpenAPI 3.1 document: every operation, parameter, answer and error of the server. Pure; data
+more than code.
 """
 
 from typing import Any
@@ -14,9 +12,15 @@ Part = dict[str, Any]
 PREFIXES = ("/api/v3", "/api/v3.1")
 
 _ERRORS = {
-    "400": ("Invalid", "A parameter, cursor, slug or body is malformed; `errors` has a line for each problem."),
+    "400": (
+        "Invalid",
+        "A parameter, cursor, slug or body is malformed; `errors` has a line for each problem.",
+    ),
     "401": ("Unauthorized", "`x-api-key` is missing, unknown, expired or revoked."),
-    "403": ("Forbidden", "The key's project may not use the toolkit asked for, or does not own the session."),
+    "403": (
+        "Forbidden",
+        "The key's project may not use the toolkit asked for, or does not own the session.",
+    ),
     "404": ("NotFound", "There is no such tool, version, toolkit, auth config or session."),
     "429": ("RateLimited", "Too many requests; `Retry-After` tells when to try again."),
     "500": ("InternalError", "A fault of the server; its log has the trace under the request id."),
@@ -52,7 +56,9 @@ def document() -> Part:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "responses": {name: _error_response(status, what) for status, (name, what) in _ERRORS.items()},
+            "responses": {
+                name: _error_response(status, what) for status, (name, what) in _ERRORS.items()
+            },
             "headers": {
                 "RequestId": {
                     "description": "The id of the request: the caller's own `X-Request-Id` where it is sane.",
@@ -63,7 +69,14 @@ def document() -> Part:
                     "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                 },
             },
-            "securitySchemes": {"ProjectKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A project API key."}},
+            "securitySchemes": {
+                "ProjectKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "x-api-key",
+                    "description": "A project API key.",
+                }
+            },
         },
     }
 
@@ -79,52 +92,131 @@ def _operation(
     also: tuple[str, ...] = (),
     **more: Any,
 ) -> Part:
-    ok = {"description": "Success.", "headers": _headers("ETag", *also), "content": _json({"$ref": f"#/components/schemas/{answer}"})}
-    refused = {status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in errors}
+    ok = {
+        "description": "Success.",
+        "headers": _headers("ETag", *also),
+        "content": _json({"$ref": f"#/components/schemas/{answer}"}),
+    }
+    refused = {
+        status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in errors
+    }
     about = {"operationId": id, "tags": [tag], "summary": summary, "description": description}
-    return {**about, "security": [{"ProjectKey": []}], "parameters": parameters, **more, "responses": {"200": ok, **refused}}
+    return {
+        **about,
+        "security": [{"ProjectKey": []}],
+        "parameters": parameters,
+        **more,
+        "responses": {"200": ok, **refused},
+    }
 
 
 def _get_tool(alias: str) -> Part:
     parameters = [
-        _path("tool_slug", "The tool's slug.", names.TOOL_SLUG, "GITHUB_CREATE_ISSUE", maxLength=names.LONGEST),
-        _query("version", "The version to return; `latest` or nothing for the newest.", _VERSION, example="20251027_00"),
+        _path(
+            "tool_slug",
+            "The tool's slug.",
+            names.TOOL_SLUG,
+            "GITHUB_CREATE_ISSUE",
+            maxLength=names.LONGEST,
+        ),
+        _query(
+            "version",
+            "The version to return; `latest` or nothing for the newest.",
+            _VERSION,
+            example="20251027_00",
+        ),
         _TOOLKIT_VERSIONS,
     ]
     what = "All of one tool: inputs, outputs, versions, toolkit."
-    return _operation(f"getTool{alias}", "Tools", "Get tool by slug", what, parameters, "Tool", ("400", "401", "404", "500"))
+    return _operation(
+        f"getTool{alias}",
+        "Tools",
+        "Get tool by slug",
+        what,
+        parameters,
+        "Tool",
+        ("400", "401", "404", "500"),
+    )
 
 
 def _list_tools(alias: str) -> Part:
     words = {"type": "array", "items": {"type": "string"}}  # an empty one does not count
     parameters = [
-        _query("toolkit_slug", "One toolkit, or several separated by commas.", {"type": "string"}, example="github"),
-        _query("tool_slugs", "Exactly these tools, comma-separated, in this order; the other filters do not count.", {"type": "string"}),
-        _query("auth_config_ids", "Tools usable with any of these auth configs.", words, explode=False),
-        _query("important", "`true`: only tools that carry the tag `important`.", {"type": "string", "enum": ["true", "false"]}),
-        _query("tags", "Tools with at least one of these tags. By commas or repeated.", words, explode=False),
+        _query(
+            "toolkit_slug",
+            "One toolkit, or several separated by commas.",
+            {"type": "string"},
+            example="github",
+        ),
+        _query(
+            "tool_slugs",
+            "Exactly these tools, comma-separated, in this order; the other filters do not count.",
+            {"type": "string"},
+        ),
+        _query(
+            "auth_config_ids", "Tools usable with any of these auth configs.", words, explode=False
+        ),
+        _query(
+            "important",
+            "`true`: only tools that carry the tag `important`.",
+            {"type": "string", "enum": ["true", "false"]},
+        ),
+        _query(
+            "tags",
+            "Tools with at least one of these tags. By commas or repeated.",
+            words,
+            explode=False,
+        ),
         _query("scopes", "Tools that list at least one of these scopes.", words, explode=False),
         _query(
             "query",
             "A sentence, words, or a slug: tools that share a word with it, best first.",
             {"type": "string", "maxLength": 1000},
         ),
-        _query("search", "Older spelling of `query`.", {"type": "string", "maxLength": 1000}, deprecated=True),
-        _query("include_deprecated", "Whether deprecated tools are included.", {"type": "boolean", "default": True}),
+        _query(
+            "search",
+            "Older spelling of `query`.",
+            {"type": "string", "maxLength": 1000},
+            deprecated=True,
+        ),
+        _query(
+            "include_deprecated",
+            "Whether deprecated tools are included.",
+            {"type": "boolean", "default": True},
+        ),
         _TOOLKIT_VERSIONS,
-        _query("limit", "Items on a page; more than 1000 counts as 1000.", {"type": "integer", "minimum": 1, "default": 20}),
-        _query("cursor", "`next_cursor` of the page before; its page size wins over `limit`.", {"type": "string"}),
+        _query(
+            "limit",
+            "Items on a page; more than 1000 counts as 1000.",
+            {"type": "integer", "minimum": 1, "default": 20},
+        ),
+        _query(
+            "cursor",
+            "`next_cursor` of the page before; its page size wins over `limit`.",
+            {"type": "string"},
+        ),
         _query(
             "sort_by",
             "`relevance` where there is a `query`, else `slug`.",
             {"type": "string", "enum": ["relevance", "slug", "name", "version"]},
         ),
-        _query("order", "`desc` for relevance and version, else `asc`.", {"type": "string", "enum": ["asc", "desc"]}),
+        _query(
+            "order",
+            "`desc` for relevance and version, else `asc`.",
+            {"type": "string", "enum": ["asc", "desc"]},
+        ),
     ]
     what = "Tools by page, filtered, searched and sorted."
     errors = ("400", "401", "403", "404", "429", "500")
     return _operation(
-        f"listTools{alias}", "Tools", "List available tools", what, parameters, "ToolPage", errors, ("X-Suggested-Query", *_LIMITS)
+        f"listTools{alias}",
+        "Tools",
+        "List available tools",
+        what,
+        parameters,
+        "ToolPage",
+        errors,
+        ("X-Suggested-Query", *_LIMITS),
     )
 
 
@@ -138,7 +230,11 @@ def _session_tools(alias: str) -> Part:
             format="toolRouterSessionId",
             maxLength=names.LONGEST,
         ),
-        _query("limit", "Items on a page; all of them where neither this nor `cursor` is there.", {"type": "integer", "minimum": 1}),
+        _query(
+            "limit",
+            "Items on a page; all of them where neither this nor `cursor` is there.",
+            {"type": "integer", "minimum": 1},
+        ),
         _query("cursor", "`next_cursor` of the page before.", {"type": "string"}),
     ]
     body = {
@@ -149,12 +245,24 @@ def _session_tools(alias: str) -> Part:
     what = "The meta tools of a session, their schemas filled in for it."
     errors = ("400", "401", "403", "404", "500")
     summary = "List meta tools for a tool router session"
-    return _operation(f"listSessionTools{alias}", "Tool router", summary, what, parameters, "SessionTools", errors, requestBody=body)
+    return _operation(
+        f"listSessionTools{alias}",
+        "Tool router",
+        summary,
+        what,
+        parameters,
+        "SessionTools",
+        errors,
+        requestBody=body,
+    )
 
 
 def _open_operation(path: str, what: str, *errors: str) -> Part:
     ok = {"description": what, "headers": _headers("ETag"), "content": _json({"type": "object"})}
-    refused = {status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in (*errors, "500")}
+    refused = {
+        status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"}
+        for status in (*errors, "500")
+    }
     return {
         "operationId": path.strip("/").partition(".")[0],
         "tags": ["Service"],
@@ -176,7 +284,15 @@ def _path(name: str, what: str, pattern: str, example: str, **more: Any) -> Part
 
 
 def _query(name: str, what: str, schema: Part, **more: Any) -> Part:
-    return {"name": name, "in": "query", "required": False, "allowEmptyValue": True, "description": what, "schema": schema, **more}
+    return {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "allowEmptyValue": True,
+        "description": what,
+        "schema": schema,
+        **more,
+    }
 
 
 def _json(schema: Part) -> Part:
@@ -185,17 +301,28 @@ def _json(schema: Part) -> Part:
 
 def _headers(*also: str) -> Part:
     always = {"X-Request-Id": "RequestId", "X-Catalog-Snapshot": "CatalogSnapshot"}
-    found: Part = {name: {"$ref": f"#/components/headers/{known}"} for name, known in always.items()}
+    found: Part = {
+        name: {"$ref": f"#/components/headers/{known}"} for name, known in always.items()
+    }
     return found | {name: {"schema": {"type": "string"}} for name in also}
 
 
 def _error_response(status: str, what: str) -> Part:
     headers = _headers("Retry-After", *_LIMITS) if status == "429" else _headers()
-    return {"description": what, "headers": headers, "content": _json({"$ref": "#/components/schemas/Error"})}
+    return {
+        "description": what,
+        "headers": headers,
+        "content": _json({"$ref": "#/components/schemas/Error"}),
+    }
 
 
 def _object(properties: Part, *optional: str, **more: Any) -> Part:
-    return {"type": "object", "properties": properties, "required": [name for name in properties if name not in optional], **more}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        **more,
+    }
 
 
 def _ref(name: str) -> Part:
@@ -217,7 +344,9 @@ _TOOLKIT_VERSIONS = {
     "each tool's newest version that is not newer.",
     "style": "deepObject",
     "explode": True,
-    "schema": {"oneOf": [_VERSION, {"type": "object", "additionalProperties": _VERSION_OR_NOTHING}]},
+    "schema": {
+        "oneOf": [_VERSION, {"type": "object", "additionalProperties": _VERSION_OR_NOTHING}]
+    },
 }
 
 
@@ -263,19 +392,27 @@ def _schemas() -> Part:
     }
     return {
         "Tool": _object(tool, additionalProperties=False),
-        "InputParameter": _object({**described, "required": {"type": "boolean"}}, "enum", "examples"),
-        "OutputParameter": _object(described, "enum", "examples", **{"not": {"required": ["required"]}}),
+        "InputParameter": _object(
+            {**described, "required": {"type": "boolean"}}, "enum", "examples"
+        ),
+        "OutputParameter": _object(
+            described, "enum", "examples", **{"not": {"required": ["required"]}}
+        ),
         "Deprecated": _object(
             {
                 "displayName": _TEXT,
                 "version": _EXACT,
                 "available_versions": {"type": "array", "items": _EXACT},
                 "is_deprecated": {"type": "boolean"},
-                "toolkit": _object({"logo": {"type": "string", "format": "uri"}}, additionalProperties=False),
+                "toolkit": _object(
+                    {"logo": {"type": "string", "format": "uri"}}, additionalProperties=False
+                ),
             },
             additionalProperties=False,
         ),
         "ToolPage": _object({"items": items, **paging}, additionalProperties=False),
         "SessionTools": _object({"items": items, **paging}, *paging, additionalProperties=False),
-        "Error": _object({"error": _object(error, additionalProperties=False)}, additionalProperties=False),
+        "Error": _object(
+            {"error": _object(error, additionalProperties=False)}, additionalProperties=False
+        ),
     }

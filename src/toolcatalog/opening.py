@@ -1,6 +1,5 @@
-"""Opening a snapshot: its files mapped into memory, and all held against the manifest that can be without reading them whole.
-
-Serves: "Snapshot" of the design.
+"""Opening a snapshot: its files mapped into memory, and all held against the manifest that can be
+without reading them whole.
 """
 
 import hashlib
@@ -19,28 +18,43 @@ from toolcatalog.table import Data, Table
 def open_build(build: Path) -> Store:
     """Open the snapshot that `build/current` names.
 
-    Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of this format.
+    Raises SnapshotError, with what to run, where there is none, or where it is not whole or not of
+    this format.
     """
-    return open_snapshot(Path(os.path.realpath(build / "current")), build)  # once: it may move to a newer snapshot while this one is opened
+    # once: it may move to a newer snapshot while this one is opened
+    return open_snapshot(Path(os.path.realpath(build / "current")), build)
 
 
 def open_snapshot(folder: Path, named: Path | None = None) -> Store:
-    """Open the snapshot in a folder; `named` is the folder that people know it by. Raises SnapshotError as `open_build` does."""
+    """Open the snapshot in a folder; `named` is the folder that people know it by. Raises
+    SnapshotError as `open_build` does.
+    """
     build = named or folder
     manifest = verifying.read(folder, build)
     try:
-        data = {path: _mapped(folder / path, path, said.size) for path, said in manifest.files.items()}
-        encode = meaning.encoder().query if snapshot.VECTORS in data and meaning.is_installed() else None
-        for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):  # they have no checksums within
+        data = {
+            path: _mapped(folder / path, path, said.size) for path, said in manifest.files.items()
+        }
+        encode = (
+            meaning.encoder().query if snapshot.VECTORS in data and meaning.is_installed() else None
+        )
+        # they have no checksums within
+        for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
                 raise _Damaged(f"{path} has {verifying.OTHERS}")
-        return _store(manifest.digest, data, {path: _table(data[path], path) for path in TABLES}, encode)
+        return _store(
+            manifest.digest, data, {path: _table(data[path], path) for path in TABLES}, encode
+        )
     except _Damaged as error:
         raise SnapshotError(f"The build in {build} is damaged ({error}): {MEND}") from None
     except OSError as error:
-        raise SnapshotError(f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {MEND}") from None
+        raise SnapshotError(
+            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {MEND}"
+        ) from None
     except KeyError as error:
-        raise SnapshotError(f"The manifest of the build in {build} is damaged (it does not name {error}): {MEND}") from None
+        raise SnapshotError(
+            f"The manifest of the build in {build} is damaged (it does not name {error}): {MEND}"
+        ) from None
 
 
 class _Damaged(Exception):
@@ -54,7 +68,9 @@ def _table(data: Data, path: str) -> Table:
         raise _Damaged(f"{path} has {verifying.OTHERS}") from None
 
 
-def _store(digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None) -> Store:
+def _store(
+    digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None
+) -> Store:
     try:
         return Store(digest, data, tables, encode)
     except SnapshotError as error:

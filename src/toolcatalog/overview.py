@@ -1,9 +1,9 @@
-"""The pages that are about all of a catalog: home, lists of tools, tags and scopes, data of the search, feeds. A group of the site.
+"""The pages that are about all of a catalog: home, lists of tools, tags and scopes, data of the
+search, feeds. A group of the site.
 
-They are made by one worker, because each takes all tools. Lists of tools are most of them, and a change concerns few: each is told by a
-digest of what it is made from, so that `site` need not make it again.
-
-Serves: "only the pages concerned are rewritten" of issue 3.
+They are made by one worker, because each takes all tools. Lists of tools are most of them, and a
+change concerns few: each is told by a digest of what it is made from, so that `site` need not make
+it again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,17 +17,31 @@ from toolcatalog.pages import Listed, MetaTool
 
 _RECENT = 10
 _SINGLE = (
-    *("index.html", "sessions/index.html", "reference/index.html", "contribute/index.html", "404.html"),
-    *("search-data.js", "facets.js", "feed.xml", "llms.txt", *pages.ASSETS, *(path for _, path in editors.paths())),
+    *(
+        "index.html",
+        "sessions/index.html",
+        "reference/index.html",
+        "contribute/index.html",
+        "404.html",
+    ),
+    *(
+        "search-data.js",
+        "facets.js",
+        "feed.xml",
+        "llms.txt",
+        *pages.ASSETS,
+        *(path for _, path in editors.paths()),
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot is made from.
+    """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot
+    is made from.
 
-    `tools` are the tools of each toolkit, and `labels` the tags and the scopes, sorted, that tools have in their newest versions: enough
-    to tell which files there are without reading an index.
+    `tools` are the tools of each toolkit, and `labels` the tags and the scopes, sorted, that tools
+    have in their newest versions: enough to tell which files there are without reading an index.
     """
 
     program: str
@@ -50,17 +64,31 @@ class Whole:
         total = self._total
         lists = [pages.list_path(number) for number in range(1, pages.lists(total) + 1)]
         shards = [finding.shard_path(number) for number in range(finding.shards(total))]
-        labels = [pages.label_path(kind, label) for kind, some in self.labels.items() for label in some]
-        found = [*_SINGLE, *lists, *shards, *(f"{kind}/index.html" for kind in self.labels), *labels]
+        labels = [
+            pages.label_path(kind, label) for kind, some in self.labels.items() for label in some
+        ]
+        found = [
+            *_SINGLE,
+            *lists,
+            *shards,
+            *(f"{kind}/index.html" for kind in self.labels),
+            *labels,
+        ]
         if self.about.get("home"):
             found += ["opensearch.xml", *feeds.sitemap_paths(len(self._above()) + total)]
         return found
 
     def files(self) -> Files:
-        """As in Group. The tools are gone through once, and only what is told of all of them is kept: there may be very many."""
+        """As in Group. The tools are gone through once, and only what is told of all of them is
+        kept: there may be very many.
+        """
         yield from self._fixed()
         kept = _Kept(self.labels)
-        every = (Listed(toolkit, tool) for toolkit, tools in map(Index.read, self.indexes) for tool in tools)
+        every = (
+            Listed(toolkit, tool)
+            for toolkit, tools in map(Index.read, self.indexes)
+            for tool in tools
+        )
         for number in range(pages.lists(self._total)):
             if some := [*islice(every, pages.LISTED)]:
                 kept.add(some)
@@ -74,30 +102,54 @@ class Whole:
     def _fixed(self) -> Files:
         """What says the same whatever tools there are."""
         about, source = self.about, self._source()
-        yield File("sessions/index.html", lambda: pages.sessions_page(about, self.meta_tools), self._source(self.meta_tools))
-        yield File("reference/index.html", lambda: pages.reference_page(about, openapi.document()), source)
+        yield File(
+            "sessions/index.html",
+            lambda: pages.sessions_page(about, self.meta_tools),
+            self._source(self.meta_tools),
+        )
+        yield File(
+            "reference/index.html", lambda: pages.reference_page(about, openapi.document()), source
+        )
         yield File("contribute/index.html", lambda: pages.contribute_page(about), source)
         yield File("404.html", lambda: pages.lost_page(about), source)
         yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
-        yield from (File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths())
+        yield from (
+            File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths()
+        )
         if about.get("home"):
             yield File("opensearch.xml", lambda: feeds.opensearch(about))
 
     def _list(self, number: int, tools: Sequence[Listed]) -> Files:
-        """A page of the list of all tools, and what is said of those on it for the search in the page."""
+        """A page of the list of all tools, and what is said of those on it for the search in the
+        page.
+        """
         make = partial(pages.list_page, self.about, number + 1, self._total, tools)
-        yield File(pages.list_path(number + 1), make, self._source(number, self._total, _digests(tools)))
+        yield File(
+            pages.list_path(number + 1), make, self._source(number, self._total, _digests(tools))
+        )
         for start in range(0, len(tools), finding.SHARD):
-            place, some = (number * pages.LISTED + start) // finding.SHARD, slice(start, start + finding.SHARD)
+            place, some = (
+                (number * pages.LISTED + start) // finding.SHARD,
+                slice(start, start + finding.SHARD),
+            )
             shard = partial(finding.shard, place, [tool for _, tool in tools[some]])
             yield File(finding.shard_path(place), shard, self._source(place, _digests(tools[some])))
 
     def _about_all(self, kept: "_Kept") -> Files:
         about, home = self.about, self.about.get("home", "")
-        toolkits = [(index.toolkit, self.tools.get(index.toolkit.slug, 0)) for index in self.indexes]
+        toolkits = [
+            (index.toolkit, self.tools.get(index.toolkit.slug, 0)) for index in self.indexes
+        ]
         yield File("index.html", lambda: pages.home(about, toolkits, kept.recent))
-        yield File("feed.xml", lambda: feeds.atom(f"{about['title']}: changes", "feed.xml", home, changes(kept.changed, self.versions)))
-        yield File("llms.txt", lambda: twins.llms(about, [toolkit for toolkit, _ in toolkits], self.tools))
+        yield File(
+            "feed.xml",
+            lambda: feeds.atom(
+                f"{about['title']}: changes", "feed.xml", home, changes(kept.changed, self.versions)
+            ),
+        )
+        yield File(
+            "llms.txt", lambda: twins.llms(about, [toolkit for toolkit, _ in toolkits], self.tools)
+        )
         yield File("search-data.js", lambda: kept.search.data(toolkits))
         yield File("facets.js", kept.search.facets)
         for kind, some in kept.having.items():
@@ -109,23 +161,39 @@ class Whole:
 
     def _labels(self, kind: str, having: Mapping[str, "_Having"]) -> Files:
         """All tags, or scopes, and the tools that have each."""
-        yield File(f"{kind}/index.html", lambda: pages.labels_page(self.about, kind, {label: some.count for label, some in having.items()}))
+        yield File(
+            f"{kind}/index.html",
+            lambda: pages.labels_page(
+                self.about, kind, {label: some.count for label, some in having.items()}
+            ),
+        )
         for label, some in having.items():
             make = partial(pages.label_page, self.about, kind, label, some.count, some.first)
-            yield File(pages.label_path(kind, label), make, self._source(kind, label, some.count, _digests(some.first)))
+            yield File(
+                pages.label_path(kind, label),
+                make,
+                self._source(kind, label, some.count, _digests(some.first)),
+            )
 
     def _source(self, *made_from: object) -> str:
-        """What a list of tools is made from: a document says all that is told of its tool in a list, and of its toolkit."""
+        """What a list of tools is made from: a document says all that is told of its tool in a
+        list, and of its toolkit.
+        """
         return digest_of(self.program, self.about, *made_from)
 
     def _above(self) -> list[str]:
         """The pages that a search engine should know, but those of tools."""
-        fixed = [f"{name}index.html" for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")]
+        fixed = [
+            f"{name}index.html"
+            for name in ("", "tools/", "tags/", "scopes/", "sessions/", "reference/", "contribute/")
+        ]
         return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
 
 
 def _digests(tools: Iterable[Listed]) -> str:
-    """The digests of tools, one behind the other, for all are of one length: thousands of pages are told by a thousand each."""
+    """The digests of tools, one behind the other, for all are of one length: thousands of pages are
+    told by a thousand each.
+    """
     return "".join([tool.digest for _, tool in tools])
 
 
@@ -143,7 +211,9 @@ class _Having:
 
 
 class _Kept:
-    """What is kept of tools that have gone by: what the search needs, those that changed last, and those that labels show."""
+    """What is kept of tools that have gone by: what the search needs, those that changed last, and
+    those that labels show.
+    """
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
         self.search = finding.Search(labels)
@@ -153,7 +223,9 @@ class _Kept:
 
     def add(self, tools: Sequence[Listed]) -> None:
         self.search.add([tool for _, tool in tools])
-        self.recent = latest([*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT)
+        self.recent = latest(
+            [*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT
+        )
         self.changed = latest([*self.changed, *tools])
         for kind, having in self.having.items():
             for one in tools:

@@ -1,9 +1,8 @@
 """Who is asked to review what: the owners of toolkits as GitHub's CODEOWNERS. Pure.
 
-Owners are words. Only those that look like an account (`@name`), a team (`@organization/team`) or an e-mail address are owners for GitHub;
-a line with anything else would be an error there, and nobody would be asked.
-
-Serves: `.github/CODEOWNERS`, which `toolcatalog codeowners` prints.
+Owners are words. Only those that look like an account (`@name`), a team (`@organization/team`) or
+an e-mail address are owners for GitHub; a line with anything else would be an error there, and
+nobody would be asked.
 """
 
 import re
@@ -12,14 +11,18 @@ from collections.abc import Iterable
 from toolcatalog.model import ROUTER, Toolkit
 
 _NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
-_OWNER = re.compile(rf"@{_NAME}(?:/[A-Za-z0-9_.-]+)?|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+_OWNER = re.compile(
+    rf"@{_NAME}(?:/[A-Za-z0-9_.-]+)?|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
+)
 _HEAD = "# Who is asked to review a toolkit: its `owners`. Made by `toolcatalog codeowners`; lines of your own may stand above or below."
 
 
 def codeowners(toolkits: Iterable[Toolkit], folder: str) -> str:
-    """The lines of a CODEOWNERS file, sorted by toolkit; `folder` is the catalog's, relative to the repository's root.
+    """The lines of a CODEOWNERS file, sorted by toolkit; `folder` is the catalog's, relative to the
+    repository's root.
 
-    GitHub takes the last line that fits. A toolkit that it can ask nobody for has no line, so that a new one does not make a file stale.
+    GitHub takes the last line that fits. A toolkit that it can ask nobody for has no line, so that
+    a new one does not make a file stale.
     """
     found = sorted((_place(toolkit), _known(toolkit)) for toolkit in toolkits)
     lines = [f"/{folder}/{place}/ {' '.join(owners)}" for place, owners in found if owners]

@@ -1,12 +1,11 @@
 """What a snapshot holds as HTML pages. Pure; the only room that knows Jinja.
 
-Every page links to the others by relative paths that name a file, so the site works from any sub-path of any host and from disk. All can be
-read without a script; the one there is makes things quick. Whatever the catalog says is escaped, or Markdown without markup of its own
-(see `markdown`), and a page loads nothing but the site's own style and script, and logos.
+Every page links to the others by relative paths that name a file, so the site works from any
+sub-path of any host and from disk. All can be read without a script; the one there is makes things
+quick. Whatever the catalog says is escaped, or Markdown without markup of its own (see `markdown`),
+and a page loads nothing but the site's own style and script, and logos.
 
 `root` leads from a page to the root of the site.
-
-Serves: "works from any sub-path of any static host and from `file://`, without JavaScript for reading" of issue 5.
 """
 
 import re
@@ -32,7 +31,19 @@ About = Mapping[str, str]
 ASSETS = ("style.css", "site.js", "icon.svg")
 LISTED = 1000  # tools on a page, at most
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
-_TEMPLATES = ("home", "tools", "toolkit", "tool", "history", "labels", "label", "sessions", "reference", "contribute", "404")
+_TEMPLATES = (
+    "home",
+    "tools",
+    "toolkit",
+    "tool",
+    "history",
+    "labels",
+    "label",
+    "sessions",
+    "reference",
+    "contribute",
+    "404",
+)
 
 
 class OfToolkit(NamedTuple):
@@ -69,7 +80,9 @@ def toolkit_path(slug: str, file: str = "index.html") -> str:
 
 
 def label_path(kind: str, label: str) -> str:
-    """Where the page of a tag or a scope (`kind`: tags, scopes) lies in the site: any text becomes a safe file name, and its own."""
+    """Where the page of a tag or a scope (`kind`: tags, scopes) lies in the site: any text becomes
+    a safe file name, and its own.
+    """
     if _PLAIN.fullmatch(label):
         return f"{kind}/{label}/index.html"
     plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:60].strip("-")
@@ -89,28 +102,51 @@ def asset(name: str) -> bytes:
 
 
 def home(about: About, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[Listed]) -> bytes:
-    """The first page; of each toolkit it tells how many tools it has; `recent` are the tools that changed last, newest first."""
+    """The first page; of each toolkit it tells how many tools it has; `recent` are the tools that
+    changed last, newest first.
+    """
     return _page("home", "", about=about, toolkits=toolkits, recent=recent)
 
 
 def list_page(about: About, number: int, total: int, tools: Sequence[Listed]) -> bytes:
     """A page, from 1, of the list of all tools: those that are on it, of so many in all."""
     paths = [list_path(page).rpartition("/")[2] for page in range(1, lists(total) + 1)]
-    return _page("tools", "../", about=about, number=number, paths=paths, total=total, tools=_by_toolkit(tools))
+    return _page(
+        "tools",
+        "../",
+        about=about,
+        number=number,
+        paths=paths,
+        total=total,
+        tools=_by_toolkit(tools),
+    )
 
 
-def toolkit_page(about: About, toolkit: Toolkit, tools: Sequence[Row], changes: Sequence[Any]) -> bytes:
+def toolkit_page(
+    about: About, toolkit: Toolkit, tools: Sequence[Row], changes: Sequence[Any]
+) -> bytes:
     """The page of a toolkit, with the last `changes` to its tools (see `feeds`)."""
-    return _toolkit_page(about, toolkit, toolkit.versions[-1] if toolkit.versions else "", tools, changes, {})
+    return _toolkit_page(
+        about, toolkit, toolkit.versions[-1] if toolkit.versions else "", tools, changes, {}
+    )
 
 
-def older_toolkit_page(about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], newest: Mapping[str, str]) -> bytes:
-    """The page of a toolkit as it was at an older version; `newest`: the newest version of each of its tools."""
+def older_toolkit_page(
+    about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], newest: Mapping[str, str]
+) -> bytes:
+    """The page of a toolkit as it was at an older version; `newest`: the newest version of each of
+    its tools.
+    """
     return _toolkit_page(about, toolkit, version, tools, [], newest)
 
 
 def _toolkit_page(
-    about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], changes: Sequence[Any], newest: Mapping[str, str]
+    about: About,
+    toolkit: Toolkit,
+    version: str,
+    tools: Sequence[Row],
+    changes: Sequence[Any],
+    newest: Mapping[str, str],
 ) -> bytes:
     shown = {
         "tools": [tool for tool in tools if tool.deprecation is None],
@@ -118,11 +154,22 @@ def _toolkit_page(
         "scopes": sorted({scope for tool in tools for scope in tool.scopes}),
         "old": version not in ("", toolkit.versions[-1] if toolkit.versions else ""),
     }
-    return _page("toolkit", "../../", about=about, toolkit=toolkit, version=version, changes=changes, newest=newest, **shown)
+    return _page(
+        "toolkit",
+        "../../",
+        about=about,
+        toolkit=toolkit,
+        version=version,
+        changes=changes,
+        newest=newest,
+        **shown,
+    )
 
 
 def tool_page(about: About, toolkit: Toolkit, tool: Tool) -> bytes:
-    """The page of one version of a tool. What it is replaced by has a page too: the rules see to that."""
+    """The page of one version of a tool. What it is replaced by has a page too: the rules see to
+    that.
+    """
     root, old = particulars.ROOT, tool.version != tool.available_versions[-1]
     places = {
         **particulars.of_tool(tool, toolkit),
@@ -136,14 +183,22 @@ def tool_page(about: About, toolkit: Toolkit, tool: Tool) -> bytes:
 
 @lru_cache(maxsize=8)
 def _form(about: tuple[tuple[str, str], ...], old: bool, places: tuple[str, ...]) -> Sequence[str]:
-    """The page of a tool without the tool: the same on all pages of a site, in pieces, between each two the name of what comes there."""
+    """The page of a tool without the tool: the same on all pages of a site, in pieces, between each
+    two the name of what comes there.
+    """
     marks = {name: f"\0{name}\0" for name in places}
-    html = _environment().get_template("tool.html").render(root=particulars.ROOT, about=dict(about), old=old, **marks)
+    html = (
+        _environment()
+        .get_template("tool.html")
+        .render(root=particulars.ROOT, about=dict(about), old=old, **marks)
+    )
     return re.split(f"\0({'|'.join(places)})\0", html)
 
 
 def history_page(about: About, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
-    """What has changed between any two of several versions of a tool, given oldest first. Of very many only neighbours are compared."""
+    """What has changed between any two of several versions of a tool, given oldest first. Of very
+    many only neighbours are compared.
+    """
     last = len(versions) - 1
     pairs = [
         (older.version, newer.version, diffing.changes(older, newer))
@@ -152,7 +207,13 @@ def history_page(about: About, toolkit: Toolkit, versions: Sequence[Tool]) -> by
         if len(versions) <= 8 or before == place - 1 or place == last
     ]
     return _page(
-        "history", "../../", about=about, toolkit=toolkit, tool=versions[-1], versions=[one.version for one in versions], pairs=pairs
+        "history",
+        "../../",
+        about=about,
+        toolkit=toolkit,
+        tool=versions[-1],
+        versions=[one.version for one in versions],
+        pairs=pairs,
     )
 
 
@@ -163,11 +224,23 @@ def labels_page(about: About, kind: str, counts: Mapping[str, int]) -> bytes:
 
 def label_page(about: About, kind: str, label: str, total: int, tools: Sequence[Listed]) -> bytes:
     """A tag, or a scope, and the first of the tools that have it, of so many in all."""
-    return _page("label", "../../", about=about, kind=kind, label=label, shown=len(tools), tools=_by_toolkit(tools), total=total)
+    return _page(
+        "label",
+        "../../",
+        about=about,
+        kind=kind,
+        label=label,
+        shown=len(tools),
+        tools=_by_toolkit(tools),
+        total=total,
+    )
 
 
 def _by_toolkit(tools: Iterable[Listed]) -> list[OfToolkit]:
-    return [OfToolkit(toolkit, [one.tool for one in some]) for toolkit, some in groupby(tools, key=attrgetter("toolkit"))]
+    return [
+        OfToolkit(toolkit, [one.tool for one in some])
+        for toolkit, some in groupby(tools, key=attrgetter("toolkit"))
+    ]
 
 
 def sessions_page(about: About, tools: Sequence[MetaTool]) -> bytes:
@@ -186,7 +259,9 @@ def contribute_page(about: About) -> bytes:
 
 
 def lost_page(about: About) -> bytes:
-    """What a server answers where there is no page, at any path: so links begin at the home of a catalog that names one, else at `/`."""
+    """What a server answers where there is no page, at any path: so links begin at the home of a
+    catalog that names one, else at `/`.
+    """
     return _page("404", urlsplit(about["home"]).path.rstrip("/") + "/", about=about)
 
 
@@ -209,15 +284,33 @@ def _environment() -> "jinja2.Environment":
     loader = jinja2.FunctionLoader(lambda name: asset(name).decode())
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, finalize=entries.visible
+        loader=loader,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=strict,
+        finalize=entries.visible,
     )
-    made.filters |= {"day": entries.day, "summary": summary, "inline": markdown.inline, "block": markdown.block}
-    made.globals |= {"label_path": label_path, "labels": _labels, "letter": _letter, "items": entries.items, "rows": entries.rows}
+    made.filters |= {
+        "day": entries.day,
+        "summary": summary,
+        "inline": markdown.inline,
+        "block": markdown.block,
+    }
+    made.globals |= {
+        "label_path": label_path,
+        "labels": _labels,
+        "letter": _letter,
+        "items": entries.items,
+        "rows": entries.rows,
+    }
     return made
 
 
 def _labels(root: str, kind: str, labels: Iterable[str], old: bool) -> Markup:
-    """The tags or scopes among the facts about something, each with a link; what only an older version has may have no page."""
+    """The tags or scopes among the facts about something, each with a link; what only an older
+    version has may have no page.
+    """
     links = "".join(f"{_label(root, kind, label, old)} " for label in labels)
     return Markup(f"<dt>{kind.capitalize()}</dt><dd>{links}</dd>" if links else "")  # noqa: S704 - of escaped parts
 

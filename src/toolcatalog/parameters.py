@@ -1,9 +1,9 @@
-"""Parameter descriptions: the author's form, the served form, and the JSON Schema of the value described. Pure.
+"""Parameter descriptions: the author's form, the served form, and the JSON Schema of the value
+described. Pure.
 
-A description is a JSON Schema with two twists: `required` is a boolean on the parameter itself, and `properties` repeats the same
-shape. What is served is always complete and of one shape, because one odd schema breaks a whole page in a client library.
-
-Serves: "Parameter descriptions" of the decisions, and the paragraph on parameter descriptions of the catalog format.
+A description is a JSON Schema with two twists: `required` is a boolean on the parameter itself, and
+`properties` repeats the same shape. What is served is always complete and of one shape, because one
+odd schema breaks a whole page in a client library.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,11 +40,20 @@ _PLAIN = {
     "minLength",
     "maxLength",
 }
-_PYTHON_TYPES = {"string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,)}
+_PYTHON_TYPES = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
 
 
 def type_of(description: Description) -> str:
-    """The one type name to serve: the author's, or the branches' common one, or the first branch's where they differ."""
+    """The one type name to serve: the author's, or the branches' common one, or the first branch's
+    where they differ.
+    """
     if "type" in description:
         return str(description["type"])
     kinds = [type_of(branch) for key in _BRANCHES for branch in description.get(key, ())]
@@ -53,12 +62,17 @@ def type_of(description: Description) -> str:
 
 def served_inputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
     """The served form of inputs: `required` always present on each named parameter, at every level."""
-    return {name: _served(description, served_inputs, bool(description.get("required", False))) for name, description in parameters.items()}
+    return {
+        name: _served(description, served_inputs, bool(description.get("required", False)))
+        for name, description in parameters.items()
+    }
 
 
 def served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
     """The served form of outputs: never a `required`."""
-    return {name: _served(description, served_outputs, None) for name, description in parameters.items()}
+    return {
+        name: _served(description, served_outputs, None) for name, description in parameters.items()
+    }
 
 
 def _served(description: Description, named: Any, required: bool | None) -> dict[str, Any]:
@@ -83,8 +97,14 @@ def _served_within(key: str, value: Any, named: Any) -> Any:
 
 
 def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
-    """The JSON Schema (2020-12) that a value of this description must satisfy, without annotations; without `enum` if so asked."""
-    schema: dict[str, Any] = {key: description[key] for key in _CONSTRAINTS if key in description and (enum or key != "enum")}
+    """The JSON Schema (2020-12) that a value of this description must satisfy, without annotations;
+    without `enum` if so asked.
+    """
+    schema: dict[str, Any] = {
+        key: description[key]
+        for key in _CONSTRAINTS
+        if key in description and (enum or key != "enum")
+    }
     if "type" in description:
         schema["type"] = description["type"]
     for key in _BRANCHES:
@@ -93,41 +113,72 @@ def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
     if "items" in description:
         schema["items"] = value_schema(description["items"])
     if "properties" in description:
-        schema["properties"] = {name: value_schema(inner) for name, inner in description["properties"].items()}
-        schema["required"] = [name for name, inner in description["properties"].items() if inner.get("required")]
+        schema["properties"] = {
+            name: value_schema(inner) for name, inner in description["properties"].items()
+        }
+        schema["required"] = [
+            name for name, inner in description["properties"].items() if inner.get("required")
+        ]
     if "additionalProperties" in description:
         other = description["additionalProperties"]
-        schema["additionalProperties"] = value_schema(other) if isinstance(other, Mapping) else other
-        schema.setdefault("properties", {})  # without it the validator does not tell which property it refuses
+        schema["additionalProperties"] = (
+            value_schema(other) if isinstance(other, Mapping) else other
+        )
+        # without it the validator does not tell which property it refuses
+        schema.setdefault("properties", {})
     return _or_null(schema) if description.get("nullable") else schema
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The same for null too; as a second type where that is all it takes, because what is told of an `anyOf` says little."""
+    """The same for null too; as a second type where that is all it takes, because what is told of
+    an `anyOf` says little.
+    """
     if "type" not in schema or any(key in schema for key in _BRANCHES):
         return {"anyOf": [schema, {"type": "null"}]}
-    return {**schema, "type": [schema["type"], "null"], **({"enum": [*schema["enum"], None]} if "enum" in schema else {})}
+    return {
+        **schema,
+        "type": [schema["type"], "null"],
+        **({"enum": [*schema["enum"], None]} if "enum" in schema else {}),
+    }
 
 
 def plainly_fits_itself(description: Description, measure: Description) -> bool:
-    """Tell whether enum, examples and default of a description surely fit `measure`, the same without choices that are not known yet.
+    """Tell whether enum, examples and default of a description surely fit `measure`, the same
+    without choices that are not known yet.
 
-    So it is where `value_schema` asks for no more than types, bounds, and a string of an enum. False says only that it takes a validator to
-    know: making one for each description, nearly all of which are so plain, would cost more than all other checks together.
+    So it is where `value_schema` asks for no more than types, bounds, and a string of an enum.
+    False says only that it takes a validator to know: making one for each description, nearly all
+    of which are so plain, would cost more than all other checks together.
     """
     if not _is_plain(measure):
         return False
-    samples = [*description.get("examples", ()), description["default"]] if "default" in description else description.get("examples", ())
-    return _fit_plainly(measure, description.get("enum", ()), enum=False) and _fit_plainly(measure, samples)
+    samples = (
+        [*description.get("examples", ()), description["default"]]
+        if "default" in description
+        else description.get("examples", ())
+    )
+    return _fit_plainly(measure, description.get("enum", ()), enum=False) and _fit_plainly(
+        measure, samples
+    )
 
 
 def _is_plain(description: Description) -> bool:
-    """Tell whether `value_schema` surely gives a schema, and one without keywords that need more than a look, on any level."""
-    if not description.keys() <= _PLAIN or "type" not in description or len(description.get("enum", ())) > _MOST_CHOICES:
+    """Tell whether `value_schema` surely gives a schema, and one without keywords that need more
+    than a look, on any level.
+    """
+    if (
+        not description.keys() <= _PLAIN
+        or "type" not in description
+        or len(description.get("enum", ())) > _MOST_CHOICES
+    ):
         return False
     if _NESTING.isdisjoint(description):
         return True
-    inner = [*description.get("properties", {}).values(), description.get("items"), description.get("additionalProperties")]
+    inner = [
+        *description.get("properties", {}).values(),
+        description.get("items"),
+        description.get("additionalProperties"),
+    ]
     return all(_is_plain(one) for one in inner if isinstance(one, dict))
 
 
@@ -138,11 +189,18 @@ def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = T
     for value in values:
         if value is None and description.get("nullable"):
             continue
-        if type(value) not in kinds or (choices is not None and (kind != "string" or value not in choices)):
-            return False  # what is equal in JSON but for strings, such as 1 and 1.0, is the validator's affair
+        if type(value) not in kinds or (
+            choices is not None and (kind != "string" or value not in choices)
+        ):
+            # what is equal in JSON but for strings, such as 1 and 1.0, is the validator's affair
+            return False
         if not _is_within(description, kind, value):
             return False
-        if kind == "array" and "items" in description and not _fit_plainly(description["items"], value):
+        if (
+            kind == "array"
+            and "items" in description
+            and not _fit_plainly(description["items"], value)
+        ):
             return False
         if kind == "object" and not _NESTING.isdisjoint(description):
             return False
@@ -150,16 +208,26 @@ def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = T
 
 
 def _is_within(description: Description, kind: str, value: Any) -> bool:
-    """Tell whether a value of this kind is as large, or as long, as its description wants it. Lists and objects have no such bounds."""
+    """Tell whether a value of this kind is as large, or as long, as its description wants it. Lists
+    and objects have no such bounds.
+    """
     if kind == "string":
-        return bool(description.get("minLength", 0) <= len(value) <= description.get("maxLength", len(value)))
+        return bool(
+            description.get("minLength", 0)
+            <= len(value)
+            <= description.get("maxLength", len(value))
+        )
     if kind in ("number", "integer"):
         return bool(description.get("minimum", value) <= value <= description.get("maximum", value))
     return True
 
 
-def walk(parameters: Mapping[str, Description], pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
-    """Every description in a map of parameters, also nested ones, each with its pointer from the file's root."""
+def walk(
+    parameters: Mapping[str, Description], pointer: Pointer
+) -> Iterator[tuple[Pointer, Description]]:
+    """Every description in a map of parameters, also nested ones, each with its pointer from the
+    file's root.
+    """
     for name, description in parameters.items():
         yield from _walk(description, (*pointer, name))
 
@@ -178,7 +246,9 @@ def _walk(description: Description, pointer: Pointer) -> Iterator[tuple[Pointer,
 
 
 def texts(parameters: Mapping[str, Description]) -> Iterator[tuple[str, str]]:
-    """The name of every parameter in a map of them, also of nested ones, with what describes it; what has no name has an empty one."""
+    """The name of every parameter in a map of them, also of nested ones, with what describes it;
+    what has no name has an empty one.
+    """
     for name, description in parameters.items():
         yield name, description.get("description", "")
         if not _NESTING.isdisjoint(description):

@@ -1,9 +1,8 @@
 """What is particular to the page of a tool, as HTML: all that its template leaves open. Pure.
 
-Of the pages of a site nearly all are those of tools. What is the same on each of them stays in `tool.html`, which is rendered once for a
-site; what is not is made here, by plain functions, because a template takes several times as long for it.
-
-Serves: "badges (...), deprecation banner with reason, dates and link to the replacement" of issue 5.
+Of the pages of a site nearly all are those of tools. What is the same on each of them stays in
+`tool.html`, which is rendered once for a site; what is not is made here, by plain functions,
+because a template takes several times as long for it.
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,9 @@ ROOT = "../../"  # from such a page
 
 
 def of_tool(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
-    """What the places that `tool.html` names stand for, but its labels (see `pages`), on the page of one version of a tool."""
+    """What the places that `tool.html` names stand for, but its labels (see `pages`), on the page
+    of one version of a tool.
+    """
     newest = tool.available_versions[-1]
     uses = exports.uses(tool)
     return {
@@ -35,8 +36,10 @@ def of_tool(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
         "versions": _versions(tool, newest),
         "authentication": "none needed" if tool.no_auth else "needed",
         "tokens": f"{uses.tokens:,}",
-        "inputs": described.table(tool.input_parameters, "input-", "What it takes") or "<p>None.</p>",
-        "outputs": described.table(tool.output_parameters, "output-", "What it returns") or "<p>Not described.</p>",
+        "inputs": described.table(tool.input_parameters, "input-", "What it takes")
+        or "<p>None.</p>",
+        "outputs": described.table(tool.output_parameters, "output-", "What it returns")
+        or "<p>Not described.</p>",
         "snippets": "".join(map(_snippet, uses.snippets)),
     }
 
@@ -45,8 +48,14 @@ def _deprecation(said: Mapping[str, str]) -> str:
     since = f" since {_text(said['since'])}" if said["since"] else ""
     until = f", until {_text(said['sunset'])}" if said["sunset"] else ""
     other = _text(said["replaced_by"])
-    instead = f'Use <a href="{ROOT}tools/{other}/index.html"><code>{other}</code></a> instead.\n' if other else ""
-    lines = f"<strong>Deprecated{since}{until}.</strong>\n{markdown.inline(said['reason'])}\n{instead}"
+    instead = (
+        f'Use <a href="{ROOT}tools/{other}/index.html"><code>{other}</code></a> instead.\n'
+        if other
+        else ""
+    )
+    lines = (
+        f"<strong>Deprecated{since}{until}.</strong>\n{markdown.inline(said['reason'])}\n{instead}"
+    )
     return f'<div class="notice deprecated">\n{lines}</div>\n'
 
 
@@ -56,7 +65,9 @@ def _versions(tool: Tool, newest: str) -> str:
     if len(tool.available_versions) == 1:
         return shown
     summary = f"<summary>{shown}{_latest(tool.version, newest)}, {len(tool.available_versions)} in all</summary>"
-    links = "".join(_version(version, tool.version, newest) for version in reversed(tool.available_versions))
+    links = "".join(
+        _version(version, tool.version, newest) for version in reversed(tool.available_versions)
+    )
     compare = '<p><a href="history.html">Compare versions</a></p>'
     return f'<details class="versions">{summary}\n<ul>{links}</ul>\n{compare}</details>'
 
@@ -78,5 +89,7 @@ def _snippet(one: Snippet) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as it may stand anywhere on a page: between tags, or in an attribute. As templates write it."""
+    """A text as it may stand anywhere on a page: between tags, or in an attribute. As templates
+    write it.
+    """
     return str(escape(entries.visible(text)))

@@ -1,12 +1,12 @@
-"""What compiling a batch of tools gives, as one piece of bytes that a later build takes up again where nothing has changed.
+"""What compiling a batch of tools gives, as one piece of bytes that a later build takes up again
+where nothing has changed.
 
-A part holds all that the rest of a build needs to know of its tools: facts for the rules and the query tables, the documents as they
-are served, the rows of the toolkits' indexes, the counts of words, advice and, where they are wanted, vectors. It lies in the cache under
-the digest of everything that it was made from. The cache is never trusted: a part names its key, its head has a checksum, and each
-section another, so that one that is missing, cut off, damaged or another part's is as good as none and made again. Deleting the cache
-costs time and nothing else.
-
-Serves: "safe to delete, never trusted blindly: a corrupt or foreign entry is rebuilt" of issue 3.
+A part holds all that the rest of a build needs to know of its tools: facts for the rules and the
+query tables, the documents as they are served, the rows of the toolkits' indexes, the counts of
+words, advice and, where they are wanted, vectors. It lies in the cache under the digest of
+everything that it was made from. The cache is never trusted: a part names its key, its head has a
+checksum, and each section another, so that one that is missing, cut off, damaged or another part's
+is as good as none and made again. Deleting the cache costs time and nothing else.
 """
 
 import contextlib
@@ -35,11 +35,13 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of the tool versions of a batch, in columns: a record for each would take longer to make than all the rest.
+    """What is known of the tool versions of a batch, in columns: a record for each would take
+    longer to make than all the rest.
 
-    `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has the places in the batch of the members
-    of each set that does not depend on other files; `entries` are the slugs with the place of their oldest version and their entry;
-    `rules` are those that have advice.
+    `sizes` and `rows` are bytes of the document and of the row in its toolkit's index; `sets` has
+    the places in the batch of the members of each set that does not depend on other files;
+    `entries` are the slugs with the place of their oldest version and their entry; `rules` are
+    those that have advice.
     """
 
     toolkits: Sequence[str] = ()
@@ -65,7 +67,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas between, `rows` index rows without.
+    """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas
+    between, `rows` index rows without.
 
     `words` is None where nobody has counted them yet: a check has no use for them.
     """
@@ -102,20 +105,31 @@ def keep(cache: Path, keys: Collection[str]) -> None:
 
 
 def tidy(cache: Path, keys: Collection[str]) -> None:
-    """Remove all parts but those with these keys, where others have become many: some may be of a build that is made in another way."""
+    """Remove all parts but those with these keys, where others have become many: some may be of a
+    build that is made in another way.
+    """
     if len([*(cache / "parts").glob("*/*.compiled")]) > _MANY * len(keys) + _FEW:
         keep(cache, keys)
 
 
 def load(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> Part | None:
-    """The part with this key, with these of its sections and the others empty; None where there is none that is whole in them."""
-    with contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError), path_of(cache, key).open("rb") as file:
+    """The part with this key, with these of its sections and the others empty; None where there is
+    none that is whole in them.
+    """
+    with (
+        contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError),
+        path_of(cache, key).open("rb") as file,
+    ):
         seal = file.read(_SEAL)
         size = min(int.from_bytes(seal[_DIGEST:], "little"), os.fstat(file.fileno()).st_size)
         text = file.read(size)
         head: dict[str, Any] = orjson.loads(text)
         held = {name for name, *_ in head["sections"]}
-        if hashlib.sha256(text).digest() != seal[:_DIGEST] or head["key"] != key or not held.issuperset(sections):
+        if (
+            hashlib.sha256(text).digest() != seal[:_DIGEST]
+            or head["key"] != key
+            or not held.issuperset(sections)
+        ):
             return None
         found: dict[str, Any] = dict.fromkeys(SECTIONS, b"")
         for name, length, digest in head["sections"]:

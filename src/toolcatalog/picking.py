@@ -1,6 +1,5 @@
-"""The few smallest or largest of many numbers, without sorting the others. Pure; of equal ones the first.
-
-Serves: "deep pages cost what first pages cost" of issue 3.
+"""The few smallest or largest of many numbers, without sorting the others. Pure; of equal ones the
+first.
 """
 
 from typing import Any
@@ -22,7 +21,9 @@ def highest(values: NDArray[Any], most: int) -> Places:
 
 
 def ordered(keys: NDArray[Any], start: int, stop: int) -> Places:
-    """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the keys of the page are sorted."""
+    """The places of the smallest keys from `start` to `stop`; equal keys keep their order. Only the
+    keys of the page are sorted.
+    """
     stop = min(stop, len(keys))
     near, before = keys <= np.partition(keys, stop - 1)[stop - 1], 0
     if start:

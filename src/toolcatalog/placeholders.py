@@ -1,6 +1,5 @@
-"""Placeholders of meta tools: `{$session: NAME}` stands for something that only the session knows. Pure.
-
-Serves: "any value may be `{$session: NAME}`, NAME one of `toolkits`, `tools`, `session_id`, `user_id`, `auth_configs`".
+"""Placeholders of meta tools: `{$session: NAME}` stands for something that only the session knows.
+Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,18 +20,30 @@ SAMPLES: Mapping[str, Any] = {
 
 
 def fill(value: Any, given: Mapping[str, Any]) -> Any:
-    """The value with each placeholder replaced by what is given for its name. Raises KeyError for a name that is not given."""
+    """The value with each placeholder replaced by what is given for its name. Raises KeyError for a
+    name that is not given.
+    """
     if isinstance(value, dict):
-        return given[value[MARK]] if MARK in value else {key: fill(inner, given) for key, inner in value.items()}
+        return (
+            given[value[MARK]]
+            if MARK in value
+            else {key: fill(inner, given) for key, inner in value.items()}
+        )
     if isinstance(value, list):
         return [fill(inner, given) for inner in value]
     return value
 
 
 def without_choices(value: Any) -> Any:
-    """The value without each `enum` that is a placeholder: while the session is not known, any value may be one of its choices."""
+    """The value without each `enum` that is a placeholder: while the session is not known, any
+    value may be one of its choices.
+    """
     if isinstance(value, dict):
-        return {key: without_choices(inner) for key, inner in value.items() if key != "enum" or not _stands(inner)}
+        return {
+            key: without_choices(inner)
+            for key, inner in value.items()
+            if key != "enum" or not _stands(inner)
+        }
     return [without_choices(inner) for inner in value] if isinstance(value, list) else value
 
 

@@ -1,9 +1,9 @@
-"""A tool or a toolkit as a person reads it in a terminal: lines of pieces, each with a style that may be dropped. Pure.
+"""A tool or a toolkit as a person reads it in a terminal: lines of pieces, each with a style that
+may be dropped. Pure.
 
-What a catalog says cannot move the cursor or change colours: characters that cannot be seen are named. Text is broken at `width`, where
-there is one, so that it stays within its branch of the tree.
-
-Serves: "`show SLUG`".
+What a catalog says cannot move the cursor or change colours: characters that cannot be seen are
+named. Text is broken at `width`, where there is one, so that it stays within its branch of the
+tree.
 """
 
 import textwrap
@@ -18,7 +18,13 @@ Piece = tuple[str, str]  # text and style, as rich names styles; "" is none
 Line = Sequence[Piece]
 Lines = Iterator[Line]
 
-_BADGES = {"important": "bold", "readOnlyHint": "green", "destructiveHint": "red", "idempotentHint": "green", "openWorldHint": "cyan"}
+_BADGES = {
+    "important": "bold",
+    "readOnlyHint": "green",
+    "destructiveHint": "red",
+    "idempotentHint": "green",
+    "openWorldHint": "cyan",
+}
 _LIMITS = (
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
@@ -40,7 +46,10 @@ def tool(one: Tool, toolkit: Toolkit, links: Sequence[str] = (), width: int | No
         yield from ([], *_deprecation(one.deprecation, width))
     yield []
     yield from _facts(one)
-    for title, none, described in (("Inputs", "none", one.input_parameters), ("Outputs", "not described", one.output_parameters)):
+    for title, none, described in (
+        ("Inputs", "none", one.input_parameters),
+        ("Outputs", "not described", one.output_parameters),
+    ):
         yield []
         yield [(title, "bold")] if described else [(title, "bold"), (f"  {none}", "dim")]
         yield from _parameters(described, "", width)
@@ -48,7 +57,9 @@ def tool(one: Tool, toolkit: Toolkit, links: Sequence[str] = (), width: int | No
         yield from ([], *([(link, "dim")] for link in links))
 
 
-def kit(one: Toolkit, version: str, tools: Iterable[Mapping[str, Any]], width: int | None = None) -> Lines:
+def kit(
+    one: Toolkit, version: str, tools: Iterable[Mapping[str, Any]], width: int | None = None
+) -> Lines:
     """A toolkit at a version, and a line for each of its tools; `tools` are rows of its index."""
     rows = [*tools]
     yield [(one.slug, "bold cyan"), ("  ", ""), (version, "dim")]
@@ -56,7 +67,11 @@ def kit(one: Toolkit, version: str, tools: Iterable[Mapping[str, Any]], width: i
     if one.description:
         yield from ([], *_text(one.description, "", "", width))
     yield []
-    for what, said in (("Categories", one.categories), ("Owners", one.owners), ("Homepage", [one.homepage] if one.homepage else [])):
+    for what, said in (
+        ("Categories", one.categories),
+        ("Owners", one.owners),
+        ("Homepage", [one.homepage] if one.homepage else []),
+    ):
         if said:
             yield _fact(what, ", ".join(map(_line, said)))
     yield _fact("Versions", _versions(one.versions))
@@ -78,7 +93,11 @@ def _badges(one: Tool) -> list[Piece]:
 def _deprecation(said: Mapping[str, str], width: int | None) -> Lines:
     since = f" since {_line(said['since'])}" if said.get("since") else ""
     sunset = f", until {_line(said['sunset'])}" if said.get("sunset") else ""
-    instead: Line = [(" Use ", ""), (said["replaced_by"], "cyan"), (" instead.", "")] if said.get("replaced_by") else []
+    instead: Line = (
+        [(" Use ", ""), (said["replaced_by"], "cyan"), (" instead.", "")]
+        if said.get("replaced_by")
+        else []
+    )
     yield [(f"Deprecated{since}{sunset}.", "yellow"), *instead]
     yield from _text(said.get("reason", ""), "", "", width)
 
@@ -110,7 +129,9 @@ def _parameters(described: Mapping[str, Any], stem: str, width: int | None) -> L
     yield from _branches([(_name(name), it) for name, it in named], stem, width)
 
 
-def _branches(items: Sequence[tuple[Piece, Mapping[str, Any]]], stem: str, width: int | None) -> Lines:
+def _branches(
+    items: Sequence[tuple[Piece, Mapping[str, Any]]], stem: str, width: int | None
+) -> Lines:
     for place, (name, it) in enumerate(items, 1):
         fork, deeper = ("└── ", "    ") if place == len(items) else ("├── ", "│   ")
         yield [(f"{stem}{fork}", "dim"), name, ("  ", ""), *_type(it)]
@@ -124,7 +145,11 @@ def _within(it: Mapping[str, Any]) -> list[tuple[Piece, Mapping[str, Any]]]:
     found = [(_name(name), one) for name, one in it.get("properties", {}).items()]
     for what, key in (("each item", "items"), ("each other value", "additionalProperties")):
         found += [((what, "italic"), it[key])] if isinstance(it.get(key), Mapping) else []
-    return found + [((what, "italic"), one) for what, key in (("any of", "anyOf"), ("one of", "oneOf")) for one in it.get(key, ())]
+    return found + [
+        ((what, "italic"), one)
+        for what, key in (("any of", "anyOf"), ("one of", "oneOf"))
+        for one in it.get(key, ())
+    ]
 
 
 def _name(name: str) -> Piece:
@@ -133,7 +158,10 @@ def _name(name: str) -> Piece:
 
 def _type(it: Mapping[str, Any]) -> Lines | list[Piece]:
     nullable = " or null" if it.get("nullable") else ""
-    return [(f"{it['type']}{nullable}", "green"), *([(", required", "yellow")] if it.get("required") is True else [])]
+    return [
+        (f"{it['type']}{nullable}", "green"),
+        *([(", required", "yellow")] if it.get("required") is True else []),
+    ]
 
 
 def _said(it: Mapping[str, Any], stem: str, width: int | None) -> Lines:
@@ -175,9 +203,15 @@ def _line(text: str) -> str:
 
 
 def _text(text: str, stem: str, style: str, width: int | None) -> Lines:
-    """A text behind the stem of its branch, in lines as it is written, broken where they are too long."""
+    """A text behind the stem of its branch, in lines as it is written, broken where they are too
+    long.
+    """
     room = max(width - len(stem), _NARROWEST) if width else None
     for written in text.strip().splitlines():
         shown = visible(written.rstrip())
-        for line in textwrap.wrap(shown, room, break_on_hyphens=False) if room and len(shown) > room else [shown]:
+        for line in (
+            textwrap.wrap(shown, room, break_on_hyphens=False)
+            if room and len(shown) > room
+            else [shown]
+        ):
             yield [(stem, "dim"), (line, style)] if stem else [(line, style)]

@@ -1,6 +1,5 @@
-"""The text index, opened: terms, their relatives, and what they tell of tools. Nothing is read but what a question touches.
-
-Serves: "opened in milliseconds, no growth with the catalog in private memory".
+"""The text index, opened: terms, their relatives, and what they tell of tools. Nothing is read but
+what a question touches.
 """
 
 import zlib
@@ -24,7 +23,9 @@ Scores = NDArray[np.float32]
 
 
 class Term(NamedTuple):
-    """A term: its number, how rare it is, its relatives by number, its shortest spelling, and where its postings are."""
+    """A term: its number, how rare it is, its relatives by number, its shortest spelling, and where
+    its postings are.
+    """
 
     number: int
     text: str
@@ -38,13 +39,17 @@ class Term(NamedTuple):
 
 
 class Postings:
-    """The text index of a snapshot with so many tool versions. Methods raise SnapshotError where it is not what was written."""
+    """The text index of a snapshot with so many tool versions. Methods raise SnapshotError where it
+    is not what was written.
+    """
 
     def __init__(self, words: Table, data: Mapping[str, Data], tools: int) -> None:
         self._words = words
-        self._sound = bytearray(len(words))  # of which terms the postings were read before and found as they were written
+        # of which terms the postings were read before and found as they were written
+        self._sound = bytearray(len(words))
         covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tools)
-        self.names_hold = covers[:2].view("<f4")  # by name and by toolkit: rarities of the terms there, added up
+        # by name and by toolkit: rarities of the terms there, added up
+        self.names_hold = covers[:2].view("<f4")
         self.names = covers[2].view("<u4")  # checksums: see `counting.called`
         self._data = memoryview(data[snapshot.POSTINGS])
         self._tools = tools
@@ -60,7 +65,11 @@ class Postings:
     def beginning(self, text: str, most: int) -> list[Term]:
         """The first terms that begin with this text."""
         place = self._words.place(text)
-        return [self.at(place + more) for more, name in enumerate(self._words.names(place, place + most)) if name.startswith(text)]
+        return [
+            self.at(place + more)
+            for more, name in enumerate(self._words.names(place, place + most))
+            if name.startswith(text)
+        ]
 
     def add(self, term: Term, factor: float, scores: Scores) -> None:
         """Add the impacts of a term, times a factor, to the scores of the tools that hold it."""
@@ -71,12 +80,16 @@ class Postings:
             np.add.at(scores, numbers, values * np.float32(factor))
 
     def values(self, term: Term, numbers: Numbers) -> Values:
-        """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not hold it."""
+        """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not
+        hold it.
+        """
         if term.is_row:
             return self._row(term).take(numbers)
         known, values = self._pairs(term)
         places = known.searchsorted(numbers)
-        found: Values = values.take(places, mode="clip") * (known.take(places, mode="clip") == numbers)
+        found: Values = values.take(places, mode="clip") * (
+            known.take(places, mode="clip") == numbers
+        )
         return found
 
     def _row(self, term: Term) -> Values:
@@ -86,7 +99,9 @@ class Postings:
     def _pairs(self, term: Term) -> tuple[Numbers, Values]:
         """The numbers of the tools that hold a term, and their values."""
         data = self._vouched(term, 6 * term.held)
-        return np.frombuffer(data, "<u4", term.held), np.frombuffer(data, "<u2", term.held, 4 * term.held)
+        return np.frombuffer(data, "<u4", term.held), np.frombuffer(
+            data, "<u2", term.held, 4 * term.held
+        )
 
     def _vouched(self, term: Term, size: int) -> memoryview:
         """The postings of a term, held against their checksum when they are first read."""
@@ -111,7 +126,11 @@ def _at(words: Table, number: int) -> Term:
 
 def _near(words: Table, word: str) -> list[Term]:
     """The terms of the words that differ from this one by a letter, in their order."""
-    texts = {analysis.stem(other) for other in spelling.edits(word)} if len(word) <= spelling.LONGEST else ()
+    texts = (
+        {analysis.stem(other) for other in spelling.edits(word)}
+        if len(word) <= spelling.LONGEST
+        else ()
+    )
     return sorted(term for text in texts if (term := _find(words, text)))
 
 
@@ -119,4 +138,6 @@ def _term(number: int, text: str, entry: bytes) -> Term:
     first, held, check, rarity, is_row, kin = snapshot.WORD.unpack_from(entry)
     end = snapshot.WORD.size + 4 * kin
     related = memoryview(entry)[snapshot.WORD.size : end].cast("I")
-    return Term(number, text, rarity, tuple(related), entry[end:].decode(), first, held, check, is_row)
+    return Term(
+        number, text, rarity, tuple(related), entry[end:].decode(), first, held, check, is_row
+    )

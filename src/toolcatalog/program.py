@@ -1,6 +1,5 @@
-"""What this program is, as one digest: what it once made may be taken up again only if it would make the same today.
-
-Serves: "a corrupt or foreign entry is rebuilt" of issue 3.
+"""What this program is, as one digest: what it once made may be taken up again only if it would
+make the same today.
 """
 
 import hashlib
@@ -11,22 +10,38 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # Libraries whose output is kept.
-_MAKERS = ("jinja2", "jsonschema-rs", "markdown-it-py", "nh3", "numpy", "orjson", "pyroaring", "pystemmer", "pyyaml")
+_MAKERS = (
+    "jinja2",
+    "jsonschema-rs",
+    "markdown-it-py",
+    "nh3",
+    "numpy",
+    "orjson",
+    "pyroaring",
+    "pystemmer",
+    "pyyaml",
+)
 _INSTALLED = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
 def fingerprint(*more: str) -> str:
-    """The digest of this package's files, of the Python that runs it, and of the libraries and what `more` has a hand in what it makes."""
+    """The digest of this package's files, of the Python that runs it, and of the libraries and what
+    `more` has a hand in what it makes.
+    """
     seen = hashlib.sha256(f"{sys.version}\n{more!r}\n".encode())
     versions = dict(reversed([*_installed()]))  # what is found first is what is imported
     for library in _MAKERS:
-        seen.update(f"{library} {versions.get(library.replace('-', '_')) or _version(library)}\n".encode())
+        seen.update(
+            f"{library} {versions.get(library.replace('-', '_')) or _version(library)}\n".encode()
+        )
     _add(Path(__file__).parent, seen)
     return seen.hexdigest()
 
 
 def _installed() -> Iterator[tuple[str, str]]:
-    """Libraries and their versions by the names of the folders that say so: to ask Python for nine takes longer than all that follows."""
+    """Libraries and their versions by the names of the folders that say so: to ask Python for nine
+    takes longer than all that follows.
+    """
     for folder in filter(Path.is_dir, map(Path, sys.path)):
         for path in folder.iterdir():
             if found := _INSTALLED.fullmatch(path.name):

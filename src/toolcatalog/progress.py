@@ -1,13 +1,13 @@
-"""How long work tells how far it is: it opens a `Track` for a stage of so many items, and says each time how many more are done.
-
-Serves: "a progress bar that tells rate and time left" of issue 3.
+"""How long work tells how far it is: it opens a `Track` for a stage of so many items, and says each
+time how many more are done.
 """
 
 import contextlib
 from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
-Track = Callable[[str, int], contextlib.AbstractContextManager[Advance]]  # (what is being done, to how many)
+# (what is being done, to how many)
+Track = Callable[[str, int], contextlib.AbstractContextManager[Advance]]
 
 
 @contextlib.contextmanager

@@ -1,11 +1,11 @@
-"""A tool's definition as each provider takes it, and what that cost: `exports`, held against what the providers refuse. Pure.
+"""A tool's definition as each provider takes it, and what that cost: `exports`, held against what
+the providers refuse. Pure.
 
-A provider that refuses one definition refuses the whole request, and so every other tool in it. What is known of that is in one table
-here. A name that is too long becomes a shorter one that stays the same; a text that is too long is cut; a tool whose arguments a
-provider cannot name is left out, because a model that is told other names would call it wrongly. `docs/decisions.md` says where each
+A provider that refuses one definition refuses the whole request, and so every other tool in it.
+What is known of that is in one table here. A name that is too long becomes a shorter one that stays
+the same; a text that is too long is cut; a tool whose arguments a provider cannot name is left out,
+because a model that is told other names would call it wrongly. `docs/decisions.md` says where each
 limit comes from.
-
-Serves: "names valid for each, required lists rebuilt, nothing a provider rejects".
 """
 
 import re
@@ -20,7 +20,9 @@ _MARK = "..."  # where a text was cut
 
 
 class _Limits(NamedTuple):
-    """What a provider takes: characters of a name and of a description (0: any), and names of arguments (None: any)."""
+    """What a provider takes: characters of a name and of a description (0: any), and names of
+    arguments (None: any).
+    """
 
     name: int = 0
     description: int = 0
@@ -36,7 +38,9 @@ _LIMITS = {
 
 
 class Fitted(NamedTuple):
-    """A definition that a provider takes, None where there can be none, and sentences that say what is not as in the catalog."""
+    """A definition that a provider takes, None where there can be none, and sentences that say what
+    is not as in the catalog.
+    """
 
     definition: dict[str, Any] | None
     notes: tuple[str, ...] = ()
@@ -48,31 +52,60 @@ def fitted(tool: Tool) -> dict[str, Fitted]:
 
 
 def name_of(slug: str, form: str) -> str:
-    """The name that a tool has for a provider: its slug, or the first of it and a digest of all of it where that is too long."""
+    """The name that a tool has for a provider: its slug, or the first of it and a digest of all of
+    it where that is too long.
+    """
     most = _LIMITS[form].name or len(slug)
-    return slug if len(slug) <= most else f"{slug[: most - _DIGEST - 1]}_{sha256(slug.encode())[:_DIGEST]}"
+    return (
+        slug
+        if len(slug) <= most
+        else f"{slug[: most - _DIGEST - 1]}_{sha256(slug.encode())[:_DIGEST]}"
+    )
 
 
 def listed(definitions: Iterable[bytes]) -> bytes:
-    """Definitions, each as JSON, as an array with a line for each: a change of one tool is a change of one line."""
+    """Definitions, each as JSON, as an array with a line for each: a change of one tool is a change
+    of one line.
+    """
     lines = b",\n".join(definitions)
     return b"[\n" + lines + b"\n]\n" if lines else b"[]\n"
 
 
 def _fit(tool: Tool, form: str, definition: dict[str, Any]) -> Fitted:
     limits = _LIMITS[form]
-    refused = [name for name in tool.input_parameters if limits.argument and not limits.argument.fullmatch(name)]
+    refused = [
+        name
+        for name in tool.input_parameters
+        if limits.argument and not limits.argument.fullmatch(name)
+    ]
     if refused:
-        return Fitted(None, (f"{tool.slug} is left out: {form} refuses the name of its argument {refused[0]!r}.",))
+        return Fitted(
+            None,
+            (f"{tool.slug} is left out: {form} refuses the name of its argument {refused[0]!r}.",),
+        )
     name, text = name_of(tool.slug, form), _cut(tool.description, limits.description)
-    notes = [f"{name} stands for {tool.slug}: {form} takes names of {limits.name} characters."] if name != tool.slug else []
+    notes = (
+        [f"{name} stands for {tool.slug}: {form} takes names of {limits.name} characters."]
+        if name != tool.slug
+        else []
+    )
     if text != tool.description:
-        notes.append(f"{tool.slug} has its description cut: {form} takes {limits.description:,} characters.")
+        notes.append(
+            f"{tool.slug} has its description cut: {form} takes {limits.description:,} characters."
+        )
     if form == "json-schema":
-        definition = {"$schema": exports.DIALECT, "$id": f"{tool.slug}@{tool.version}", **definition}
+        definition = {
+            "$schema": exports.DIALECT,
+            "$id": f"{tool.slug}@{tool.version}",
+            **definition,
+        }
     elif notes or not text:
         within = definition.get("function")
-        definition = {**definition, "function": _said(within, name, text)} if within else _said(definition, name, text)
+        definition = (
+            {**definition, "function": _said(within, name, text)}
+            if within
+            else _said(definition, name, text)
+        )
     return Fitted(definition, tuple(notes))
 
 

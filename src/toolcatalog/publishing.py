@@ -1,6 +1,5 @@
-"""A snapshot put in its place: written beside, renamed when it is complete, and pointed to last, in one step.
-
-Serves: "complete or absent; `build/current` moves to it in one atomic rename" of the design.
+"""A snapshot put in its place: written beside, renamed when it is complete, and pointed to last, in
+one step.
 """
 
 from collections.abc import Mapping
@@ -13,13 +12,17 @@ from toolcatalog import files, signatures, snapshot
 from toolcatalog.errors import ShrunkCatalog
 from toolcatalog.snapshot import Stated
 
-ALL, FEW = 100, 10  # of a hundred tools that a build may be without: whatever is wanted, and what happens from day to day
+# of a hundred tools that a build may be without: whatever is wanted, and what happens from day to
+# day
+ALL, FEW = 100, 10
 _PART = ".part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """What a build has made: the snapshot's digest, whether `current` names another one than before, and counts."""
+    """What a build has made: the snapshot's digest, whether `current` names another one than
+    before, and counts.
+    """
 
     digest: str
     changed: bool
@@ -49,7 +52,9 @@ def left_overs(out: Path) -> list[Path]:
 
 
 def remove(out: Path, digest: str) -> None:
-    """Remove a snapshot. It leaves its name first, so that it is never half there; who has it open goes on reading it."""
+    """Remove a snapshot. It leaves its name first, so that it is never half there; who has it open
+    goes on reading it.
+    """
     folder = out / "snapshots" / digest
     gone = folder.with_name(f"{digest}.removed{_PART}")
     folder.rename(gone)
@@ -57,15 +62,22 @@ def remove(out: Path, digest: str) -> None:
 
 
 def keep_most(out: Path, tools: int, may_lose: int) -> None:
-    """Raise ShrunkCatalog where a snapshot of so many tools is without more than `may_lose` of a hundred of those in force."""
+    """Raise ShrunkCatalog where a snapshot of so many tools is without more than `may_lose` of a
+    hundred of those in force.
+    """
     before = _tools(out)
     if 100 * (before - tools) > may_lose * before:
         gone = f"The catalog has {tools:,} tools, and the build in {out} serves {before:,}: more than {may_lose} % of them would be gone"
-        raise ShrunkCatalog(f"{gone}, so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant.")
+        raise ShrunkCatalog(
+            f"{gone}, so nothing was published. Mend the catalog, or build with "
+            "--allow-shrink if it is meant."
+        )
 
 
 def _tools(out: Path) -> int:
-    """How many tools the snapshot in force has, whatever its format; 0 where there is none, or its manifest is damaged."""
+    """How many tools the snapshot in force has, whatever its format; 0 where there is none, or its
+    manifest is damaged.
+    """
     try:
         manifest = orjson.loads((out / "current" / snapshot.MANIFEST).read_bytes())
         return int(manifest["counts"]["tools"]) if snapshot.is_sealed(manifest) else 0
@@ -87,7 +99,8 @@ def place(made: Path, digest: str, stated: Mapping[str, Stated]) -> Path:
     if _is_whole(folder, {**stated, snapshot.MANIFEST: _stated(made / snapshot.MANIFEST)}):
         files.remove(made)
         return folder
-    if folder.exists():  # it leaves under a name that the next build removes, should this one be killed
+    # it leaves under a name that the next build removes, should this one be killed
+    if folder.exists():
         folder.rename(damaged)
     made.rename(folder)
     files.remove(damaged)
@@ -104,9 +117,13 @@ def point(out: Path, digest: str) -> bool:
 
 
 def is_left(out: Path, digest: str, stamp: str) -> bool:
-    """Tell whether `current` names this snapshot, and its files are as they were when it was written."""
+    """Tell whether `current` names this snapshot, and its files are as they were when it was
+    written.
+    """
     current = out / "current"
-    named = bool(digest) and current.is_symlink() and str(current.readlink()) == f"snapshots/{digest}"
+    named = (
+        bool(digest) and current.is_symlink() and str(current.readlink()) == f"snapshots/{digest}"
+    )
     return named and stamp_of(out / "snapshots" / digest) == stamp
 
 
@@ -124,7 +141,10 @@ def stamp_of(folder: Path) -> str:
 
 def _is_whole(folder: Path, stated: Mapping[str, Stated]) -> bool:
     """Tell whether the folder already holds the very bytes."""
-    return folder.is_dir() and all((folder / path).is_file() and _stated(folder / path) == said for path, said in stated.items())
+    return folder.is_dir() and all(
+        (folder / path).is_file() and _stated(folder / path) == said
+        for path, said in stated.items()
+    )
 
 
 def _stated(file: Path) -> Stated:

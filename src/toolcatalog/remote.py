@@ -1,10 +1,9 @@
 """Redis: how it is reached, and the key document there. Needs the extra `redis`.
 
-The document is the one that a key file holds, hashes only, in one hash of Redis with two fields: `document`, and `version`, which is
-another random word after each change. So whoever follows it asks for some bytes, and takes no other Redis, or one that was emptied and
-filled again, for what it has seen.
-
-Serves: "Rate limits and key changes shared through Redis".
+The document is the one that a key file holds, hashes only, in one hash of Redis with two fields:
+`document`, and `version`, which is another random word after each change. So whoever follows it
+asks for some bytes, and takes no other Redis, or one that was emptied and filled again, for what it
+has seen.
 """
 
 import contextlib
@@ -18,14 +17,16 @@ from toolcatalog.errors import KeyFileError, UsageError
 
 _KEYS = "toolcatalog:keys"
 _SCHEMES = ("redis", "rediss")
-_TRIES = 100  # of a change, where others keep changing the document: each time one of them gets through
+# of a change, where others keep changing the document: each time one of them gets through
+_TRIES = 100
 _PATIENCE = 1.0  # seconds for an answer
 
 T = TypeVar("T")
 
 
 class Address:
-    """Where Redis is: `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for TLS. Its text never has the password.
+    """Where Redis is: `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for TLS. Its
+    text never has the password.
 
     Raises UsageError where the text is no such address, or the package redis is not there.
     """
@@ -36,12 +37,22 @@ class Address:
             self._shown = _shown(parts)
         except ValueError:
             parts = SplitResult("", "", "", "", "")
-        if parts.scheme not in _SCHEMES or not parts.hostname or not (parts.path.strip("/") or "0").isdecimal():
-            raise UsageError("--redis takes redis://host:port, or rediss://host:port for TLS; user:password@ may stand before the host.")
+        if (
+            parts.scheme not in _SCHEMES
+            or not parts.hostname
+            or not (parts.path.strip("/") or "0").isdecimal()
+        ):
+            raise UsageError(
+                "--redis takes redis://host:port, or rediss://host:port for TLS; "
+                "user:password@ may stand before the host."
+            )
         try:
             importlib.import_module("redis")
         except ImportError:
-            raise UsageError("Redis is reached through the package redis: run `pip install 'toolcatalog[redis]'`.") from None
+            raise UsageError(
+                "Redis is reached through the package redis: run `pip install "
+                "'toolcatalog[redis]'`."
+            ) from None
         self.url = url
 
     def __str__(self) -> str:
@@ -77,19 +88,25 @@ class RemoteKeys:
         return self.read_versioned()[1]
 
     def version(self) -> bytes | None:
-        """Which state of the document is there: another after each change, None where there is none. Raises KeyFileError."""
+        """Which state of the document is there: another after each change, None where there is
+        none. Raises KeyFileError.
+        """
         with self._reached() as client:
             found: bytes | None = client.hget(_KEYS, "version")
         return found
 
     def read_versioned(self) -> tuple[bytes | None, bytes | None]:
-        """The version and the document that belongs to it. Raises KeyFileError where Redis does not answer."""
+        """The version and the document that belongs to it. Raises KeyFileError where Redis does not
+        answer.
+        """
         with self._reached() as client:
             version, document = client.hmget(_KEYS, "version", "document")
         return version, document
 
     def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
-        """As `keeping.Place.change` says. A change that came between is seen by Redis itself, and `how` is asked again."""
+        """As `keeping.Place.change` says. A change that came between is seen by Redis itself, and
+        `how` is asked again.
+        """
         from redis import WatchError  # noqa: PLC0415
 
         with self._reached() as client, client.pipeline() as pipe:
@@ -104,7 +121,8 @@ class RemoteKeys:
         raise KeyFileError(f"Others are changing the {self} all the time: try again.")
 
     @contextlib.contextmanager
-    def _reached(self) -> Iterator[Any]:  # the library's types leave open whether an answer is awaited
+    # the library's types leave open whether an answer is awaited
+    def _reached(self) -> Iterator[Any]:
         """A connection for a moment; what goes wrong is one sentence."""
         from redis import Redis, RedisError  # noqa: PLC0415
         from redis.backoff import NoBackoff  # noqa: PLC0415
@@ -112,8 +130,14 @@ class RemoteKeys:
 
         try:
             with Redis.from_url(
-                self.address.url, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE, retry=Retry(NoBackoff(), 0)
+                self.address.url,
+                socket_timeout=_PATIENCE,
+                socket_connect_timeout=_PATIENCE,
+                retry=Retry(NoBackoff(), 0),
             ) as client:
                 yield client
         except (RedisError, OSError) as error:
-            raise KeyFileError(f"{self.address} does not do what is asked ({error}): is it there, and --redis right?") from None
+            raise KeyFileError(
+                f"{self.address} does not do what is asked ({error}): is it there, and "
+                "--redis right?"
+            ) from None

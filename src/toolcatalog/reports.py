@@ -1,12 +1,12 @@
-"""Problems as others read them: GitHub's annotations and step summary, SARIF for code scanning, JUnit for other CI systems. Pure.
+"""Problems as others read them: GitHub's annotations and step summary, SARIF for code scanning,
+JUnit for other CI systems. Pure.
 
-All take the problems of a catalog, how many `files` were read, and which files are `changed`, by paths as problems have them: what a
-contributor has touched stands first. The same problems give the same text, in whatever order they come.
+All take the problems of a catalog, how many `files` were read, and which files are `changed`, by
+paths as problems have them: what a contributor has touched stands first. The same problems give the
+same text, in whatever order they come.
 
-Nothing that a catalog says can look like structure of a report: it is escaped as each form asks, stands in a fence longer than any in
-it, or is named (`U+202E`) where it cannot be seen.
-
-Serves: `check --format github|sarif|junit`, and the summary of the workflow in .github/.
+Nothing that a catalog says can look like structure of a report: it is escaped as each form asks,
+stands in a fence longer than any in it, or is named (`U+202E`) where it cannot be seen.
 """
 
 import re
@@ -23,18 +23,22 @@ from toolcatalog.errors import Problem
 from toolcatalog.snapshot import dump
 from toolcatalog.unseen import visible
 
-_SEVERITIES = {"error": "error", "warning": "warning", "note": "notice"}  # worst first; and what GitHub calls each
+# worst first; and what GitHub calls each
+_SEVERITIES = {"error": "error", "warning": "warning", "note": "notice"}
 _ANNOTATIONS = 10  # of each kind that GitHub shows for a step; it drops the rest without a word
 _ROOM = 1024 * 1024  # bytes of a step's summary: one that is longer is not shown at all
 _RESULTS = 25_000  # that code scanning takes in one run; it refuses a file with more
 _TAIL = 500  # bytes kept free for what stands below the list of a summary
-_OF_A_FILE = 100  # problems of one file that a summary lists: it is the files of others that would not be seen
+# problems of one file that a summary lists: it is the files of others that would not be seen
+_OF_A_FILE = 100
 _TICKS = re.compile("`{3,}")
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 
 class Advice(NamedTuple):
-    """What a rule is about: in a line, in full (Markdown), and how bad it is unless a catalog says otherwise."""
+    """What a rule is about: in a line, in full (Markdown), and how bad it is unless a catalog says
+    otherwise.
+    """
 
     summary: str
     text: str
@@ -42,13 +46,21 @@ class Advice(NamedTuple):
 
 
 def counted(problems: Iterable[Problem]) -> str:
-    """How many there are of each severity, worst first: `2 errors, 1 warning`; `no problems` where there are none."""
+    """How many there are of each severity, worst first: `2 errors, 1 warning`; `no problems` where
+    there are none.
+    """
     counts = Counter(problem.severity for problem in problems)
-    return ", ".join(_count(counts[severity], severity) for severity in _SEVERITIES if counts[severity]) or "no problems"
+    return (
+        ", ".join(
+            _count(counts[severity], severity) for severity in _SEVERITIES if counts[severity]
+        )
+        or "no problems"
+    )
 
 
 def github(problems: Sequence[Problem], files: int, changed: Collection[str] = ()) -> str:
-    """Workflow commands, a line each: as many of each kind as GitHub shows, and how many more there are. Paths must be the repository's.
+    """Workflow commands, a line each: as many of each kind as GitHub shows, and how many more there
+    are. Paths must be the repository's.
 
     A line of counts ends it, so that a log says in words what the annotations show.
     """
@@ -57,12 +69,18 @@ def github(problems: Sequence[Problem], files: int, changed: Collection[str] = (
     lines = [_annotation(problem) for some in kinds for problem in some[:_ANNOTATIONS]]
     more = [problem for some in kinds for problem in some[_ANNOTATIONS:]]
     if more:
-        lines.append(f"{counted(more)} more than GitHub shows beside the files: all of them are in the summary of this step.")
-    return "".join(f"{line}\n" for line in (*lines, f"{counted(ordered)}, {_count(files, 'file')} read."))
+        lines.append(
+            f"{counted(more)} more than GitHub shows beside the files: all of them are in the summary of this step."
+        )
+    return "".join(
+        f"{line}\n" for line in (*lines, f"{counted(ordered)}, {_count(files, 'file')} read.")
+    )
 
 
 def summary(problems: Sequence[Problem], files: int, changed: Collection[str] = ()) -> str:
-    """Markdown for a step's summary: counts, who acts next, and the problems by file; cut, with a word on it, at the size GitHub takes."""
+    """Markdown for a step's summary: counts, who acts next, and the problems by file; cut, with a
+    word on it, at the size GitHub takes.
+    """
     text = f"### `toolcatalog check`: {counted(problems)}, {_count(files, 'file')} read\n\n{_next(problems, changed)}\n"
     size, told, parts = len(text.encode()) + _TAIL, 0, [text]
     for some in _by_file(problems, changed):
@@ -79,12 +97,22 @@ def summary(problems: Sequence[Problem], files: int, changed: Collection[str] = 
     return "".join(parts)
 
 
-def sarif(problems: Sequence[Problem], files: int, changed: Collection[str] = (), rules: Mapping[str, Advice] | None = None) -> bytes:
+def sarif(
+    problems: Sequence[Problem],
+    files: int,
+    changed: Collection[str] = (),
+    rules: Mapping[str, Advice] | None = None,
+) -> bytes:
     """A SARIF 2.1.0 log of one run, as JSON. Of `rules` those stand in it that have results."""
     ordered = _ordered(problems, changed)
     shown, names = ordered[:_RESULTS], sorted({problem.rule for problem in ordered[:_RESULTS]})
     left = len(ordered) - len(shown)
-    note = {"level": "warning", "message": {"text": f"{_count(left, 'problem')} more than code scanning takes: run `toolcatalog check`"}}
+    note = {
+        "level": "warning",
+        "message": {
+            "text": f"{_count(left, 'problem')} more than code scanning takes: run `toolcatalog check`"
+        },
+    }
     run = {
         "tool": {
             "driver": {
@@ -93,23 +121,37 @@ def sarif(problems: Sequence[Problem], files: int, changed: Collection[str] = ()
                 "rules": [_rule(name, (rules or {}).get(name)) for name in names],
             }
         },
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [note] if left else []}],
+        "invocations": [
+            {"executionSuccessful": True, "toolExecutionNotifications": [note] if left else []}
+        ],
         "columnKind": "unicodeCodePoints",
         "results": [*_results(shown, {name: index for index, name in enumerate(names)})],
         "properties": {"files": files},
     }
-    return dump({"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]})
+    return dump(
+        {
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        }
+    )
 
 
 def junit(problems: Sequence[Problem], files: int, changed: Collection[str] = ()) -> str:
-    """JUnit XML: a test for each file with problems, which fails where one is an error, and one more that stands for all other files."""
+    """JUnit XML: a test for each file with problems, which fails where one is an error, and one
+    more that stands for all other files.
+    """
     cases = [_case(some) for some in _by_file(problems, changed)]
     others = _count(max(0, files - len(cases)), "file")
     failed = len({problem.path for problem in problems if problem.severity == "error"})
     totals = f'tests="{len(cases) + 1}" failures="{failed}" errors="0" skipped="0"'
-    body = "".join([*cases, f'<testcase classname="toolcatalog.check" name="{others} without problems"/>\n'])
+    body = "".join(
+        [*cases, f'<testcase classname="toolcatalog.check" name="{others} without problems"/>\n']
+    )
     suite = f'<testsuite name="toolcatalog check" {totals}>\n{body}</testsuite>'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {totals}>\n{suite}\n</testsuites>\n'
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {totals}>\n{suite}\n</testsuites>\n'
+    )
 
 
 def _count(number: int, what: str) -> str:
@@ -132,20 +174,35 @@ def _by_file(problems: Iterable[Problem], changed: Collection[str]) -> Iterator[
     for problem in problems:
         by_path[problem.path].append(problem)
     touched = frozenset(changed)
-    ranked = sorted(by_path, key=lambda path: (path not in touched, min(map(_rank, by_path[path])), path))
+    ranked = sorted(
+        by_path, key=lambda path: (path not in touched, min(map(_rank, by_path[path])), path)
+    )
     return (sorted(by_path[path]) for path in ranked)
 
 
 def _said(problem: Problem) -> list[str]:
-    """What is wrong, what was expected and what to do, a line each, with nothing in them that ends a line or cannot be seen."""
-    more = [f"{label}: {text}" for label, text in (("expected", problem.expected), ("help", problem.help)) if text]
+    """What is wrong, what was expected and what to do, a line each, with nothing in them that ends
+    a line or cannot be seen.
+    """
+    more = [
+        f"{label}: {text}"
+        for label, text in (("expected", problem.expected), ("help", problem.help))
+        if text
+    ]
     return [visible(" ".join(line.split())) for line in (problem.message, *more)]
 
 
 def _annotation(problem: Problem) -> str:
-    place = {"file": problem.path, "line": problem.line, "endLine": problem.line, "col": problem.column}
+    place = {
+        "file": problem.path,
+        "line": problem.line,
+        "endLine": problem.line,
+        "col": problem.column,
+    }
     properties = {**place, "endColumn": problem.column + problem.length, "title": problem.rule}
-    written = ",".join(f"{name}={_property(visible(str(value)))}" for name, value in properties.items())
+    written = ",".join(
+        f"{name}={_property(visible(str(value)))}" for name, value in properties.items()
+    )
     message = "\n".join((*_said(problem), f"why: toolcatalog explain {problem.rule}"))
     return f"::{_SEVERITIES[problem.severity]} {written}::{_data(message)}"
 
@@ -196,7 +253,9 @@ def _listed(problem: Problem) -> Iterator[str]:
 
 
 def _span(name: str) -> str:
-    """A path in a code span; one with a backtick, which no file of a catalog should have, is shown without it."""
+    """A path in a code span; one with a backtick, which no file of a catalog should have, is shown
+    without it.
+    """
     return f"`{visible(' '.join(name.split())).replace('`', '?')}`"
 
 
@@ -212,13 +271,19 @@ def _rule(name: str, advice: Advice | None) -> dict[str, Any]:
 
 
 def _results(problems: Iterable[Problem], places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """A result each. The same mistake twice in a file is told apart by a number, so that the fingerprint outlives a change of lines."""
+    """A result each. The same mistake twice in a file is told apart by a number, so that the
+    fingerprint outlives a change of lines.
+    """
     seen: Counter[str] = Counter()
     for problem in problems:
         text = f"{problem.path}\0{problem.rule}\0{problem.message}\0{problem.excerpt.strip()}"
         print_ = sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
         seen[print_] += 1
-        region = {"startLine": problem.line, "startColumn": problem.column, "endColumn": problem.column + problem.length}
+        region = {
+            "startLine": problem.line,
+            "startColumn": problem.column,
+            "endColumn": problem.column + problem.length,
+        }
         file = {"uri": quote(problem.path, errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
         yield {
             "ruleId": problem.rule,
@@ -236,8 +301,14 @@ def _case(problems: Sequence[Problem]) -> str:
     errors = [problem for problem in problems if problem.severity == "error"]
     first = next(islice(errors or problems, 1))
     title = _xml(f"{counted(problems)}; first, line {first.line}: {_said(first)[0]}")
-    told = f'<failure type="{_xml(first.rule)}" message="{title}">{lines}</failure>' if errors else f"<system-out>{lines}</system-out>"
-    return f'<testcase classname="toolcatalog.check" name="{path}" file="{path}">{told}</testcase>\n'
+    told = (
+        f'<failure type="{_xml(first.rule)}" message="{title}">{lines}</failure>'
+        if errors
+        else f"<system-out>{lines}</system-out>"
+    )
+    return (
+        f'<testcase classname="toolcatalog.check" name="{path}" file="{path}">{told}</testcase>\n'
+    )
 
 
 def _xml(text: str) -> str:

@@ -1,11 +1,12 @@
-"""Changing one value in a YAML file and nothing else: comments, order, indentation, line ends and a byte-order mark stay. Pure.
+"""Changing one value in a YAML file and nothing else: comments, order, indentation, line ends and a
+byte-order mark stay. Pure.
 
-The marks of `yaml12.read` say where a value stands, and only those characters are replaced. What comes out is read again and held
-against what was meant; where the two differ, in whatever odd way the file is written, `Unsure` is raised and nothing is lost.
+The marks of `yaml12.read` say where a value stands, and only those characters are replaced. What
+comes out is read again and held against what was meant; where the two differ, in whatever odd way
+the file is written, `Unsure` is raised and nothing is lost.
 
-`pointer` leads to the value by keys and indexes, as in a Finding. Files are bytes, as they lie on disk.
-
-Serves: "`--fix` for what is safe (comments and order kept)" and `deprecate`.
+`pointer` leads to the value by keys and indexes, as in a Finding. Files are bytes, as they lie on
+disk.
 """
 
 import copy
@@ -21,51 +22,78 @@ _BOM = "\ufeff"
 
 
 class Unsure(Exception):
-    """The change cannot be made without touching what is not meant: a sentence that says why. Whoever wants it must do it by hand."""
+    """The change cannot be made without touching what is not meant: a sentence that says why.
+    Whoever wants it must do it by hand.
+    """
 
 
 def put(data: bytes, pointer: Pointer, value: Any, after: Collection[str] = ()) -> bytes:
-    """Give a key of a mapping a value: the key's lines are replaced by new ones, or added where there are none.
+    """Give a key of a mapping a value: the key's lines are replaced by new ones, or added where
+    there are none.
 
-    A new key goes behind the last one of `after` that is there, else behind all others. Comments within the old lines go with them.
-    Raises Unsure.
+    A new key goes behind the last one of `after` that is there, else behind all others. Comments
+    within the old lines go with them. Raises Unsure.
     """
     file = _File(data)
     *outer, key = pointer
     around = file.mark(tuple(outer))
-    if not isinstance(key, str) or not around.children or getattr(around.event, "flow_style", False):
+    if (
+        not isinstance(key, str)
+        or not around.children
+        or getattr(around.event, "flow_style", False)
+    ):
         raise Unsure("the mapping around the value is empty, or written in braces on one line")
     if key in around.children:
         start, end = file.block(pointer)
         changed = file.lines[:start] + file.written(pointer, value, start) + file.lines[end:]
     else:
-        neighbour = next((name for name in reversed([*around.children]) if name in after), [*around.children][-1])
+        neighbour = next(
+            (name for name in reversed([*around.children]) if name in after), [*around.children][-1]
+        )
         start, end = file.block((*outer, neighbour))
-        changed = file.lines[:end] + file.written((*outer, neighbour), {key: value}, None) + file.lines[end:]
+        changed = (
+            file.lines[:end]
+            + file.written((*outer, neighbour), {key: value}, None)
+            + file.lines[end:]
+        )
     return file.proven(changed, pointer, value)
 
 
 def drop(data: bytes, pointer: Pointer) -> bytes:
-    """Take a key and its value out of a mapping, with the comments within; nothing happens where there is none. Raises Unsure."""
+    """Take a key and its value out of a mapping, with the comments within; nothing happens where
+    there is none. Raises Unsure.
+    """
     file = _File(data)
     if not file.has(pointer):
         return data
     start, end = file.block(pointer)
     kept = file.lines[start][: file.column(pointer)]
-    return file.proven(file.lines[:start] + ([kept] if kept.strip() else []) + file.lines[end:], pointer, _GONE)
+    return file.proven(
+        file.lines[:start] + ([kept] if kept.strip() else []) + file.lines[end:], pointer, _GONE
+    )
 
 
 def scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
-    """Replace a text, number, boolean or null by another, on its line, with all that stands beside it. Raises Unsure."""
+    """Replace a text, number, boolean or null by another, on its line, with all that stands beside
+    it. Raises Unsure.
+    """
     file = _File(data)
     event = file.mark(pointer).event
     start, end = event.start_mark, event.end_mark
-    if file.mark(pointer).children or getattr(event, "style", "|") in ("|", ">") or start is None or end is None:
+    if (
+        file.mark(pointer).children
+        or getattr(event, "style", "|") in ("|", ">")
+        or start is None
+        or end is None
+    ):
         raise Unsure("the value is a mapping, a list or a text on lines of its own")
     first, last = file.lines[start.line], file.lines[end.line]
-    space = " " if start.index == end.index and not first[: start.column].endswith(" ") else ""  # nothing stands there: a null
+    # nothing stands there: a null
+    space = " " if start.index == end.index and not first[: start.column].endswith(" ") else ""
     line = f"{first[: start.column]}{space}{_inline(value)}{last[end.column :]}"
-    return file.proven([*file.lines[: start.line], line, *file.lines[end.line + 1 :]], pointer, value)
+    return file.proven(
+        [*file.lines[: start.line], line, *file.lines[end.line + 1 :]], pointer, value
+    )
 
 
 _GONE: Any = object()
@@ -77,13 +105,18 @@ class _File:
     def __init__(self, data: bytes) -> None:
         self.reading = yaml12.read(data)
         if self.reading.mark is None or self.reading.faults:
-            raise Unsure("the file is not sound YAML: mend what `toolcatalog check` says of it first")
+            raise Unsure(
+                "the file is not sound YAML: mend what `toolcatalog check` says of it first"
+            )
         self.root = self.reading.mark
         text = data.decode()
         self.bom = _BOM if text.startswith(_BOM) else ""
         self.lines = text.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = "\r\n" if self.lines[0].endswith("\r\n") else "\n"
-        self.ends = next((number for number, line in enumerate(self.lines) if line.startswith("...")), len(self.lines))
+        self.ends = next(
+            (number for number, line in enumerate(self.lines) if line.startswith("...")),
+            len(self.lines),
+        )
 
     def has(self, pointer: Pointer) -> bool:
         mark: Mark | None = self.root
@@ -107,9 +140,15 @@ class _File:
         return place.column
 
     def block(self, pointer: Pointer) -> tuple[int, int]:
-        """The first line of a key with its value, and the one behind the last; comments before what follows are not among them."""
+        """The first line of a key with its value, and the one behind the last; comments before what
+        follows are not among them.
+        """
         mark, column = self.mark(pointer), self.column(pointer)
-        if mark.key is None or mark.key.start_mark is None or getattr(self.mark(pointer[:-1]).event, "flow_style", False):
+        if (
+            mark.key is None
+            or mark.key.start_mark is None
+            or getattr(self.mark(pointer[:-1]).event, "flow_style", False)
+        ):
             raise Unsure("the value is not written as `key: value` on lines of its own")
         start = mark.key.start_mark.line
         end, last = self.following(pointer), max(start, _last_line(mark))
@@ -131,10 +170,15 @@ class _File:
         return self.ends
 
     def written(self, beside: Pointer, value: Any, start: int | None) -> list[str]:
-        """The lines of a key and its value, indented as the key `beside`; at `start` in its place, with what stands before it there."""
+        """The lines of a key and its value, indented as the key `beside`; at `start` in its place,
+        with what stands before it there.
+        """
         column = self.column(beside)
         new = {beside[-1]: value} if start is not None else value
-        lines = [f"{' ' * column}{line}{self.newline}" if line else self.newline for line in yamlout.emit(new).decode().split("\n")[:-1]]
+        lines = [
+            f"{' ' * column}{line}{self.newline}" if line else self.newline
+            for line in yamlout.emit(new).decode().split("\n")[:-1]
+        ]
         if start is not None:
             lines[0] = self.lines[start][:column] + lines[0][column:]
         return lines
@@ -147,29 +191,45 @@ class _File:
         changed = (self.bom + text).encode()
         after = yaml12.read(changed)
         if after.faults or _spelt(after.value) != _spelt(_with(self.reading.value, pointer, value)):
-            raise Unsure("the file is written in a way in which the change would touch more than it should")
+            raise Unsure(
+                "the file is written in a way in which the change would touch more than it should"
+            )
         return changed
 
 
 def _last_line(mark: Mark) -> int:
-    """The last line on which something of a value surely stands; a text in a block says only where the next thing may begin."""
+    """The last line on which something of a value surely stands; a text in a block says only where
+    the next thing may begin.
+    """
     while mark.children:
         mark = [*mark.children.values()][-1]
-    place = mark.event.end_mark if getattr(mark.event, "style", "|") not in ("|", ">") else mark.event.start_mark
+    place = (
+        mark.event.end_mark
+        if getattr(mark.event, "style", "|") not in ("|", ">")
+        else mark.event.start_mark
+    )
     assert place is not None
     return place.line
 
 
 def _is_apart(line: str, column: int) -> bool:
-    """Whether a line is blank, or a comment that does not stand deeper than the keys at this column."""
+    """Whether a line is blank, or a comment that does not stand deeper than the keys at this
+    column.
+    """
     stripped = line.strip()
-    return not stripped or (stripped.startswith("#") and len(line) - len(line.lstrip(" ")) <= column)
+    return not stripped or (
+        stripped.startswith("#") and len(line) - len(line.lstrip(" ")) <= column
+    )
 
 
 def _inline(value: Any) -> str:
     """A value as it may stand on a line, within brackets too."""
     text = yamlout.emit([value]).decode().rstrip("\n")
-    return text[1:-1] if text.startswith("[") and "\n" not in text else json.dumps(value, ensure_ascii=False)
+    return (
+        text[1:-1]
+        if text.startswith("[") and "\n" not in text
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 def _with(whole: Any, pointer: Pointer, value: Any) -> Any:

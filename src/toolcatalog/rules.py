@@ -1,8 +1,8 @@
-"""What must hold between the files of a catalog: a table of small functions, catalog to findings. Pure.
+"""What must hold between the files of a catalog: a table of small functions, catalog to findings.
+Pure.
 
-The shape of a single file is `schema`'s affair; here are existence, uniqueness and reference. Each rule yields all that it finds.
-
-Serves: "references (replacement exists and is alive, toolkit of an auth config, tools and toolkits of sessions)" of issue 6.
+The shape of a single file is `schema`'s affair; here are existence, uniqueness and reference. Each
+rule yields all that it finds.
 """
 
 from collections import defaultdict
@@ -21,22 +21,48 @@ Rule = Callable[[Catalog], Iterator[Finding]]
 def check(catalog: Catalog, broken: Collection[str]) -> list[Finding]:
     """All findings of all rules.
 
-    `broken` are the paths of files that `schema` refused: the catalog holds stubs for them, so that what refers to them is not
-    reported as well; of themselves nothing more is said, and rules that count tools wait until they are mended.
+    `broken` are the paths of files that `schema` refused: the catalog holds stubs for them, so that
+    what refers to them is not reported as well; of themselves nothing more is said, and rules that
+    count tools wait until they are mended.
     """
-    found = [finding for rule in REFERENCES for finding in rule(catalog) if finding.path not in broken]
+    found = [
+        finding for rule in REFERENCES for finding in rule(catalog) if finding.path not in broken
+    ]
     if broken:
         return found
-    told = {finding.path for finding in found}  # a wrong name in a file is the likely cause of what its totals say
-    return found + [finding for rule in TOTALS for finding in rule(catalog) if finding.path not in told]
+    # a wrong name in a file is the likely cause of what its totals say
+    told = {finding.path for finding in found}
+    return found + [
+        finding for rule in TOTALS for finding in rule(catalog) if finding.path not in told
+    ]
 
 
-def _unknown(path: str, pointer: Pointer, what: str, name: str, known: Collection[str], at_key: bool = False, where: str = "") -> Finding:
+def _unknown(
+    path: str,
+    pointer: Pointer,
+    what: str,
+    name: str,
+    known: Collection[str],
+    at_key: bool = False,
+    where: str = "",
+) -> Finding:
     near = names.nearest(name, known)
     help = f"did you mean `{near[0]}`?" if near else f"add the {what}, or name one that is there"
     message = f"there is no {what} `{name}`{where}"
-    expected = f"one of the {len(known):,} that are there" if len(known) > _FEW else "one of " + (", ".join(sorted(known)) or "none yet")
-    return Finding(path=path, pointer=pointer, at_key=at_key, rule="reference", message=message, expected=expected, help=help)
+    expected = (
+        f"one of the {len(known):,} that are there"
+        if len(known) > _FEW
+        else "one of " + (", ".join(sorted(known)) or "none yet")
+    )
+    return Finding(
+        path=path,
+        pointer=pointer,
+        at_key=at_key,
+        rule="reference",
+        message=message,
+        expected=expected,
+        help=help,
+    )
 
 
 def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
@@ -44,11 +70,19 @@ def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
     for toolkit in sorted({tool.toolkit for tool in catalog.tools} - {*catalog.toolkits}):
         help = "write one with at least `name` and `logo`"
         message = f"toolkit `{toolkit}` has tools and no toolkit.yaml"
-        yield Finding(path=f"toolkits/{toolkit}/toolkit.yaml", rule="toolkit-missing", message=message, help=help)
+        yield Finding(
+            path=f"toolkits/{toolkit}/toolkit.yaml",
+            rule="toolkit-missing",
+            message=message,
+            help=help,
+        )
     if catalog.meta_tools and catalog.router is None:
         message = "the meta tools have no toolkit.yaml"
         yield Finding(
-            path="meta_tools/toolkit.yaml", rule="toolkit-missing", message=message, help="write one with at least `name` and `logo`"
+            path="meta_tools/toolkit.yaml",
+            rule="toolkit-missing",
+            message=message,
+            help="write one with at least `name` and `logo`",
         )
 
 
@@ -66,7 +100,9 @@ def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
         for name in others:
             message = f"`{name.rpartition('/')[2]}` is also the slug of {chief}"
             expected, help = "a slug that no other tool has", "rename one of the folders"
-            yield Finding(path=folders[name], rule="slug-taken", message=message, expected=expected, help=help)
+            yield Finding(
+                path=folders[name], rule="slug-taken", message=message, expected=expected, help=help
+            )
 
 
 def _toolkit(tool: Listed | MetaTool) -> str:
@@ -78,24 +114,43 @@ def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
     if ROUTER in catalog.toolkits:
         message, help = f"`{ROUTER}` is the toolkit of the meta tools", "rename the folder"
         yield Finding(
-            path=f"toolkits/{ROUTER}/toolkit.yaml", rule="slug-taken", message=message, expected="another toolkit slug", help=help
+            path=f"toolkits/{ROUTER}/toolkit.yaml",
+            rule="slug-taken",
+            message=message,
+            expected="another toolkit slug",
+            help=help,
         )
 
 
 def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
     """A deprecated tool is replaced by a tool that is there, a meta tool by a meta tool."""
-    tools = [(tool.path, tool.slug, tool.replaced_by) for tool in catalog.tools if tool.replaced_by is not None]
-    metas = [(tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", "")) for tool in catalog.meta_tools]
+    tools = [
+        (tool.path, tool.slug, tool.replaced_by)
+        for tool in catalog.tools
+        if tool.replaced_by is not None
+    ]
+    metas = [
+        (tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", ""))
+        for tool in catalog.meta_tools
+    ]
     yield from _replacements("tool", tools, {tool.slug for tool in catalog.tools})
     yield from _replacements("meta tool", metas, {tool.slug for tool in catalog.meta_tools})
 
 
-def _replacements(what: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]) -> Iterator[Finding]:
+def _replacements(
+    what: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
+) -> Iterator[Finding]:
     pointer = ("deprecation", "replaced_by")
     for path, slug, replacement in deprecated:
         if replacement == slug:
             message = f"`{replacement}` replaces itself"
-            yield Finding(path=path, pointer=pointer, rule="reference", message=message, help="name another tool, or remove the line")
+            yield Finding(
+                path=path,
+                pointer=pointer,
+                rule="reference",
+                message=message,
+                help="name another tool, or remove the line",
+            )
         elif replacement and replacement not in slugs:
             yield _unknown(path, pointer, what, replacement, slugs)
 
@@ -113,7 +168,14 @@ def auth_configs_refer(catalog: Catalog) -> Iterator[Finding]:
 def _auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iterator[Finding]:
     for index, slug in enumerate(config.tools or ()):
         if slug not in tools:
-            yield _unknown(config.path, ("tools", index), "tool", slug, tools, where=f" in toolkit `{config.toolkit}`")
+            yield _unknown(
+                config.path,
+                ("tools", index),
+                "tool",
+                slug,
+                tools,
+                where=f" in toolkit `{config.toolkit}`",
+            )
 
 
 def sessions_refer(catalog: Catalog) -> Iterator[Finding]:
@@ -131,19 +193,32 @@ def sessions_refer(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _first(findings: Iterator[Finding]) -> Iterator[Finding]:
-    """As many findings as are told of one file, and one more: looking up the name nearest to each of many takes long."""
+    """As many findings as are told of one file, and one more: looking up the name nearest to each
+    of many takes long.
+    """
     return islice(findings, MOST + 1)
 
 
 def _session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
-    for key, named in (("enable", session.toolkits.enable or ()), ("disable", session.toolkits.disable)):
+    for key, named in (
+        ("enable", session.toolkits.enable or ()),
+        ("disable", session.toolkits.disable),
+    ):
         for index, slug in enumerate(named):
             if slug not in catalog.toolkits:
-                yield _unknown(session.path, ("toolkits", key, index), "toolkit", slug, catalog.toolkits)
-    for key, field in (("tools", session.tools), ("auth_configs", session.auth_configs), ("toolkit_versions", session.toolkit_versions)):
+                yield _unknown(
+                    session.path, ("toolkits", key, index), "toolkit", slug, catalog.toolkits
+                )
+    for key, field in (
+        ("tools", session.tools),
+        ("auth_configs", session.auth_configs),
+        ("toolkit_versions", session.toolkit_versions),
+    ):
         for slug in field:
             if slug not in catalog.toolkits:
-                yield _unknown(session.path, (key, slug), "toolkit", slug, catalog.toolkits, at_key=True)
+                yield _unknown(
+                    session.path, (key, slug), "toolkit", slug, catalog.toolkits, at_key=True
+                )
 
 
 def _session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[Finding]:
@@ -154,7 +229,14 @@ def _session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[
             for index, slug in enumerate(named):
                 if slug not in tools[toolkit]:
                     pointer = ("tools", toolkit, key, index)
-                    yield _unknown(session.path, pointer, "tool", slug, tools[toolkit], where=f" in toolkit `{toolkit}`")
+                    yield _unknown(
+                        session.path,
+                        pointer,
+                        "tool",
+                        slug,
+                        tools[toolkit],
+                        where=f" in toolkit `{toolkit}`",
+                    )
 
 
 def _session_versions(session: Session, versions: Mapping[str, set[str]]) -> Iterator[Finding]:
@@ -162,7 +244,13 @@ def _session_versions(session: Session, versions: Mapping[str, set[str]]) -> Ite
         if toolkit in versions and version not in versions[toolkit]:
             expected = "one of " + ", ".join(sorted(versions[toolkit]))
             message = f"toolkit `{toolkit}` has no version `{version}`"
-            yield Finding(path=session.path, pointer=("toolkit_versions", toolkit), rule="reference", message=message, expected=expected)
+            yield Finding(
+                path=session.path,
+                pointer=("toolkit_versions", toolkit),
+                rule="reference",
+                message=message,
+                expected=expected,
+            )
 
 
 def _session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Finding]:
@@ -174,7 +262,11 @@ def _session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Findin
         elif toolkit in catalog.toolkits and configs[name].toolkit not in (toolkit, UNKNOWN):
             message = f"auth config `{name}` is for toolkit `{configs[name].toolkit}`, not for `{toolkit}`"
             yield Finding(
-                path=session.path, pointer=pointer, rule="reference", message=message, expected=f"an auth config of toolkit {toolkit}"
+                path=session.path,
+                pointer=pointer,
+                rule="reference",
+                message=message,
+                expected=f"an auth config of toolkit {toolkit}",
             )
 
 
@@ -190,7 +282,12 @@ def sessions_allow_tools(catalog: Catalog) -> Iterator[Finding]:
     for session in catalog.sessions:
         if not choices.tools_of(catalog, session):
             help = "enable a toolkit, tool or tag that has tools"
-            yield Finding(path=session.path, rule="session-empty", message="no tool is left in this session", help=help)
+            yield Finding(
+                path=session.path,
+                rule="session-empty",
+                message="no tool is left in this session",
+                help=help,
+            )
 
 
 def _tools_of(catalog: Catalog) -> dict[str, set[str]]:

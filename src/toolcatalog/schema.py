@@ -1,10 +1,9 @@
-"""Raw values to records, or findings: the shape of one file at a time; with `listing` the only room that applies JSON Schema.
+"""Raw values to records, or findings: the shape of one file at a time; with `listing` the only room
+that applies JSON Schema.
 
-jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not does `listing` list what is wrong, and
-`complaints` says it in the words of the format. Then each example, default and enum value is held against its description.
-
-Serves: "Any other key is an error that names the nearest allowed one" and "Examples, defaults and enum values must fit the
-description" of the catalog format.
+jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not
+does `listing` list what is wrong, and `complaints` says it in the words of the format. Then each
+example, default and enum value is held against its description.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -19,17 +18,37 @@ import orjson
 from toolcatalog import complaints, names, parameters, placeholders
 from toolcatalog.errors import MOST, Finding, Pointer
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.model import ROUTER, About, AuthConfig, Choice, MetaTool, Session, ToolChoice, Toolkit, ToolVersion
+from toolcatalog.model import (
+    ROUTER,
+    About,
+    AuthConfig,
+    Choice,
+    MetaTool,
+    Session,
+    ToolChoice,
+    Toolkit,
+    ToolVersion,
+)
 from toolcatalog.source import Document
 
-_UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}  # what leaves a description that no value can be held against
-_HELD = frozenset(("pattern", "enum", "examples", "default"))  # what may be wrong with a description that is well formed
+# what leaves a description that no value can be held against
+_UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}
+# what may be wrong with a description that is well formed
+_HELD = frozenset(("pattern", "enum", "examples", "default"))
 _LOOKED_AT = 100  # choices among which the one nearest to a wrong value is looked for
-_MOST_STEPS = 200_000_000  # bytes of a description by bytes of the values that are held against it: each value meets each choice or branch
-_MOST_TRIED = 40_000  # of one file: characters, and a hundred for each text, that are held against patterns which look around or back
-_LINEAR = jsonschema_rs.RegexOptions()  # takes as long as the text; knows neither look-around nor references
-_BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)  # knows them, and each step back may go through the whole text
-_MASK = "<value>"  # what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte long
+# bytes of a description by bytes of the values that are held against it: each value meets each
+# choice or branch
+_MOST_STEPS = 200_000_000
+# of one file: characters, and a hundred for each text, that are held against patterns which look
+# around or back
+_MOST_TRIED = 40_000
+# takes as long as the text; knows neither look-around nor references
+_LINEAR = jsonschema_rs.RegexOptions()
+# knows them, and each step back may go through the whole text
+_BACKTRACKING = jsonschema_rs.FancyRegexOptions(backtrack_limit=2_000)
+# what jsonschema-rs is to say in the place of a value: values are untrusted, and may be a megabyte
+# long
+_MASK = "<value>"
 
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
 
@@ -50,19 +69,31 @@ def record(document: Document) -> tuple[Record | None, list[Finding]]:
 
 
 def _first(findings: Iterator[Finding]) -> list[Finding]:
-    """As many findings as are told of one file, and one more: whoever tells them can say that there are more."""
+    """As many findings as are told of one file, and one more: whoever tells them can say that there
+    are more.
+    """
     return [*islice(findings, MOST + 1)]
 
 
 def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
     for pointer, found in placeholders.malformed(value):
         name, help = found[placeholders.MARK], "write `{$session: NAME}` and nothing else"
-        message, expected = f"{complaints.seen(name)} is not something that a session gives", "one of " + ", ".join(placeholders.SAMPLES)
+        message, expected = (
+            f"{complaints.seen(name)} is not something that a session gives",
+            "one of " + ", ".join(placeholders.SAMPLES),
+        )
         if len(found) > 1:
             message = f"`{placeholders.MARK}` does not stand alone here"
         elif near := names.nearest(str(name), placeholders.SAMPLES):
             help = f"did you mean `{near[0]}`?"
-        yield Finding(path=path, pointer=pointer, rule="placeholder", message=message, expected=expected, help=help)
+        yield Finding(
+            path=path,
+            pointer=pointer,
+            rule="placeholder",
+            message=message,
+            expected=expected,
+            help=help,
+        )
 
 
 @cache
@@ -75,24 +106,33 @@ def _findings(path: str, kind: str, value: Any) -> list[Finding]:
         return []
     from toolcatalog import listing  # noqa: PLC0415 - its library takes long to load, and a build without faults never needs it
 
-    found = _first(finding for error in listing.errors(kind, value) for finding in complaints.told(path, error))
-    # The two libraries read a pattern's `$` differently before a final line break: the gate's word counts.
+    found = _first(
+        finding for error in listing.errors(kind, value) for finding in complaints.told(path, error)
+    )
+    # The two libraries read a pattern's `$` differently before a final line break: the gate's word
+    # counts.
     return found or [_refused(path, error) for error in _gate(kind).iter_errors(value)]
 
 
 def _refused(path: str, error: jsonschema_rs.ValidationError) -> Finding:
-    return Finding(path=path, pointer=(*error.instance_path,), rule="wrong-value", message=_reason(error))
+    return Finding(
+        path=path, pointer=(*error.instance_path,), rule="wrong-value", message=_reason(error)
+    )
 
 
 def _reason(error: jsonschema_rs.ValidationError) -> str:
     return error.message.replace(_MASK, complaints.seen(error.instance), 1)
 
 
-def _misfits(path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], broken: Collection[Pointer]) -> Iterator[Finding]:
-    """Examples, defaults and enum values that do not fit their description, and descriptions that no value can be held against.
+def _misfits(
+    path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], broken: Collection[Pointer]
+) -> Iterator[Finding]:
+    """Examples, defaults and enum values that do not fit their description, and descriptions that
+    no value can be held against.
 
-    `undecided` is the same tool without the choices that only a session knows, which no example can be held against. Parameters that
-    are `broken` are passed over: what does not fit them can be told once they are mended.
+    `undecided` is the same tool without the choices that only a session knows, which no example can
+    be held against. Parameters that are `broken` are passed over: what does not fit them can be
+    told once they are mended.
     """
     trials = _Trials(_MOST_TRIED)
     for field in ("input_parameters", "output_parameters"):
@@ -100,17 +140,29 @@ def _misfits(path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], b
             continue
         forms = (tool,) if undecided is tool else (tool, undecided)
         walks = [
-            parameters.walk({name: one for name, one in form.get(field, {}).items() if (field, name) not in broken}, (field,))
+            parameters.walk(
+                {
+                    name: one
+                    for name, one in form.get(field, {}).items()
+                    if (field, name) not in broken
+                },
+                (field,),
+            )
             for form in forms
         ]
         for steps in zip(*walks, strict=True):
             (pointer, description), (_, measure) = steps[0], steps[-1]
-            if not (_HELD.isdisjoint(description) or parameters.plainly_fits_itself(description, measure)):
+            if not (
+                _HELD.isdisjoint(description)
+                or parameters.plainly_fits_itself(description, measure)
+            ):
                 yield from _misfit(path, pointer, description, measure, trials)
 
 
 class _Gate(NamedTuple):
-    """What tells whether a value fits; how many patterns it has that look around or back: none where it tells in no time."""
+    """What tells whether a value fits; how many patterns it has that look around or back: none
+    where it tells in no time.
+    """
 
     validator: jsonschema_rs.Draft202012Validator
     patterns: int = 0
@@ -125,28 +177,54 @@ class _Trials:
     def allow(self, gate: _Gate, values: bytes) -> bool:
         """Tell whether these values, as JSON, may be held against this gate too."""
         if gate.patterns:
-            self.left -= gate.patterns * (len(values) + 50 * values.count(b'"'))  # two quotes for each text
+            # two quotes for each text
+            self.left -= gate.patterns * (len(values) + 50 * values.count(b'"'))
         return self.left >= 0
 
 
-def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure: Mapping[str, Any], trials: _Trials) -> Iterator[Finding]:
+def _misfit(
+    path: str,
+    pointer: Pointer,
+    description: Mapping[str, Any],
+    measure: Mapping[str, Any],
+    trials: _Trials,
+) -> Iterator[Finding]:
     held = _held(description, measure)
     if not held and _has_bad_pattern(description):
         yield _bad_pattern(path, pointer, description)
     if any(len(form) * len(said) > _MOST_STEPS for form, _, said in held):
-        yield _too_many(path, pointer, "so large a description", "shorten the examples, the enum or the branches")
+        yield _too_many(
+            path,
+            pointer,
+            "so large a description",
+            "shorten the examples, the enum or the branches",
+        )
         return
     try:
         gates = [(_gate_of(form), values, said) for form, values, said in held]
     except jsonschema_rs.ValidationError as refusal:
         if _has_bad_pattern(description):
             yield _bad_pattern(path, pointer, description)
-        elif "regex" not in refusal.message:  # else it is the pattern of a description within this one, and told there
-            yield Finding(path=path, pointer=pointer, rule="wrong-value", message=f"not a usable description: {refusal.message}")
+        # else it is the pattern of a description within this one, and told there
+        elif "regex" not in refusal.message:
+            yield Finding(
+                path=path,
+                pointer=pointer,
+                rule="wrong-value",
+                message=f"not a usable description: {refusal.message}",
+            )
         return
     if not all(trials.allow(gate, said) for gate, _, said in gates):
         what = "a pattern that looks around or back"
-        yield _too_many(path, pointer, what, "write the pattern without `(?...)` and references, or shorten the examples of this file")
+        yield _too_many(
+            path,
+            pointer,
+            what,
+            (
+                "write the pattern without `(?...)` and references, or shorten the examples of "
+                "this file"
+            ),
+        )
         return
     for gate, values, _ in gates:
         for where, value in values:
@@ -154,17 +232,35 @@ def _misfit(path: str, pointer: Pointer, description: Mapping[str, Any], measure
                 yield _misfit_finding(path, pointer, where, value, description, error)
 
 
-def _held(description: Mapping[str, Any], measure: Mapping[str, Any]) -> list[tuple[bytes, list[tuple[Pointer, Any]], bytes]]:
-    """What values must fit, as JSON; the values, each at its place; and those as JSON. Choices and samples apart."""
-    choices: list[tuple[Pointer, Any]] = [(("enum", index), value) for index, value in enumerate(description.get("enum", ()))]
-    samples: list[tuple[Pointer, Any]] = [(("examples", index), value) for index, value in enumerate(description.get("examples", ()))]
+def _held(
+    description: Mapping[str, Any], measure: Mapping[str, Any]
+) -> list[tuple[bytes, list[tuple[Pointer, Any]], bytes]]:
+    """What values must fit, as JSON; the values, each at its place; and those as JSON. Choices and
+    samples apart.
+    """
+    choices: list[tuple[Pointer, Any]] = [
+        (("enum", index), value) for index, value in enumerate(description.get("enum", ()))
+    ]
+    samples: list[tuple[Pointer, Any]] = [
+        (("examples", index), value) for index, value in enumerate(description.get("examples", ()))
+    ]
     samples += [(("default",), description["default"])] if "default" in description else []
-    forms = [(orjson.dumps(parameters.value_schema(measure, enum)), some) for enum, some in ((False, choices), (True, samples)) if some]
+    forms = [
+        (orjson.dumps(parameters.value_schema(measure, enum)), some)
+        for enum, some in ((False, choices), (True, samples))
+        if some
+    ]
     return [(form, values, orjson.dumps([value for _, value in values])) for form, values in forms]
 
 
 def _too_many(path: str, pointer: Pointer, what: str, help: str) -> Finding:
-    return Finding(path=path, pointer=pointer, rule="wrong-value", message=f"too many values to hold against {what}", help=help)
+    return Finding(
+        path=path,
+        pointer=pointer,
+        rule="wrong-value",
+        message=f"too many values to hold against {what}",
+        help=help,
+    )
 
 
 def _gate_of(form: bytes) -> _Gate:
@@ -173,7 +269,9 @@ def _gate_of(form: bytes) -> _Gate:
 
 @lru_cache(maxsize=512)
 def _kept_validator(form: bytes) -> jsonschema_rs.Draft202012Validator:
-    """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number from 1 to 100 in every tool."""
+    """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number
+    from 1 to 100 in every tool.
+    """
     return jsonschema_rs.Draft202012Validator(orjson.loads(form), validate_formats=True, mask=_MASK)
 
 
@@ -181,15 +279,21 @@ def _searching(form: bytes) -> _Gate:
     """The gate of a description with patterns. It is not kept: it may hold more than a megabyte."""
     description = orjson.loads(form)
     try:
-        linear = jsonschema_rs.Draft202012Validator(description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR)
+        linear = jsonschema_rs.Draft202012Validator(
+            description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR
+        )
     except jsonschema_rs.ValidationError:
-        other = jsonschema_rs.Draft202012Validator(description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING)
+        other = jsonschema_rs.Draft202012Validator(
+            description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING
+        )
         return _Gate(other, form.count(b'"pattern"'))
     return _Gate(linear)
 
 
 def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
-    """Tell whether its own pattern is none. Asked last: where values are held against it, making the gate has told."""
+    """Tell whether its own pattern is none. Asked last: where values are held against it, making
+    the gate has told.
+    """
     try:
         jsonschema_rs.Draft202012Validator({"pattern": description.get("pattern", "")})
     except jsonschema_rs.ValidationError:
@@ -198,12 +302,26 @@ def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
 
 
 def _bad_pattern(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Finding:
-    message, expected = f"`{description['pattern']}` is not a regular expression", "an ECMA 262 regular expression"
-    return Finding(path=path, pointer=(*pointer, "pattern"), rule="bad-pattern", message=message, expected=expected)
+    message, expected = (
+        f"`{description['pattern']}` is not a regular expression",
+        "an ECMA 262 regular expression",
+    )
+    return Finding(
+        path=path,
+        pointer=(*pointer, "pattern"),
+        rule="bad-pattern",
+        message=message,
+        expected=expected,
+    )
 
 
 def _misfit_finding(
-    path: str, pointer: Pointer, where: Pointer, value: Any, description: Mapping[str, Any], error: jsonschema_rs.ValidationError
+    path: str,
+    pointer: Pointer,
+    where: Pointer,
+    value: Any,
+    description: Mapping[str, Any],
+    error: jsonschema_rs.ValidationError,
 ) -> Finding:
     keyword = str(where[0])
     what = {"enum": "enum value", "examples": "example", "default": "default"}[keyword]
@@ -211,12 +329,24 @@ def _misfit_finding(
     help, fix = f"change the {what} or the description", None
     if kind == "string" and isinstance(value, bool | int | float):
         help, fix = complaints.quoted(value), complaints.QUOTED
-    elif keyword != "enum" and (near := names.nearest(str(value), [str(choice) for choice in description.get("enum", ())[:_LOOKED_AT]])):
+    elif keyword != "enum" and (
+        near := names.nearest(
+            str(value), [str(choice) for choice in description.get("enum", ())[:_LOOKED_AT]]
+        )
+    ):
         help = f"did you mean `{near[0]}`?"
     message = f"the {what} does not fit its description: {_reason(error)}"
     expected = "" if error.instance_path else f"a value of type {kind}"
     spot = (*pointer, *where, *error.instance_path)
-    return Finding(path=path, pointer=spot, rule=f"misfit-{keyword}", message=message, expected=expected, help=help, fix=fix)
+    return Finding(
+        path=path,
+        pointer=spot,
+        rule=f"misfit-{keyword}",
+        message=message,
+        expected=expected,
+        help=help,
+        fix=fix,
+    )
 
 
 def _about(document: Document) -> About:
@@ -232,24 +362,43 @@ def _toolkit(document: Document) -> Toolkit:
 
 def _tool(document: Document) -> ToolVersion:
     place = document.place.names
-    return ToolVersion.of(document.value, path=document.path, slug=place["tool"], toolkit=place["toolkit"], version=place["version"])
+    return ToolVersion.of(
+        document.value,
+        path=document.path,
+        slug=place["tool"],
+        toolkit=place["toolkit"],
+        version=place["version"],
+    )
 
 
 def _meta_tool(document: Document) -> MetaTool:
     place, when = document.place.names, document.value.get("when")
-    return MetaTool(path=document.path, slug=place["tool"], version=place["version"], template=document.value, when=when)
+    return MetaTool(
+        path=document.path,
+        slug=place["tool"],
+        version=place["version"],
+        template=document.value,
+        when=when,
+    )
 
 
 def _auth_config(document: Document) -> AuthConfig:
     value = document.value
     limits = {key: tuple(value[key]) if key in value else None for key in ("tools", "scopes")}
-    return AuthConfig(path=document.path, id=document.place.names["auth_config"], toolkit=value["toolkit"], **limits)
+    return AuthConfig(
+        path=document.path,
+        id=document.place.names["auth_config"],
+        toolkit=value["toolkit"],
+        **limits,
+    )
 
 
 def _session(document: Document) -> Session:
     value = document.value
     tools = {
-        slug: ToolChoice(tools=_choice(said), tags=_choice(said["tags"]) if "tags" in said else None)
+        slug: ToolChoice(
+            tools=_choice(said), tags=_choice(said["tags"]) if "tags" in said else None
+        )
         for slug, said in value.get("tools", {}).items()
     }
     return Session(
@@ -268,7 +417,10 @@ def _session(document: Document) -> Session:
 
 
 def _choice(value: Mapping[str, Any]) -> Choice:
-    return Choice(enable=tuple(value["enable"]) if "enable" in value else None, disable=tuple(value.get("disable", ())))
+    return Choice(
+        enable=tuple(value["enable"]) if "enable" in value else None,
+        disable=tuple(value.get("disable", ())),
+    )
 
 
 _RECORDS: dict[str, Callable[[Document], Record]] = {

@@ -1,8 +1,8 @@
-"""A snapshot of a build into an object store: what is not there yet, then what it is made of, then the pointer.
+"""A snapshot of a build into an object store: what is not there yet, then what it is made of, then
+the pointer.
 
-However it ends on the way, the pointer still names what it named before, and what has been sent is not sent again.
-
-Serves: "toolcatalog publish s3://bucket/prefix (...; only what changed travels, pointer last, resumable, parallel, progress bar)".
+However it ends on the way, the pointer still names what it named before, and what has been sent is
+not sent again.
 """
 
 import contextlib
@@ -21,7 +21,9 @@ from toolcatalog.progress import Track
 
 
 class Sent(NamedTuple):
-    """What was published: the snapshot's digest, what was sent for it, and whether the pointer names another one than before."""
+    """What was published: the snapshot's digest, what was sent for it, and whether the pointer
+    names another one than before.
+    """
 
     digest: str
     objects: int
@@ -36,17 +38,23 @@ class _Piece(NamedTuple):
 
 
 def send(objects: Objects, build: Path, jobs: int, track: Track) -> Sent:
-    """Publish the snapshot that `build/current` names, after every byte of it was verified; the work is told in bytes.
+    """Publish the snapshot that `build/current` names, after every byte of it was verified; the
+    work is told in bytes.
 
-    Raises SnapshotError where it is not whole, StoreError where the store cannot be used, and Conflict where somebody else has
-    moved the pointer meanwhile: then it stays as they have put it.
+    Raises SnapshotError where it is not whole, StoreError where the store cannot be used, and
+    Conflict where somebody else has moved the pointer meanwhile: then it stays as they have put it.
     """
     folder = Path(os.path.realpath(build / "current"))
     manifest = verifying.read(folder, build)
     _verify(folder, build, track)
     before = _pointer(objects)
     files, objects_sent, size = _send_chunks(
-        objects, folder, [*verifying.contents(folder, manifest)], _lasting(objects, before), jobs, track
+        objects,
+        folder,
+        [*verifying.contents(folder, manifest)],
+        _lasting(objects, before),
+        jobs,
+        track,
     )
     kept = objects.listed(f"{depot.SNAPSHOTS}/{manifest.digest}")
     for path, data in (
@@ -63,24 +71,34 @@ def _verify(folder: Path, build: Path, track: Track) -> None:
     with track("Verifying bytes", verifying.size(folder)) as advance:
         wrong = verifying.verify(folder, advance)
     if wrong:
-        raise SnapshotError(f"The build in {build} is damaged ({wrong[0]}), so nothing was sent: {MEND}")
+        raise SnapshotError(
+            f"The build in {build} is damaged ({wrong[0]}), so nothing was sent: {MEND}"
+        )
 
 
 def _pointer(objects: Objects) -> tuple[bytes, Tag] | None:
     try:
-        return objects.read(depot.POINTER, depot.MOST_MANIFEST)  # whatever lies there, it can be replaced
+        # whatever lies there, it can be replaced
+        return objects.read(depot.POINTER, depot.MOST_MANIFEST)
     except Missing:
         return None
 
 
 def _lasting(objects: Objects, before: tuple[bytes, Tag] | None) -> dict[str, int]:
-    """The chunks that the store has and will keep for now, with their sizes: none that somebody else may just be sweeping out."""
+    """The chunks that the store has and will keep for now, with their sizes: none that somebody
+    else may just be sweeping out.
+    """
     served: set[str] = set()
-    with contextlib.suppress(Refused):  # a pointer, or a list, that is damaged says nothing of what will stay
+    # a pointer, or a list, that is damaged says nothing of what will stay
+    with contextlib.suppress(Refused):
         served = sweeping.named(objects, depot.named(before[0])) if before else served
     since = datetime.now(UTC) - sweeping.YOUNG / 2
     listed = objects.listed(depot.OBJECTS)
-    return {path: entry.size for path, entry in listed.items() if path in served or entry.written > since}
+    return {
+        path: entry.size
+        for path, entry in listed.items()
+        if path in served or entry.written > since
+    }
 
 
 def _point(objects: Objects, digest: str, before: tuple[bytes, Tag] | None) -> bool:
@@ -92,7 +110,8 @@ def _point(objects: Objects, digest: str, before: tuple[bytes, Tag] | None) -> b
         objects.replace(depot.POINTER, wanted, depot.ASK, before[1] if before else None)
     except Conflict:
         now = _pointer(objects)
-        if not now or now[0] != wanted:  # else it was us: the store took it, its answer was lost, and the library has tried again
+        # else it was us: the store took it, its answer was lost, and the library has tried again
+        if not now or now[0] != wanted:
             raise
     return True
 
@@ -100,7 +119,9 @@ def _point(objects: Objects, digest: str, before: tuple[bytes, Tag] | None) -> b
 def _send_chunks(
     objects: Objects, folder: Path, paths: list[str], there: dict[str, int], jobs: int, track: Track
 ) -> tuple[Mapping[str, list[Chunk]], int, int]:
-    """Send the chunks that the store has not: all chunks of all files, how many were sent, and their bytes."""
+    """Send the chunks that the store has not: all chunks of all files, how many were sent, and
+    their bytes.
+    """
     files: dict[str, list[Chunk]] = {path: [] for path in paths}
     objects_sent = size = 0
 
@@ -109,7 +130,9 @@ def _send_chunks(
             objects.write(depot.object_path(piece.chunk.sha256), piece.data, depot.FOR_EVER)
         return piece
 
-    with track("Publishing bytes", sum((folder / path).stat().st_size for path in paths)) as advance:
+    with track(
+        "Publishing bytes", sum((folder / path).stat().st_size for path in paths)
+    ) as advance:
         for piece in in_parallel(put, _pieces(folder, paths, there), jobs):
             files[piece.path].append(piece.chunk)
             objects_sent, size = objects_sent + bool(piece.data), size + len(piece.data)

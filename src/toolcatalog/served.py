@@ -1,9 +1,8 @@
-"""Two builds to the two sides of a comparison, as they are served: only the toolkits that differ are looked into.
+"""Two builds to the two sides of a comparison, as they are served: only the toolkits that differ
+are looked into.
 
-So a toolkit whose `no_auth` changes is one change of its file, and here one more of each tool that goes by it; a session is told of where
-what the API answers for it is another.
-
-Serves: "between ... two builds" of issue 6.
+So a toolkit whose `no_auth` changes is one change of its file, and here one more of each tool that
+goes by it; a session is told of where what the API answers for it is another.
 """
 
 import hashlib
@@ -40,10 +39,18 @@ class _Kits(NamedTuple):
 def sides(before: Path, after: Path) -> tuple[Side, Side]:
     """The sides of two snapshots, by their folders. Raises SnapshotError where one cannot be used."""
     old, new = _built(before), _built(after)
-    differing = {path for path in old.listing.keys() | new.listing.keys() if old.listing.get(path) != new.listing.get(path)}
+    differing = {
+        path
+        for path in old.listing.keys() | new.listing.keys()
+        if old.listing.get(path) != new.listing.get(path)
+    }
     toolkits = {path.split("/")[1] for path in differing if path.startswith("toolkits/")}
     old_kits, new_kits = _kits(old, toolkits), _kits(new, toolkits)
-    keys = {key for key in old_kits.rows.keys() | new_kits.rows.keys() if _differ(old_kits.rows.get(key), new_kits.rows.get(key))}
+    keys = {
+        key
+        for key in old_kits.rows.keys() | new_kits.rows.keys()
+        if _differ(old_kits.rows.get(key), new_kits.rows.get(key))
+    }
     old_versions, new_versions = _versions_of(old_kits, keys), _versions_of(new_kits, keys)
     references = {*comparing.predecessors(old_versions, new_versions).values()}
     others = {path for path in differing if not path.startswith("toolkits/")}
@@ -56,8 +63,12 @@ def sides(before: Path, after: Path) -> tuple[Side, Side]:
 def _built(folder: Path) -> _Built:
     store = open_snapshot(folder)
     manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
-    listing = orjson.loads(_sound(folder, snapshot.LISTING, manifest["files"][snapshot.LISTING]["sha256"]))
-    return _Built(folder, store, manifest["about"], {path: said["sha256"] for path, said in listing.items()})
+    listing = orjson.loads(
+        _sound(folder, snapshot.LISTING, manifest["files"][snapshot.LISTING]["sha256"])
+    )
+    return _Built(
+        folder, store, manifest["about"], {path: said["sha256"] for path, said in listing.items()}
+    )
 
 
 def _sound(folder: Path, path: str, digest: str) -> bytes:
@@ -65,24 +76,42 @@ def _sound(folder: Path, path: str, digest: str) -> bytes:
     try:
         data = (folder / path).read_bytes()
     except OSError as error:
-        raise SnapshotError(f"The build in {folder} is damaged ({path}: {error.strerror}): {MEND}") from None
+        raise SnapshotError(
+            f"The build in {folder} is damaged ({path}: {error.strerror}): {MEND}"
+        ) from None
     if hashlib.sha256(data).hexdigest() != digest:
-        raise SnapshotError(f"The build in {folder} is damaged ({path} has other bytes than were written): {MEND}")
+        raise SnapshotError(
+            f"The build in {folder} is damaged ({path} has other bytes than were written): {MEND}"
+        )
     return data
 
 
 def _kits(built: _Built, toolkits: Collection[str]) -> _Kits:
     found = _Kits({}, {})
-    for path in sorted(path for path in built.listing if path.startswith("toolkits/") and path.split("/")[1] in toolkits):
+    for path in sorted(
+        path
+        for path in built.listing
+        if path.startswith("toolkits/") and path.split("/")[1] in toolkits
+    ):
         index = orjson.loads(_sound(built.folder, path, built.listing[path]))
         toolkit = index["toolkit"]["slug"]
-        found.toolkits[toolkit] = {name: value for name, value in index["toolkit"].items() if name not in ("slug", "versions")}
-        found.rows.update({Key(toolkit, row["slug"], row["version"]): row for row in index["tools"]})
+        found.toolkits[toolkit] = {
+            name: value
+            for name, value in index["toolkit"].items()
+            if name not in ("slug", "versions")
+        }
+        found.rows.update(
+            {Key(toolkit, row["slug"], row["version"]): row for row in index["tools"]}
+        )
     return found
 
 
 def _differ(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
-    return old is None or new is None or (old["digest"], old["deprecation"]) != (new["digest"], new["deprecation"])
+    return (
+        old is None
+        or new is None
+        or (old["digest"], old["deprecation"]) != (new["digest"], new["deprecation"])
+    )
 
 
 def _versions_of(kits: _Kits, keys: Iterable[Key]) -> dict[tuple[str, str], list[str]]:
@@ -93,10 +122,26 @@ def _versions_of(kits: _Kits, keys: Iterable[Key]) -> dict[tuple[str, str], list
     return found
 
 
-def _served(built: _Built, kits: _Kits, versions: comparing.Versions, keys: Collection[Key], others: Collection[str]) -> Side:
-    tools = {key: _document(built.store, key, kits.rows[key]["deprecation"]) for key in keys if key in kits.rows}
-    files: dict[str, Facts] = {f"toolkits/{slug}/toolkit.yaml": facts for slug, facts in kits.toolkits.items()}
-    files |= {path.removesuffix(".json"): {"answer": built.listing[path]} for path in others if path in built.listing}
+def _served(
+    built: _Built,
+    kits: _Kits,
+    versions: comparing.Versions,
+    keys: Collection[Key],
+    others: Collection[str],
+) -> Side:
+    tools = {
+        key: _document(built.store, key, kits.rows[key]["deprecation"])
+        for key in keys
+        if key in kits.rows
+    }
+    files: dict[str, Facts] = {
+        f"toolkits/{slug}/toolkit.yaml": facts for slug, facts in kits.toolkits.items()
+    }
+    files |= {
+        path.removesuffix(".json"): {"answer": built.listing[path]}
+        for path in others
+        if path in built.listing
+    }
     return Side(versions, tools, {**files, "catalog.yaml": built.about})
 
 

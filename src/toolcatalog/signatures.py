@@ -1,9 +1,9 @@
-"""The state of a file told from its other states without reading it: inode, size, and times of change, as git does it.
+"""The state of a file told from its other states without reading it: inode, size, and times of
+change, as git does it.
 
-A file that had changed within two seconds before it was looked at has no signature to rely on, because its times could stay the same
-through another change; nor has a link, because what it leads to has times of its own.
-
-Serves: "Nothing changed: ≤ 0.4 s" of issue 3.
+A file that had changed within two seconds before it was looked at has no signature to rely on,
+because its times could stay the same through another change; nor has a link, because what it leads
+to has times of its own.
 """
 
 import hashlib
@@ -17,7 +17,9 @@ _FOREVER = 1 << 63
 
 
 def signature(path: str, now: int) -> int:
-    """What tells a state of a file or folder from others; 0 where it is not to be relied on. `now` is when looking began."""
+    """What tells a state of a file or folder from others; 0 where it is not to be relied on. `now`
+    is when looking began.
+    """
     try:
         found = os.lstat(path)
     except OSError:
@@ -33,7 +35,9 @@ def _of(found: os.stat_result) -> int:
 
 
 def holds(path: str, noted: int) -> bool:
-    """Tell whether a file or folder has the signature that was noted; one that was not to be relied on never holds."""
+    """Tell whether a file or folder has the signature that was noted; one that was not to be relied
+    on never holds.
+    """
     try:
         return _of(os.lstat(path)) == noted
     except OSError:
@@ -41,13 +45,17 @@ def holds(path: str, noted: int) -> bool:
 
 
 def left(path: str) -> int:
-    """The signature of a file that nobody but a build should change, as it has left it; 0 where there is none."""
+    """The signature of a file that nobody but a build should change, as it has left it; 0 where
+    there is none.
+    """
     return signature(path, _FOREVER)
 
 
 def stamp(folder: Path, paths: Iterable[str]) -> str:
     """One digest of the signatures of such files."""
-    return hashlib.sha256(repr([(path, left(f"{folder}/{path}")) for path in paths]).encode()).hexdigest()
+    return hashlib.sha256(
+        repr([(path, left(f"{folder}/{path}")) for path in paths]).encode()
+    ).hexdigest()
 
 
 def is_left(folder: Path, state: Mapping[str, int]) -> bool:

@@ -1,8 +1,10 @@
-"""What is served: the records of a snapshot, the files that hold them, and the manifest that vouches for those. Pure.
+"""What is served: the records of a snapshot, the files that hold them, and the manifest that
+vouches for those. Pure.
 
-The owner of the format; `table` and `columns` know the bytes of `query.*`. Tool versions are numbered by slug and then version;
-whatever speaks of a tool version by number means this one. A snapshot is few and large files, because a million small ones take
-minutes to make, to copy and to remove; it is read through the memory map, so that its size costs the reader nothing.
+The owner of the format; `table` and `columns` know the bytes of `query.*`. Tool versions are
+numbered by slug and then version; whatever speaks of a tool version by number means this one. A
+snapshot is few and large files, because a million small ones take minutes to make, to copy and to
+remove; it is read through the memory map, so that its size costs the reader nothing.
 
     manifest.json                     what this is, and the size and SHA-256 of every file beside it
     files.json                        the size and SHA-256 of every file in the folders below
@@ -17,8 +19,6 @@ minutes to make, to copy and to remove; it is read through the memory map, so th
     query.words                       a table: term to its postings, its relatives by number, and a short spelling
     query.postings                    term by term the numbers of tools and then their values, or a row with a value for every tool
     query.covers                      by number: rarities of the terms of the name, of the toolkit's, and a checksum of the name
-
-Serves: "Snapshot" of the design, and the tool's fields of the interface.
 """
 
 import hashlib
@@ -46,9 +46,11 @@ VECTORS = "query.vectors"  # only where a build was asked for it
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
 
-# Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is a row, how many relatives follow.
+# Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is
+# a row, how many relatives follow.
 WORD = struct.Struct("<QIIf?xH")
-POSTINGS_HEAD = struct.Struct("<6dQ")  # how long each field is on average (see `scoring`), and the checksum of that
+# how long each field is on average (see `scoring`), and the checksum of that
+POSTINGS_HEAD = struct.Struct("<6dQ")
 MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
 
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -74,7 +76,9 @@ class Toolkit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One version of a tool as served. `deprecation` is None, or reason, since, sunset, replaced_by, each a text, perhaps empty."""
+    """One version of a tool as served. `deprecation` is None, or reason, since, sunset,
+    replaced_by, each a text, perhaps empty.
+    """
 
     slug: str
     toolkit: str
@@ -111,7 +115,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """All that a snapshot holds but the tools, which are too many to be held at once. Sorted by slug or id."""
+    """All that a snapshot holds but the tools, which are too many to be held at once. Sorted by
+    slug or id.
+    """
 
     about: Mapping[str, str]
     toolkits: tuple[Toolkit, ...]
@@ -121,7 +127,9 @@ class Contents:
 
 
 def document(tool: Tool, name: str, logo: str) -> dict[str, Any]:
-    """The thirteen fields of a tool as the interface shows them, in its order; `name` and `logo` are its toolkit's."""
+    """The thirteen fields of a tool as the interface shows them, in its order; `name` and `logo`
+    are its toolkit's.
+    """
     return {
         "slug": tool.slug,
         "name": tool.name,
@@ -201,9 +209,14 @@ def session_answer(session: Session, router: Toolkit) -> bytes:
 
 def small_files(contents: Contents) -> dict[str, bytes]:
     """The files of sessions and auth configs, by path."""
-    tree = {f"auth_configs/{config.id}.json": dump(asdict(config)) for config in contents.auth_configs}
+    tree = {
+        f"auth_configs/{config.id}.json": dump(asdict(config)) for config in contents.auth_configs
+    }
     if contents.router:
-        tree |= {f"sessions/{session.id}.json": session_answer(session, contents.router) for session in contents.sessions}
+        tree |= {
+            f"sessions/{session.id}.json": session_answer(session, contents.router)
+            for session in contents.sessions
+        }
     return tree
 
 
@@ -215,7 +228,9 @@ def facts(contents: Contents) -> dict[str, bytes]:
     found |= {f"auth_config {config.id}": dump(config.toolkit) for config in contents.auth_configs}
     if contents.router:
         for session in contents.sessions:
-            found[f"session {session.id}"] = dump(session.project) + b"\n" + session_answer(session, contents.router)
+            found[f"session {session.id}"] = (
+                dump(session.project) + b"\n" + session_answer(session, contents.router)
+            )
     return found
 
 
@@ -229,11 +244,17 @@ class Stated:
 
 def listing(files: Mapping[str, Stated]) -> bytes:
     """`files.json`."""
-    return dump({path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())})
+    return dump(
+        {path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())}
+    )
 
 
-def seal(about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, Stated]) -> tuple[str, bytes]:
-    """The digest that names a snapshot, and its manifest: equal contents, equal digest, on any machine."""
+def seal(
+    about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, Stated]
+) -> tuple[str, bytes]:
+    """The digest that names a snapshot, and its manifest: equal contents, equal digest, on any
+    machine.
+    """
     said = {path: {"size": of.size, "sha256": of.sha256} for path, of in sorted(files.items())}
     manifest = {"format": FORMAT, "about": about, "counts": counts, "files": said}
     digest = sha256(dump(manifest))
@@ -243,7 +264,9 @@ def seal(about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str
 def is_sealed(manifest: Mapping[str, Any]) -> bool:
     """Tell whether a manifest is the very one that was written."""
     digest: str = manifest["digest"]
-    return sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == digest
+    return (
+        sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == digest
+    )
 
 
 def is_digest(name: str) -> bool:
@@ -252,7 +275,9 @@ def is_digest(name: str) -> bool:
 
 
 def stays_within(path: str) -> bool:
-    """Tell whether a path, as a snapshot states it, names a file below the folder that it is taken in: a manifest may come from anybody."""
+    """Tell whether a path, as a snapshot states it, names a file below the folder that it is taken
+    in: a manifest may come from anybody.
+    """
     return not ({"", ".", ".."} & {*path.split("/")} or {"\\", "\0"} & {*path})
 
 
@@ -262,7 +287,9 @@ def dump(value: Any) -> bytes:
 
 
 def dump_to_hold(value: Any) -> bytes:
-    """The same in no more memory than it takes, for what is held of very many: orjson leaves each in a block of at least 4 KB."""
+    """The same in no more memory than it takes, for what is held of very many: orjson leaves each
+    in a block of at least 4 KB.
+    """
     return b"%b" % orjson.dumps(value)
 
 

@@ -1,9 +1,8 @@
 """The files of a catalog to raw values: of which kind each is, and what it holds.
 
-A file's place is its identity, so slugs, versions and ids come from the path here and from nowhere else; files that are in no known
-place are problems. This is also where a finding gets its line and column, by reading the one file again.
-
-Serves: the tree at the top of the catalog format.
+A file's place is its identity, so slugs, versions and ids come from the path here and from nowhere
+else; files that are in no known place are problems. This is also where a finding gets its line and
+column, by reading the one file again.
 """
 
 import hashlib
@@ -29,7 +28,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file as read: its path relative to the catalog (with `/`), its place and its JSON value, if it is readable."""
+    """One file as read: its path relative to the catalog (with `/`), its place and its JSON value,
+    if it is readable.
+    """
 
     path: str
     place: Place
@@ -50,16 +51,33 @@ _LAYOUT = (
     ("session", "sessions/{session}.yaml"),
 )
 _NAMES = {
-    "toolkit": (names.TOOLKIT_SLUG, "a toolkit slug", "lower-case letters, digits, `_` and `-`, at most 200, not starting with `-`"),
-    "tool": (names.TOOL_SLUG, "a tool slug", "capital letters, digits, `_` and `-`, at most 200, not starting with `-`"),
+    "toolkit": (
+        names.TOOLKIT_SLUG,
+        "a toolkit slug",
+        "lower-case letters, digits, `_` and `-`, at most 200, not starting with `-`",
+    ),
+    "tool": (
+        names.TOOL_SLUG,
+        "a tool slug",
+        "capital letters, digits, `_` and `-`, at most 200, not starting with `-`",
+    ),
     "session": (names.SESSION_ID, "a session id", "`trs_` and then letters, digits, `_` and `-`"),
-    "auth_config": (names.AUTH_CONFIG_ID, "an auth config id", "`ac_` and then letters, digits, `_` and `-`"),
+    "auth_config": (
+        names.AUTH_CONFIG_ID,
+        "an auth config id",
+        "`ac_` and then letters, digits, `_` and `-`",
+    ),
 }
-_PATTERNS = tuple((kind, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)))) for kind, template in _LAYOUT)
+_PATTERNS = tuple(
+    (kind, re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template))))
+    for kind, template in _LAYOUT
+)
 
 
 def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
-    """Read one file: the document (None where no file belongs at this path), and what is wrong with it so far."""
+    """Read one file: the document (None where no file belongs at this path), and what is wrong with
+    it so far.
+    """
     place = place_of(path)
     if isinstance(place, Finding):
         return None, [tree.problem(root, tree.refused_link(root, path) or place)]
@@ -67,23 +85,41 @@ def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
 
 
 def parsed(root: Path, path: str, data: bytes | Finding) -> tuple[Document | None, list[Problem]]:
-    """The same for a content that comes from elsewhere, such as an older revision; or for the reason why there is none."""
+    """The same for a content that comes from elsewhere, such as an older revision; or for the
+    reason why there is none.
+    """
     place = place_of(path)
-    return (None, [tree.problem(root, place)]) if isinstance(place, Finding) else _read(root, path, place, data)
+    return (
+        (None, [tree.problem(root, place)])
+        if isinstance(place, Finding)
+        else _read(root, path, place, data)
+    )
 
 
-def _read(root: Path, path: str, place: Place, data: bytes | Finding) -> tuple[Document, list[Problem]]:
+def _read(
+    root: Path, path: str, place: Place, data: bytes | Finding
+) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
         return Document(path, place), [tree.problem(root, data)]
     digest = hashlib.sha256(data).hexdigest()
     try:
-        return Document(path, place, yaml12.value(data), True, digest, comments.found(data), comments.schemas(data)), []
+        return Document(
+            path,
+            place,
+            yaml12.value(data),
+            True,
+            digest,
+            comments.found(data),
+            comments.schemas(data),
+        ), []
     except yaml12.Doubtful:
         reading = yaml12.read(data)
     lines = _lines(data) if reading.faults else []
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
     readable = reading.mark is not None
-    return Document(path, place, reading.value, readable, digest, comments.found(data), comments.schemas(data)), problems
+    return Document(
+        path, place, reading.value, readable, digest, comments.found(data), comments.schemas(data)
+    ), problems
 
 
 def _fault(root: Path, path: str, fault: yaml12.Fault, excerpt: str) -> Problem:
@@ -96,14 +132,18 @@ def _lines(data: bytes) -> list[str]:
 
 
 def locate(root: Path, findings: Iterable[Finding]) -> list[Problem]:
-    """Give each finding its line, column and source line. Reads each file concerned once more, so a clean catalog pays nothing."""
+    """Give each finding its line, column and source line. Reads each file concerned once more, so a
+    clean catalog pays nothing.
+    """
     by_path: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
     return [problem for path, some in by_path.items() for problem in placed(root, path, some)[0]]
 
 
-def placed(root: Path, path: str, findings: Sequence[Finding]) -> tuple[list[Problem], tuple[Comment, ...]]:
+def placed(
+    root: Path, path: str, findings: Sequence[Finding]
+) -> tuple[list[Problem], tuple[Comment, ...]]:
     """The findings of one file at their places, and the file's comments that are meant for us."""
     data = tree.content(root, path)
     if isinstance(data, Finding):
@@ -139,8 +179,18 @@ def place_of(path: str) -> Place | Finding:
         if match := pattern.fullmatch(path):
             return _misnamed(path, match) or Place(kind, match.groupdict())
     expected = "one of " + ", ".join(template for _, template in _LAYOUT)
-    help = "rename it to end in `.yaml`" if path.endswith(".yml") else "move it to its place, or out of the catalog"
-    return Finding(path=path, rule="file-unexpected", message="no file is expected here", expected=expected, help=help)
+    help = (
+        "rename it to end in `.yaml`"
+        if path.endswith(".yml")
+        else "move it to its place, or out of the catalog"
+    )
+    return Finding(
+        path=path,
+        rule="file-unexpected",
+        message="no file is expected here",
+        expected=expected,
+        help=help,
+    )
 
 
 def _misnamed(path: str, match: re.Match[str]) -> Finding | None:
@@ -149,12 +199,24 @@ def _misnamed(path: str, match: re.Match[str]) -> Finding | None:
             if not versions.is_version(name):
                 help = "name the file like 20251027_00.yaml"
                 message = f"`{name}` is not a version"
-                return Finding(path=path, rule="name-version", message=message, expected="eight digits, `_`, two digits", help=help)
+                return Finding(
+                    path=path,
+                    rule="name-version",
+                    message=message,
+                    expected="eight digits, `_`, two digits",
+                    help=help,
+                )
         elif not names.fits(_NAMES[key][0], name):
             _, what, expected = _NAMES[key]
             help = f"rename it, for example to `{_suggested(key, name)}`"
             message = f"`{name}` in {path[: match.start(key)]} is not {what}"
-            return Finding(path=path, rule=f"name-{key.replace('_', '-')}", message=message, expected=expected, help=help)
+            return Finding(
+                path=path,
+                rule=f"name-{key.replace('_', '-')}",
+                message=message,
+                expected=expected,
+                help=help,
+            )
     return None
 
 

@@ -1,13 +1,14 @@
 """An opened snapshot: finds tools and hands out their bytes. No HTTP, no YAML, no rendering.
 
-Nothing is read at opening but the manifest and the heads of the tables: the files are mapped into memory, where their pages belong to
-the operating system. So opening takes as long for a million tools as for a hundred, several servers share one copy, and nothing here
-grows with the catalog but a byte or two for each tool. What is served is still never taken on trust: the sizes of all files and the
-checksums of the tables are checked at opening, and each document and entry when it is first read.
+Nothing is read at opening but the manifest and the heads of the tables: the files are mapped into
+memory, where their pages belong to the operating system. So opening takes as long for a million
+tools as for a hundred, several servers share one copy, and nothing here grows with the catalog but
+a byte or two for each tool. What is served is still never taken on trust: the sizes of all files
+and the checksums of the tables are checked at opening, and each document and entry when it is first
+read.
 
-Tool versions are numbered by slug and version; filters are sets of those numbers, so a set in order is a page in slug order.
-
-Serves: "Versions" and the parameters' rules of the decisions.
+Tool versions are numbered by slug and version; filters are sets of those numbers, so a set in order
+is a page in slug order.
 """
 
 import re
@@ -47,7 +48,9 @@ TABLES = (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pins:
-    """The versions asked for: one for every toolkit (`everywhere`), and those of single toolkits, which go before it. None: newest."""
+    """The versions asked for: one for every toolkit (`everywhere`), and those of single toolkits,
+    which go before it. None: newest.
+    """
 
     everywhere: str | None = None
     toolkits: Mapping[str, str | None] = field(default_factory=dict)
@@ -58,7 +61,9 @@ class Pins:
 
 
 class Filters(NamedTuple):
-    """What a list of tools is narrowed to. An empty collection or text: no such filter; `toolkits` None: all of them."""
+    """What a list of tools is narrowed to. An empty collection or text: no such filter; `toolkits`
+    None: all of them.
+    """
 
     toolkits: Collection[str] | None = None
     auth_configs: Collection[str] = ()
@@ -77,7 +82,9 @@ class Entry(NamedTuple):
     versions: list[str]
 
     def at(self, version: str | None) -> str | None:
-        """The version in force at a version of the toolkit (None: the newest); None where the tool had none yet."""
+        """The version in force at a version of the toolkit (None: the newest); None where the tool
+        had none yet.
+        """
         return self.versions[-1] if version is None else newest_at(self.versions, version)
 
     def number(self, version: str) -> int:
@@ -87,7 +94,9 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The tools that a list question finds: their numbers, smallest first, and their ranking where there was a query."""
+    """The tools that a list question finds: their numbers, smallest first, and their ranking where
+    there was a query.
+    """
 
     numbers: BitMap | Numbers
     ranked: Ranked | None = None
@@ -96,7 +105,13 @@ class Found:
 class Store:
     """The tools of one snapshot. Nothing changes after the opening."""
 
-    def __init__(self, digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None = None) -> None:
+    def __init__(
+        self,
+        digest: str,
+        data: Mapping[str, Data],
+        tables: Mapping[str, Table],
+        encode: Encode | None = None,
+    ) -> None:
         self.digest = digest
         self._columns = columns.unpack(memoryview(data[snapshot.NUMBERS]))
         self.versions = len(self._columns["place"])  # how many tool versions there are
@@ -107,11 +122,14 @@ class Store:
         self._has_vectors = snapshot.VECTORS in data
         self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
         self._nearness = encode and Nearness(data[snapshot.VECTORS], self.versions)
-        self._newest = self._columns["number"][: len(self._tools)]  # the newest documents go before the older ones
+        # the newest documents go before the older ones
+        self._newest = self._columns["number"][: len(self._tools)]
         self._tool = lru_cache(maxsize=_ENTRIES)(partial(_read_tool, self._tools))
         self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets))
         self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(partial(_read_set, self._sets))
-        self._in_force_at = lru_cache(maxsize=64)(partial(_read_in_force, self._columns["version"], self._newest, self._facts))
+        self._in_force_at = lru_cache(maxsize=64)(
+            partial(_read_in_force, self._columns["version"], self._newest, self._facts)
+        )
 
     # Single things
 
@@ -142,9 +160,15 @@ class Store:
         return orjson.loads(project), answer
 
     def names_near(self, kind: str, name: str, most: int) -> list[str]:
-        """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates for "did you mean"."""
+        """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates
+        for "did you mean".
+        """
         place = self._facts.place(f"{kind} {name}")
-        return [found.partition(" ")[2] for found in self._facts.names(place - most, place + most) if found.startswith(f"{kind} ")]
+        return [
+            found.partition(" ")[2]
+            for found in self._facts.names(place - most, place + most)
+            if found.startswith(f"{kind} ")
+        ]
 
     # What there is in all
 
@@ -157,15 +181,22 @@ class Store:
         return [name.partition(" ")[2] for name in _kind(self._facts, "session")]
 
     def labels(self, kind: str) -> dict[str, int]:
-        """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have it in their newest version."""
+        """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have
+        it in their newest version.
+        """
         newest = self._set(snapshot.NEWEST)
-        found = {name.partition(" ")[2]: newest.intersection_cardinality(self._set(name)) for name in _kind(self._sets, kind)}
+        found = {
+            name.partition(" ")[2]: newest.intersection_cardinality(self._set(name))
+            for name in _kind(self._sets, kind)
+        }
         return {name: tools for name, tools in found.items() if tools}
 
     # Lists
 
     def named(self, slugs: Iterable[str], pins: Pins, visible: Collection[str] | None) -> Numbers:
-        """The numbers of the tools with these slugs, in this order, in force under the pins; unknown and unseen ones left out."""
+        """The numbers of the tools with these slugs, in this order, in force under the pins;
+        unknown and unseen ones left out.
+        """
         found = []
         for slug in slugs:
             entry = self.tool(slug)
@@ -178,7 +209,11 @@ class Store:
     def matching(self, filters: Filters, pins: Pins) -> Found:
         """The tools that pass all filters, and their ranking where there is a query."""
         found = self._in_force(pins, filters.toolkits)
-        for kind, wanted in (("auth_config", filters.auth_configs), ("tag", filters.tags), ("scope", filters.scopes)):
+        for kind, wanted in (
+            ("auth_config", filters.auth_configs),
+            ("tag", filters.tags),
+            ("scope", filters.scopes),
+        ):
             if wanted:
                 found = _union([found & self._set(f"{kind} {name}") for name in wanted])
         if filters.important:
@@ -197,7 +232,9 @@ class Store:
 
     @property
     def knows_meaning(self) -> bool:
-        """Whether queries find by meaning too. Then the first answer to each takes some milliseconds, nearly all of them for `encode`."""
+        """Whether queries find by meaning too. Then the first answer to each takes some
+        milliseconds, nearly all of them for `encode`.
+        """
         return self._encode is not None
 
     @property
@@ -211,28 +248,45 @@ class Store:
             self._encode(query)
 
     def _near(self, query: str, among: NDArray[np.bool_]) -> Near:
-        return self._nearness.nearest(self._encode(query), among) if self._encode and self._nearness else NOTHING
+        return (
+            self._nearness.nearest(self._encode(query), among)
+            if self._encode and self._nearness
+            else NOTHING
+        )
 
     def explain(self, query: str, found: Found, number: int) -> "Explanation":
         """Why a tool that a query found, and that was looked at closely, stands where it does."""
         from toolcatalog import explaining  # noqa: PLC0415 - it takes a while to load, and a server never needs it
 
         assert found.ranked is not None
-        return explaining.explain(self._postings, query, found.ranked, number, orjson.loads(self.document(number)[0]), self._typed(query))
+        return explaining.explain(
+            self._postings,
+            query,
+            found.ranked,
+            number,
+            orjson.loads(self.document(number)[0]),
+            self._typed(query),
+        )
 
     def corrected(self, query: str) -> str:
-        """The query with unknown words replaced by known ones like them; empty where there is none to replace."""
+        """The query with unknown words replaced by known ones like them; empty where there is none
+        to replace.
+        """
         return ranking.corrected(self._postings, query)
 
     def _typed(self, query: str) -> list[Typed]:
-        """The tools whose slugs are the query, or begin with it, in whatever case and with whatever between their words."""
+        """The tools whose slugs are the query, or begin with it, in whatever case and with whatever
+        between their words.
+        """
         if len(query) > names.LONGEST or len(_WORD.findall(query)) > _WORDS:
             return []
         found, slug_like = [], "_" in query or query.isupper()
         for slug in {"_".join(_WORD.findall(query)).upper(), query.strip().upper()}:
             if names.fits(names.TOOL_SLUG, slug):
                 if entry := self.tool(slug):
-                    found.append(Typed(slice(entry.first, entry.first + len(entry.versions)), ranking.SLUG))
+                    found.append(
+                        Typed(slice(entry.first, entry.first + len(entry.versions)), ranking.SLUG)
+                    )
                 if some := self._beginning(slug if slug_like else f"{slug}_"):
                     found.append(Typed(some, ranking.BEGINNING))
         return found
@@ -246,19 +300,31 @@ class Store:
         return slice(self._first_of(first), self._first_of(last))
 
     def _first_of(self, place: int) -> int:
-        """The number of the oldest version of the tool at a place in the order of slugs; behind the last one, how many there are."""
-        return self.versions if place == len(self._tools) else int.from_bytes(self._tools.at(place)[1][:4], "little")
+        """The number of the oldest version of the tool at a place in the order of slugs; behind the
+        last one, how many there are.
+        """
+        return (
+            self.versions
+            if place == len(self._tools)
+            else int.from_bytes(self._tools.at(place)[1][:4], "little")
+        )
 
     def _mask(self, found: BitMap) -> NDArray[np.bool_]:
         """The same set as a column, by number."""
-        return self._is_newest if found is self._set(snapshot.NEWEST) else _mask(_array(found), self.versions)
+        return (
+            self._is_newest
+            if found is self._set(snapshot.NEWEST)
+            else _mask(_array(found), self.versions)
+        )
 
     @cached_property
     def _is_newest(self) -> NDArray[np.bool_]:
         return _mask(self._newest, self.versions)
 
     def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
-        """The numbers on one page of what was found, in the order asked for; ties are broken by slug, which is the order of the numbers."""
+        """The numbers on one page of what was found, in the order asked for; ties are broken by
+        slug, which is the order of the numbers.
+        """
         numbers, total = found.numbers, len(found.numbers)
         if start >= total:
             return np.zeros(0, np.uint32)
@@ -273,17 +339,28 @@ class Store:
         return every[picking.ordered(-keys if descending else keys, start, start + size)]
 
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
-        """A few slugs that share words with this one, most alike first: candidates for "did you mean"."""
+        """A few slugs that share words with this one, most alike first: candidates for "did you
+        mean".
+        """
         found = self._matching(slug.replace("-", "_"), self._is_newest)
-        documents = (orjson.loads(self.document(number)[0]) for number in self.page(found, "relevance", True, 0, 200).tolist())
-        return [document["slug"] for document in documents if visible is None or document["toolkit"]["slug"] in visible]
+        documents = (
+            orjson.loads(self.document(number)[0])
+            for number in self.page(found, "relevance", True, 0, 200).tolist()
+        )
+        return [
+            document["slug"]
+            for document in documents
+            if visible is None or document["toolkit"]["slug"] in visible
+        ]
 
     # Sets
 
     def _in_force(self, pins: Pins, toolkits: Collection[str] | None) -> BitMap:
         """Of each tool of the toolkits (None: of all) the version in force under the pins."""
         if toolkits is not None:
-            return _union([self._at(pins.of(toolkit)) & self._of_toolkit(toolkit) for toolkit in toolkits])
+            return _union(
+                [self._at(pins.of(toolkit)) & self._of_toolkit(toolkit) for toolkit in toolkits]
+            )
         found = self._at(pins.everywhere)
         for toolkit, at in pins.toolkits.items():
             members = self._of_toolkit(toolkit)
@@ -294,10 +371,13 @@ class Store:
         return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
 
     def _of_toolkit(self, toolkit: str) -> BitMap:
-        return self._toolkit_set(f"toolkit {toolkit}") if len(toolkit) <= names.LONGEST else BitMap()
+        return (
+            self._toolkit_set(f"toolkit {toolkit}") if len(toolkit) <= names.LONGEST else BitMap()
+        )
 
 
-# Remembered are answers of functions that know a table and not the store: so nothing refers to itself, and files are mapped while in use.
+# Remembered are answers of functions that know a table and not the store: so nothing refers to
+# itself, and files are mapped while in use.
 
 
 def _read_tool(tools: Table, slug: str) -> Entry | None:
@@ -314,7 +394,9 @@ def _read_set(sets: Table, name: str) -> BitMap:
 
 
 def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, at: str) -> BitMap:
-    """Of each tool the newest version not newer than `at`: one that is not too new, while the next one is or there is none."""
+    """Of each tool the newest version not newer than `at`: one that is not too new, while the next
+    one is or there is none.
+    """
     early = version < bisect_right(_every_version(facts), at)
     in_force = early & (_mask(newest, len(version)) | ~np.append(early[1:], False))
     return BitMap(np.flatnonzero(in_force).astype(np.uint32))
@@ -331,7 +413,8 @@ def _fact(facts: Table, name: str) -> Any:
 
 def _kind(table: Table, kind: str) -> list[str]:
     """The names in a table that have a kind before them, sorted."""
-    return table.names(table.place(f"{kind} "), table.place(f"{kind}!"))  # of all that may follow a kind, `!` sorts next to the blank
+    # of all that may follow a kind, `!` sorts next to the blank
+    return table.names(table.place(f"{kind} "), table.place(f"{kind}!"))
 
 
 def _union(sets: Sequence[BitMap]) -> BitMap:
@@ -351,16 +434,23 @@ def _mask(numbers: Numbers, size: int) -> NDArray[np.bool_]:
 
 
 def _by_relevance(ranked: Ranked, descending: bool, start: int, stop: int) -> Numbers:
-    """The numbers from one place in the order of relevance to another: those looked at closely are before, or behind, all others."""
+    """The numbers from one place in the order of relevance to another: those looked at closely are
+    before, or behind, all others.
+    """
     sign = -1 if descending else 1
     best = ranked.best[np.argsort(sign * ranked.best_scores, kind="stable")]
     others = len(ranked.numbers) - len(best)
-    first, last = (0, len(best)) if descending else (others, others + len(best))  # places of the best
+    # places of the best
+    first, last = (0, len(best)) if descending else (others, others + len(best))
     near = best[max(start - first, 0) : max(stop - first, 0)]
     if (start >= first and stop <= last) or not others:
         return near
     rest = np.isin(ranked.numbers, best, assume_unique=True, invert=True)
     before = len(best) if descending else 0  # of the others
     start, stop = max(start - before, 0), min(max(stop - before, 0), others)
-    far = ranked.numbers[rest][picking.ordered(sign * ranked.scores[rest], start, stop)] if start < stop else best[:0]
+    far = (
+        ranked.numbers[rest][picking.ordered(sign * ranked.scores[rest], start, stop)]
+        if start < stop
+        else best[:0]
+    )
     return np.concatenate([near, far] if descending else [far, near])

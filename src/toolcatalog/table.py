@@ -1,15 +1,15 @@
-"""Names to values in one file that is opened without being read: a hash table laid out for the memory map. Pure but for the map.
+"""Names to values in one file that is opened without being read: a hash table laid out for the
+memory map. Pure but for the map.
 
-Looking a name up touches a slot, two places and the entry itself, whatever the size of the table, and the pages touched belong to the
-operating system, which shares them between processes and drops them when it must. Every entry carries a checksum that is held against
-its bytes when it is first read; the slots and places have one of their own, checked at opening. Numbers are little-endian.
+Looking a name up touches a slot, two places and the entry itself, whatever the size of the table,
+and the pages touched belong to the operating system, which shares them between processes and drops
+them when it must. Every entry carries a checksum that is held against its bytes when it is first
+read; the slots and places have one of their own, checked at opening. Numbers are little-endian.
 
     head     magic, entries, slots, checksum of slots and places
     slots    where entry i is, i + 1 stands in the first free slot from CRC-32(name) on; 0 is a free slot
     places   where each entry begins, from the end of the places on, and where the last one ends
     entries  sorted by name: checksum, length of the name, name, value
-
-Serves: "nothing in the server grows with the catalog except what the operating system may drop" of issue 3.
 """
 
 import mmap
@@ -40,7 +40,8 @@ Data = bytes | mmap.mmap  # what gives bytes where it is cut
 def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) -> Iterator[bytes]:
     """The bytes of a table, piece by piece.
 
-    `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes, which may come lazily.
+    `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes, which
+    may come lazily.
     """
     keys = [name.encode() for name in names]
     slots = array("I", bytes(4 << max(3, (2 * len(keys)).bit_length())))
@@ -74,15 +75,19 @@ class Table:
     def __init__(self, data: Data) -> None:
         if sys.byteorder != "little":
             raise SnapshotError("A snapshot can be served on little-endian machines only.")
-        magic, count, slots, check, _ = _HEAD.unpack(data[: _HEAD.size]) if len(data) >= _HEAD.size else _NOTHING
+        magic, count, slots, check, _ = (
+            _HEAD.unpack(data[: _HEAD.size]) if len(data) >= _HEAD.size else _NOTHING
+        )
         self._begin = _HEAD.size + 4 * slots + 8 * (count + 1)  # of the entries
-        index = memoryview(data)[_HEAD.size : self._begin]  # a cut of the map itself would be a copy: dozens of megabytes at a million
+        # a cut of the map itself would be a copy: dozens of megabytes at a million
+        index = memoryview(data)[_HEAD.size : self._begin]
         if magic != _MAGIC or self._begin > len(data) or zlib.crc32(index) != check:
             raise SnapshotError("a table is damaged")
         self._slots, self._places = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
         self._data = data
         self._mask = slots - 1
-        self._sound = bytearray(count)  # which entries were read before and found as they were written
+        # which entries were read before and found as they were written
+        self._sound = bytearray(count)
         if self._begin + self._places[count] != len(data):
             raise SnapshotError("a table is damaged")
 
@@ -115,18 +120,29 @@ class Table:
     def names(self, start: int, stop: int) -> list[str]:
         """The names from one place in their order to another."""
         entries = map(self._entry, range(max(0, start), min(stop, len(self))))
-        return [entry[8 : 8 + int.from_bytes(entry[4:8], "little")].decode("utf-8", "replace") for entry in entries]
+        return [
+            entry[8 : 8 + int.from_bytes(entry[4:8], "little")].decode("utf-8", "replace")
+            for entry in entries
+        ]
 
     def place(self, name: str) -> int:
         """How many names sort before this one."""
         key = name.encode("utf-8", "surrogateescape")
         step, milestones = self._milestones
         passed = bisect_left(milestones, key)
-        return bisect_left(range(len(self)), key, max(0, passed - 1) * step, min(passed * step, len(self)), key=self._name)
+        return bisect_left(
+            range(len(self)),
+            key,
+            max(0, passed - 1) * step,
+            min(passed * step, len(self)),
+            key=self._name,
+        )
 
     @cached_property
     def _milestones(self) -> tuple[int, list[bytes]]:
-        """A fixed number of names, in order, and how far they stand apart: half of the way to any other, without touching an entry."""
+        """A fixed number of names, in order, and how far they stand apart: half of the way to any
+        other, without touching an entry.
+        """
         step = max(1, len(self) // _MILESTONES)
         return step, [self._name(number) for number in range(0, len(self), step)]
 
@@ -135,9 +151,13 @@ class Table:
         return entry[8 : 8 + int.from_bytes(entry[4:8], "little")]
 
     def _entry(self, number: int) -> bytes:
-        entry: bytes = self._data[self._begin + self._places[number] : self._begin + self._places[number + 1]]
+        entry: bytes = self._data[
+            self._begin + self._places[number] : self._begin + self._places[number + 1]
+        ]
         if not self._sound[number]:
             if zlib.crc32(entry[4:]) != int.from_bytes(entry[:4], "little"):
-                raise SnapshotError(f"An entry of a table has other bytes than were written: {MEND}")
+                raise SnapshotError(
+                    f"An entry of a table has other bytes than were written: {MEND}"
+                )
             self._sound[number] = 1
         return entry

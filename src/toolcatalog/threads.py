@@ -1,6 +1,5 @@
-"""Threads, where the system may allow no more of them: in a container, or by a limit on processes, for threads count as those do.
-
-Serves: "Would an operator trust it at three in the morning?"
+"""Threads, where the system may allow no more of them: in a container, or by a limit on processes,
+for threads count as those do.
 """
 
 import threading
@@ -28,7 +27,9 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def room(most: int) -> int:
-    """How many threads may be begun, up to so many. They are begun, and ended again: nobody else knows all limits."""
+    """How many threads may be begun, up to so many. They are begun, and ended again: nobody else
+    knows all limits.
+    """
     end, begun = threading.Event(), list[threading.Thread]()
     try:
         while len(begun) < most:

@@ -1,8 +1,6 @@
 """A catalog folder: which files there are, and the bytes of each. The folder is untrusted.
 
 Links that leave it, things that are not plain files, and files over 1 MiB are problems.
-
-Serves: the tree at the top of the catalog format.
 """
 
 import errno
@@ -19,12 +17,15 @@ LARGEST = 1024 * 1024  # bytes
 LONGEST_TOLD = 500  # characters of a message
 _MORE = 4096
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-_IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}  # prose and ownership beside the data; names with a leading dot too
+# prose and ownership beside the data; names with a leading dot too
+_IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}
 _TOOLS = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
 
 
 def scan(root: Path) -> tuple[list[str], list[Problem]]:
-    """The paths of all files below `root`, sorted and relative to it, and what stands there that cannot be read at all."""
+    """The paths of all files below `root`, sorted and relative to it, and what stands there that
+    cannot be read at all.
+    """
     paths, folders, problems = outline(root)
     for folder in folders:
         found = files_in(root, folder)
@@ -34,19 +35,26 @@ def scan(root: Path) -> tuple[list[str], list[Problem]]:
 
 
 def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
-    """The paths of all files but those of tools, and the folders of tools (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
+    """The paths of all files but those of tools, and the folders of tools
+    (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
 
-    Raises UsageError where `root` is not a folder. A catalog has many folders of tools; each is for `files_in` to look into.
+    Raises UsageError where `root` is not a folder. A catalog has many folders of tools; each is for
+    `files_in` to look into.
     """
     if not root.is_dir():
-        raise UsageError(f"No catalog at {root}: name its folder with --catalog, or start one with a {root / 'catalog.yaml'}.")
+        raise UsageError(
+            f"No catalog at {root}: name its folder with --catalog, or start one with a "
+            f"{root / 'catalog.yaml'}."
+        )
     tools: list[str] = []
     paths, _, findings = _walk(root, "", tools)
     return paths, sorted(tools), [problem(root, finding) for finding in findings]
 
 
 class Files(NamedTuple):
-    """The paths of all files below a folder, sorted; whether there are folders in it; and what cannot be read."""
+    """The paths of all files below a folder, sorted; whether there are folders in it; and what
+    cannot be read.
+    """
 
     paths: list[str]
     deep: bool
@@ -60,7 +68,9 @@ def files_in(root: Path, folder: str) -> Files:
 
 
 def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], int, list[Finding]]:
-    """All files from one folder on, and how many folders were walked; where `tools` is a list, folders of tools are put there instead."""
+    """All files from one folder on, and how many folders were walked; where `tools` is a list,
+    folders of tools are put there instead.
+    """
     paths: list[str] = []
     findings: list[Finding] = []
     folders, walked = [start], 0
@@ -71,8 +81,18 @@ def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], i
             if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
             elif entry.name.endswith((".yaml", ".yml")):
-                message, help = "a folder that has the name of a file", "put a plain file here, or rename the folder"
-                findings.append(Finding(path=f"{folder}{entry.name}", rule="file-unexpected", message=message, help=help))
+                message, help = (
+                    "a folder that has the name of a file",
+                    "put a plain file here, or rename the folder",
+                )
+                findings.append(
+                    Finding(
+                        path=f"{folder}{entry.name}",
+                        rule="file-unexpected",
+                        message=message,
+                        help=help,
+                    )
+                )
             elif tools is not None and _TOOLS.fullmatch(folder):
                 tools.append(f"{folder}{entry.name}")
             else:
@@ -81,14 +101,20 @@ def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], i
 
 
 def is_data(path: str) -> bool:
-    """Tell whether a file at this path is part of a catalog, and not prose or something hidden beside it."""
+    """Tell whether a file at this path is part of a catalog, and not prose or something hidden
+    beside it.
+    """
     return "/." not in f"/{path}" and _IGNORED.isdisjoint(path.split("/"))
 
 
 def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root / folder) as entries:
-            return [entry for entry in entries if not entry.name.startswith(".") and entry.name not in _IGNORED]
+            return [
+                entry
+                for entry in entries
+                if not entry.name.startswith(".") and entry.name not in _IGNORED
+            ]
     except OSError as error:
         findings.append(_unreadable(folder or ".", error))
         return []
@@ -101,7 +127,9 @@ def digest(root: Path, path: str) -> str:
 
 
 def content(root: Path, path: str) -> bytes | Finding:
-    """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading, a link only if it may be followed."""
+    """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading,
+    a link only if it may be followed.
+    """
     file = f"{root}/{path}"
     try:
         try:
@@ -123,23 +151,41 @@ def content(root: Path, path: str) -> bytes | Finding:
 def _read(path: str, handle: int) -> bytes | Finding:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
-        return Finding(path=path, rule="file-unexpected", message="not a plain file", help="put a plain file here")
+        return Finding(
+            path=path,
+            rule="file-unexpected",
+            message="not a plain file",
+            help="put a plain file here",
+        )
     data = os.read(handle, min(status.st_size, LARGEST) + 1)
     while len(data) <= LARGEST and (more := os.read(handle, _MORE)):
         data += more
     if len(data) <= LARGEST:
         return data
     help = "split it, or shorten it"
-    return Finding(path=path, rule="file-too-large", message="more than 1 MiB", expected="at most 1 MiB", help=help)
+    return Finding(
+        path=path,
+        rule="file-too-large",
+        message="more than 1 MiB",
+        expected="at most 1 MiB",
+        help=help,
+    )
 
 
 def _unreadable(path: str, error: OSError) -> Finding:
     reason = (error.strerror or str(error)).lower()
-    return Finding(path=path, rule="file-unreadable", message=f"cannot be read: {reason}", help="mend its permissions, or remove it")
+    return Finding(
+        path=path,
+        rule="file-unreadable",
+        message=f"cannot be read: {reason}",
+        help="mend its permissions, or remove it",
+    )
 
 
 def refused_link(root: Path, path: str) -> Finding | None:
-    """Why a link is not followed; None for all else. Links in the place of folders are never followed: `scan` lists them as files."""
+    """Why a link is not followed; None for all else. Links in the place of folders are never
+    followed: `scan` lists them as files.
+    """
     if not (root / path).is_symlink():
         return None
     real = Path(os.path.realpath(root / path))
@@ -153,13 +199,21 @@ def refused_link(root: Path, path: str) -> Finding | None:
 
 
 def shown(root: Path, path: str) -> str:
-    """A path as people see it: relative to the catalog's parent, printable whatever bytes the name has."""
+    """A path as people see it: relative to the catalog's parent, printable whatever bytes the name
+    has.
+    """
     return _printable(f"{root.resolve().name}/{path}")
 
 
 def _printable(text: str) -> str:
-    """The text with escapes for all that a terminal or a log would act on: what a file or its name says is not ours to trust."""
-    return text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    """The text with escapes for all that a terminal or a log would act on: what a file or its name
+    says is not ours to trust.
+    """
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    )
 
 
 def _sentence(text: str) -> str:
@@ -167,7 +221,9 @@ def _sentence(text: str) -> str:
     return _printable(text if len(text) <= LONGEST_TOLD else f"{text[: LONGEST_TOLD - 3]}...")
 
 
-def problem(root: Path, finding: Finding, line: int = 1, column: int = 1, excerpt: str = "", length: int = 1) -> Problem:
+def problem(
+    root: Path, finding: Finding, line: int = 1, column: int = 1, excerpt: str = "", length: int = 1
+) -> Problem:
     """A finding at its place, fit to be shown."""
     return Problem(
         path=shown(root, finding.path), line=line, column=column, rule=finding.rule, message=_sentence(finding.message),

@@ -1,10 +1,10 @@
-"""Records to Markdown, for programs and models that read the site: the twins of its pages, and `llms.txt`. Pure.
+"""Records to Markdown, for programs and models that read the site: the twins of its pages, and
+`llms.txt`. Pure.
 
-Nothing that a catalog says can look like structure of this file. A text of one line stands within a line, where Markdown begins no block,
-and `<` does not open a tag; any other text is quoted in a fence longer than any in it. Values and names are JSON or plain in code
-spans that no backtick of theirs can end. Characters that cannot be seen are named, or escaped where they are part of a value.
-
-Serves: `index.md` beside each tool's page, `llms-full.txt` of each toolkit, and `llms.txt`.
+Nothing that a catalog says can look like structure of this file. A text of one line stands within a
+line, where Markdown begins no block, and `<` does not open a tag; any other text is quoted in a
+fence longer than any in it. Values and names are JSON or plain in code spans that no backtick of
+theirs can end. Characters that cannot be seen are named, or escaped where they are part of a value.
 """
 
 import json
@@ -24,14 +24,17 @@ _LINE_END = re.compile(r"\r\n?|\n")
 _TICKS = re.compile("`+")
 _SPECIAL = re.compile(r"[\\`*\[\]<>&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|#+$")
 _OPENING = re.compile(r"<(?=[A-Za-z/!?])")  # a tag, a comment, an address
-_QUIET = frozenset("`\\")  # within code, or behind another backslash, a backslash before `<` escapes nothing
+# within code, or behind another backslash, a backslash before `<` escapes nothing
+_QUIET = frozenset("`\\")
 _BLOCK = re.compile(r"[#>\[=|~+*_-]|`{3}|\d+[.)]|:")  # what a block may begin with, and then some
 
 Lines = Iterator[str]
 
 
 class Twin(NamedTuple):
-    """A tool as Markdown, without its headings' marks: name, all that is said of it as a whole, inputs and outputs."""
+    """A tool as Markdown, without its headings' marks: name, all that is said of it as a whole,
+    inputs and outputs.
+    """
 
     name: str
     about: str
@@ -48,7 +51,9 @@ class Twin(NamedTuple):
 def twin(tool: Tool, toolkit: Toolkit) -> Twin:
     """The twin of a tool's page."""
     inputs = _parameters(tool.input_parameters, "") if tool.input_parameters else ("None.",)
-    outputs = _parameters(tool.output_parameters, "") if tool.output_parameters else ("Not described.",)
+    outputs = (
+        _parameters(tool.output_parameters, "") if tool.output_parameters else ("Not described.",)
+    )
     return Twin(_plain(tool.name), *map(_text, (_about(tool, toolkit), inputs, outputs)))
 
 
@@ -58,12 +63,16 @@ def tool_markdown(tool: Tool, toolkit: Toolkit) -> bytes:
 
 
 def llms(about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]) -> bytes:
-    """`llms.txt`, as llmstxt.org describes it: what there is, with links relative to the site; `counts` are the tools of each toolkit."""
+    """`llms.txt`, as llmstxt.org describes it: what there is, with links relative to the site;
+    `counts` are the tools of each toolkit.
+    """
     return _file(_llms(about, toolkits, counts))
 
 
 def llms_full(toolkit: Toolkit, tools: Iterable[Twin]) -> Iterator[bytes]:
-    """`llms-full.txt` of a toolkit piece by piece: the toolkit, and then each tool as in its twin, one heading deeper."""
+    """`llms-full.txt` of a toolkit piece by piece: the toolkit, and then each tool as in its twin,
+    one heading deeper.
+    """
     yield _file(_toolkit(toolkit))
     for tool in tools:
         yield b"\n" + tool.text(2)
@@ -78,7 +87,11 @@ def _text(lines: Iterable[str]) -> str:
 
 
 def _about(tool: Tool, toolkit: Toolkit) -> Lines:
-    yield from ("", f"{_code(tool.slug)}, version {_code(tool.version)}, toolkit {_plain(toolkit.name)}", "")
+    yield from (
+        "",
+        f"{_code(tool.slug)}, version {_code(tool.version)}, toolkit {_plain(toolkit.name)}",
+        "",
+    )
     yield from _paragraph(tool.description)
     yield from _facts(tool)
     if tool.deprecation is not None:
@@ -88,7 +101,11 @@ def _about(tool: Tool, toolkit: Toolkit) -> Lines:
 def _facts(tool: Tool) -> Lines:
     yield f"- Toolkit: {_code(tool.toolkit)}"
     yield f"- Authentication: {'none needed' if tool.no_auth else 'needed'}"
-    for what, values in (("Scopes", tool.scopes), ("Tags", tool.tags), ("All versions", tool.available_versions)):
+    for what, values in (
+        ("Scopes", tool.scopes),
+        ("Tags", tool.tags),
+        ("All versions", tool.available_versions),
+    ):
         if values:
             yield f"- {what}: {', '.join(map(_code, values))}"
     yield f"- API: {_code(f'GET /api/v3/tools/{tool.slug}')}"
@@ -116,15 +133,31 @@ def _toolkit(toolkit: Toolkit) -> Lines:
         yield f"- Newest version: {_code(toolkit.versions[-1])}"
 
 
-def _llms(about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]) -> Lines:
+def _llms(
+    about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]
+) -> Lines:
     total = sum(counts.values())
     yield from (f"# {_plain(about['title'])}", "")
-    yield " ".join((">", *map(_plain, filter(None, [about.get("description")])), f"{total:,} tools in {len(toolkits):,} toolkits."))
+    yield " ".join(
+        (
+            ">",
+            *map(_plain, filter(None, [about.get("description")])),
+            f"{total:,} tools in {len(toolkits):,} toolkits.",
+        )
+    )
     yield from (
         "",
-        "Every tool has a page `tools/SLUG/index.html`, and beside it the same as Markdown, `index.md`, and as JSON, `index.json`.",
+        (
+            "Every tool has a page `tools/SLUG/index.html`, and beside it the same as Markdown, "
+            "`index.md`, and as JSON, `index.json`."
+        ),
     )
-    yield from ("", "## Toolkits", "", *(_listed(toolkit, counts.get(toolkit.slug, 0)) for toolkit in toolkits))
+    yield from (
+        "",
+        "## Toolkits",
+        "",
+        *(_listed(toolkit, counts.get(toolkit.slug, 0)) for toolkit in toolkits),
+    )
     yield from ("", "## API", "")
     yield "- [API reference](reference/index.html): `GET /api/v3/tools` lists and searches, `GET /api/v3/tools/SLUG` gives one tool"
     yield "- [Sessions](sessions/index.html): what an agent may use, and the meta tools that it is offered"
@@ -152,7 +185,14 @@ def _parameters(described: Mapping[str, Any], indent: str) -> Lines:
 
 def _described(what: str, it: Mapping[str, Any], indent: str) -> Lines:
     """An item of a list, and what belongs to it in lists below it."""
-    kinds = [_plain(str(it["type"])), *(word for word, key in (("required", "required"), ("or null", "nullable")) if it.get(key) is True)]
+    kinds = [
+        _plain(str(it["type"])),
+        *(
+            word
+            for word, key in (("required", "required"), ("or null", "nullable"))
+            if it.get(key) is True
+        ),
+    ]
     first, *fenced = _said(it.get("description", ""))
     yield f"{indent}- {what} ({', '.join(kinds)}){':' if first or fenced else ''} {first}".rstrip()
     deeper = f"{indent}  "
@@ -194,7 +234,9 @@ def _paragraph(text: str) -> Lines:
 
 
 def _said(text: str, alone: bool = False) -> list[str]:
-    """A text as a line, behind others unless it stands alone; or as an empty line and a fence with all its lines."""
+    """A text as a line, behind others unless it stands alone; or as an empty line and a fence with
+    all its lines.
+    """
     text = text.strip()
     if not alone and text.isascii() and text.isprintable() and "<" not in text:  # so are nearly all
         return [text]
@@ -215,7 +257,9 @@ def _plain(text: str) -> str:
     r"""A name or the like, which is not Markdown, within a line; `#` at its end would end a heading."""
     if text.isascii() and text.isalnum():  # so are types
         return text
-    return _SPECIAL.sub(lambda found: "".join(f"\\{one}" for one in found[0]), visible(" ".join(text.split())))
+    return _SPECIAL.sub(
+        lambda found: "".join(f"\\{one}" for one in found[0]), visible(" ".join(text.split()))
+    )
 
 
 def _value(value: Any) -> str:
@@ -227,7 +271,11 @@ def _code(name: str) -> str:
     """A name in a code span: as it is, or as JSON where it has something that a span cannot show."""
     if name.isascii() and name.isidentifier():  # so are nearly all
         return f"`{name}`"
-    return _value(name) if not name.strip(" ") or name != " ".join(visible(name).split()) else _span(name)
+    return (
+        _value(name)
+        if not name.strip(" ") or name != " ".join(visible(name).split())
+        else _span(name)
+    )
 
 
 def _span(text: str) -> str:

@@ -1,9 +1,8 @@
 """Versions: eight digits, an underscore, two digits.
 
-A version is kept as the text that it is. All have the same length and only digits, so the order of the texts is the order of the
-versions, and no value class is needed. A calendar date is not enforced: `00000000_00` is legal.
-
-Serves: "the version files it has (`YYYYMMDD_NN`; a calendar date is not enforced: `00000000_00` is legal)" of the decisions.
+A version is kept as the text that it is. All have the same length and only digits, so the order of
+the texts is the order of the versions, and no value class is needed. A calendar date is not
+enforced: `00000000_00` is legal.
 """
 
 import re
@@ -21,16 +20,19 @@ def is_version(text: str) -> bool:
 
 
 def newest_at(versions: Sequence[str], at: str) -> str | None:
-    """The newest of `versions` (sorted, oldest first) that is not newer than `at`; None where there was none yet.
+    """The newest of `versions` (sorted, oldest first) that is not newer than `at`; None where there
+    was none yet.
 
-    Serves: "A toolkit *at* version V is, for each of its tools, the newest version not newer than V".
+    Serves: "A toolkit *at* version V is, for each of its tools, the newest version not newer than
+    V".
     """
     after = bisect_right(versions, at)
     return versions[after - 1] if after else None
 
 
 def following(newest: str | None, day: str) -> str | None:
-    """The version of what is made on a day (`20251027`): its first one, or the one behind `newest`, where that is not older.
+    """The version of what is made on a day (`20251027`): its first one, or the one behind `newest`,
+    where that is not older.
 
     None where no version could be newer.
     """

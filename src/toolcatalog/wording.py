@@ -1,7 +1,4 @@
-"""One change, and the words and values that it is told in. Pure.
-
-Serves: "each change classified breaking / additive / text / scope with the reason" of issue 6.
-"""
+"""One change, and the words and values that it is told in. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -19,9 +16,10 @@ _MOST = 10  # values that are shown
 class Change(NamedTuple):
     """One change: of which kind, where, and what as a clause that `place` is the subject of.
 
-    Values and names of the catalog stand in backquotes, numbers apart; a backquote within is `\\u0060`, so that they always pair.
-    Places are `input a.b`, with `[]` for the items of a list, `.*` for other properties, `.anyOf[0]` for a branch, and the names of
-    the tool's fields; a name that could be mistaken is in quotes, as JSON.
+    Values and names of the catalog stand in backquotes, numbers apart; a backquote within is
+    `\\u0060`, so that they always pair. Places are `input a.b`, with `[]` for the items of a list,
+    `.*` for other properties, `.anyOf[0]` for a branch, and the names of the tool's fields; a name
+    that could be mistaken is in quotes, as JSON.
     """
 
     kind: Kind
@@ -36,8 +34,17 @@ def reworded(before: str, after: str) -> str:
 
 def became(key: str, before: Any, after: Any) -> str:
     """That one value of a keyword or field became another; ABSENT where one says nothing of it."""
-    was, now = ("" if value is ABSENT else str(value) if key == "type" else told(value) for value in (before, after))
-    return f"has {key} {now} now" if not was else f"no longer has {key} {was}" if not now else f"{key} {was} became {now}"
+    was, now = (
+        "" if value is ABSENT else str(value) if key == "type" else told(value)
+        for value in (before, after)
+    )
+    return (
+        f"has {key} {now} now"
+        if not was
+        else f"no longer has {key} {was}"
+        if not now
+        else f"{key} {was} became {now}"
+    )
 
 
 def turned(before: Any, after: Any) -> str:
@@ -62,8 +69,16 @@ def code(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in JSON; a text as it stands, unless it would read as something else or has what does not show."""
-    as_it_is = isinstance(value, str) and value.isprintable() and value == value.strip() and "`" not in value and not _is_json(value)
+    """A value in JSON; a text as it stands, unless it would read as something else or has what does
+    not show.
+    """
+    as_it_is = (
+        isinstance(value, str)
+        and value.isprintable()
+        and value == value.strip()
+        and "`" not in value
+        and not _is_json(value)
+    )
     text = value if as_it_is else orjson.dumps(value).decode().replace("`", "\\u0060")
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -86,7 +101,8 @@ def same(before: Any, after: Any) -> bool:
     """Tell whether two values are equal in JSON, where 1 is 1.0 and not true."""
     if before is after or ABSENT in (before, after):
         return before is after
-    return orjson.dumps(before) == orjson.dumps(after) or canonical(before) == canonical(after)  # most are, written alike: told fast
+    # most are, written alike: told fast
+    return orjson.dumps(before) == orjson.dumps(after) or canonical(before) == canonical(after)
 
 
 def canonical(value: Any) -> bytes:
@@ -99,4 +115,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    return (
+        int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+        else value
+    )

@@ -1,10 +1,10 @@
-"""JSON values to YAML text for people: the counterpart of `yaml12`, and with it the only room that knows YAML.
+"""JSON values to YAML text for people: the counterpart of `yaml12`, and with it the only room that
+knows YAML.
 
-What comes out is read back by `yaml12.read` as the very value that went in. It is also safe with readers of other YAML versions:
-each string that one of them would take for a number, a date or a boolean is quoted. Block style in the order of the keys, short
-lists on one line, text of several lines as it is, no anchors, no folded lines. What it cannot write it refuses, see `emit`.
-
-Serves: "`20250909_00`, `no`, ... where a string is expected stay what the author typed" of the catalog format.
+What comes out is read back by `yaml12.read` as the very value that went in. It is also safe with
+readers of other YAML versions: each string that one of them would take for a number, a date or a
+boolean is quoted. Block style in the order of the keys, short lists on one line, text of several
+lines as it is, no anchors, no folded lines. What it cannot write it refuses, see `emit`.
 """
 
 import json
@@ -21,26 +21,39 @@ _BLOCK = re.compile(r"\S[^\n]*\n")
 
 
 class _Dumper(yaml.CSafeDumper):
-    """PyYAML's writer, which quotes what YAML 1.1 would type; of JSON's literals that one leaves out only numbers like `1e5`."""
+    """PyYAML's writer, which quotes what YAML 1.1 would type; of JSON's literals that one leaves
+    out only numbers like `1e5`.
+    """
 
 
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z"), [*"-0123456789"])
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z"),
+    [*"-0123456789"],
+)
 
 
 def emit(value: Any) -> bytes:
     """The YAML text, as UTF-8, of a JSON value whose keys are all strings.
 
-    Raises ValueError for what no file can hold: a number that is not finite, a whole number beyond 64 bits, half of a surrogate pair.
-    How deep a file may nest is the reader's affair.
+    Raises ValueError for what no file can hold: a number that is not finite, a whole number beyond
+    64 bits, half of a surrogate pair. How deep a file may nest is the reader's affair.
     """
     text: str = yaml.serialize(_node(value), Dumper=_Dumper, allow_unicode=True, width=-1)
-    return (text[: -len("...\n")] if text.endswith("\n...\n") else text).encode()  # a marker that only a further document would need
+    # a marker that only a further document would need
+    return (text[: -len("...\n")] if text.endswith("\n...\n") else text).encode()
 
 
 def _node(value: Any) -> Node:
-    """Made anew for each value, also for one that stands in several places, so that none is written as an alias."""
+    """Made anew for each value, also for one that stands in several places, so that none is written
+    as an alias.
+    """
     if isinstance(value, dict):
-        return MappingNode(_tag("map"), [(_text(key), _node(inner)) for key, inner in value.items()], flow_style=not value)
+        return MappingNode(
+            _tag("map"),
+            [(_text(key), _node(inner)) for key, inner in value.items()],
+            flow_style=not value,
+        )
     if isinstance(value, list):
         nodes = [_node(inner) for inner in value]
         return SequenceNode(_tag("seq"), nodes, flow_style=_is_short(nodes))
@@ -55,12 +68,18 @@ def _literal(value: Any) -> ScalarNode:
 
 def _text(text: str) -> ScalarNode:
     text.encode()  # UnicodeEncodeError is a ValueError
-    style = '"' if _SEPARATOR.search(text) else ("|" if _BLOCK.match(text) else ('"' if "\n" in text else None))
+    style = (
+        '"'
+        if _SEPARATOR.search(text)
+        else ("|" if _BLOCK.match(text) else ('"' if "\n" in text else None))
+    )
     return ScalarNode(_tag("str"), text, style=style)
 
 
 def _is_short(nodes: list[Node]) -> bool:
-    lengths = [len(node.value) + 2 for node in nodes if isinstance(node, ScalarNode) and node.style is None]
+    lengths = [
+        len(node.value) + 2 for node in nodes if isinstance(node, ScalarNode) and node.style is None
+    ]
     return len(lengths) == len(nodes) and sum(lengths) <= _SHORT
 
 

@@ -1,8 +1,10 @@
-"""Drives the composio-client that is installed: one request as a JSON line on standard input, one answer as a JSON line on standard output.
+"""Drives the composio-client that is installed: one request as a JSON line on standard input, one
+answer as a JSON line on standard output.
 
-Started with the server's address. It says first which client it is; then, until its input ends, a request is
-`{"op": "tool" | "tools" | "session" | "call", "args": {...}, "options": {"key", "headers", "query", "strict", "raw"}}` and its answer
-`{"result"}`, with `raw` also `url` and `headers`, or `{"error": class name, "status", "body", "request_id"}`. It judges nothing.
+Started with the server's address. It says first which client it is; then, until its input ends, a
+request is `{"op": "tool" | "tools" | "session" | "call", "args": {...}, "options": {"key",
+"headers", "query", "strict", "raw"}}` and its answer `{"result"}`, with `raw` also `url` and
+`headers`, or `{"error": class name, "status", "body", "request_id"}`. It judges nothing.
 """
 
 import json
@@ -20,17 +22,33 @@ TIMEOUT = 20  # seconds
 def main(base_url: str) -> None:
     @cache
     def client(key: str | None, strict: bool) -> Composio:
-        # No retries: they would hide a fault. Strict: the client's typed models must fit, it is lax by itself.
-        return Composio(api_key=key, base_url=base_url, max_retries=0, timeout=TIMEOUT, _strict_response_validation=strict)
+        # No retries: they would hide a fault. Strict: the client's typed models must fit, it is lax
+        # by itself.
+        return Composio(
+            api_key=key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=TIMEOUT,
+            _strict_response_validation=strict,
+        )
 
     say({"client": f"composio-client {composio_client.__version__}"})
     for line in sys.stdin:
         request = json.loads(line)
         options = request["options"]
-        say(answer(client(options.get("key"), options.get("strict", True)), request["op"], request["args"], options))
+        say(
+            answer(
+                client(options.get("key"), options.get("strict", True)),
+                request["op"],
+                request["args"],
+                options,
+            )
+        )
 
 
-def answer(client: Composio, op: str, args: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def answer(
+    client: Composio, op: str, args: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
     try:
         if op == "call":
             return {"result": getattr(client, args["method"])(args["path"], cast_to=object)}
@@ -39,22 +57,39 @@ def answer(client: Composio, op: str, args: dict[str, Any], options: dict[str, A
         )
         if not options.get("raw"):
             return {"result": plain(answered)}
-        return {"result": plain(answered.parse()), "url": str(answered.http_request.url), "headers": dict(answered.headers)}
+        return {
+            "result": plain(answered.parse()),
+            "url": str(answered.http_request.url),
+            "headers": dict(answered.headers),
+        }
     except APIStatusError as error:
-        about = {"status": error.status_code, "body": error.body, "request_id": error.response.headers.get("x-request-id")}
+        about = {
+            "status": error.status_code,
+            "body": error.body,
+            "request_id": error.response.headers.get("x-request-id"),
+        }
         return {"error": type(error).__name__, **about}
     except Exception as error:  # the test shall see it
-        return {"error": type(error).__name__, "status": None, "body": str(error), "request_id": None}
+        return {
+            "error": type(error).__name__,
+            "status": None,
+            "body": str(error),
+            "request_id": None,
+        }
 
 
 def operation(client: Composio, op: str, raw: bool) -> Any:
     tools: Any = client.tools.with_raw_response if raw else client.tools
-    session: Any = client.tool_router.session.with_raw_response if raw else client.tool_router.session
+    session: Any = (
+        client.tool_router.session.with_raw_response if raw else client.tool_router.session
+    )
     return {"tool": tools.retrieve, "tools": tools.list, "session": session.tools}[op]
 
 
 def plain(value: Any) -> Any:
-    """The JSON of a typed answer, read attribute by attribute, as a program would; only what the server sent."""
+    """The JSON of a typed answer, read attribute by attribute, as a program would; only what the
+    server sent.
+    """
     if isinstance(value, list):
         return [plain(item) for item in value]
     return dict(attributes(value)) if isinstance(value, composio_client.BaseModel) else value
@@ -64,7 +99,10 @@ def attributes(model: composio_client.BaseModel) -> Iterator[tuple[str, Any]]:
     fields = type(model).model_fields
     for name, _ in model:
         if name in model.model_fields_set:
-            yield (fields[name].alias if name in fields else None) or name, plain(getattr(model, name))
+            yield (
+                (fields[name].alias if name in fields else None) or name,
+                plain(getattr(model, name)),
+            )
 
 
 def say(value: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
 """The command line: one file for each command, and the only room that prints.
 
-Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that cannot be used, 3 a bug of ours, 130 interrupted.
-
-Serves: "one file per command; the only place that prints" and "exit 0 fine, 1 problems, 2 usage, 3 a bug, 130 interrupted" of the design.
+Exit codes: 0 fine, 1 problems in the catalog, 2 a wrong call or something that cannot be used, 3 a
+bug of ours, 130 interrupted.
 """
 
 import errno
@@ -29,15 +28,35 @@ _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "show": ("show", "Show a tool or a toolkit.", "Catalog"),
     "stats": ("stats", "Tell what there is, in numbers.", "Catalog"),
     "import": ("importing", "Turn tool definitions of another form into catalog files.", "Catalog"),
-    "export": ("export", "Print tools as a model provider, or an MCP server, takes them.", "Catalog"),
+    "export": (
+        "export",
+        "Print tools as a model provider, or an MCP server, takes them.",
+        "Catalog",
+    ),
     "codeowners": ("codeowners", "Print who GitHub asks to review which toolkit.", "Catalog"),
     "lock": ("lock", "Note which tools an application uses, and what they are.", "Catalog"),
     "verify": ("verify", "Tell whether locked tools are still what they were.", "Catalog"),
-    "diff": ("diff", "Tell what differs between two versions, revisions or builds, and whom it breaks.", "Catalog"),
+    "diff": (
+        "diff",
+        "Tell what differs between two versions, revisions or builds, and whom it breaks.",
+        "Catalog",
+    ),
     "serve": ("serve", "Answer the read API, and the site, from a build.", "Service"),
-    "publish": ("publish", "Send a build to an object store, for servers that follow it.", "Service"),
-    "mirror": ("mirror", "Write a build as files from which any static host answers the read API.", "Service"),
-    "snapshots": ("snapshots", "List, use, prune and verify the snapshots that a build has left.", "Service"),
+    "publish": (
+        "publish",
+        "Send a build to an object store, for servers that follow it.",
+        "Service",
+    ),
+    "mirror": (
+        "mirror",
+        "Write a build as files from which any static host answers the read API.",
+        "Service",
+    ),
+    "snapshots": (
+        "snapshots",
+        "List, use, prune and verify the snapshots that a build has left.",
+        "Service",
+    ),
     "keys": ("keys", "Create, list, rotate and revoke API keys.", "Service"),
     "mcp": ("mcp", "Let an agent search the catalog, as a server of MCP.", "Service"),
     "completion": ("completion", "Print the completion script of a shell.", "Help"),
@@ -61,11 +80,17 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         with loading():
-            command: click.Command = importlib.import_module(f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}").command
+            command: click.Command = importlib.import_module(
+                f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}"
+            ).command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name for one that is not there: click knows only commands that are loaded."""
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name for one that is not there: click knows only commands
+        that are loaded.
+        """
         near = names.nearest(args[0], _COMMANDS) if args[0] not in _COMMANDS else []
         if near and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
@@ -74,10 +99,16 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for heading in dict.fromkeys(row[2] for row in _COMMANDS.values()):
             with formatter.section(heading):
-                formatter.write_dl([(name, row[1]) for name, row in _COMMANDS.items() if row[2] == heading])
+                formatter.write_dl(
+                    [(name, row[1]) for name, row in _COMMANDS.items() if row[2] == heading]
+                )
 
 
-@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, package_name="toolcatalog", message="toolcatalog %(version)s")
 def cli() -> None:
     """A catalog of tools for AI agents: YAML in git, an immutable snapshot, a small read API."""
@@ -103,7 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         return 1 if isinstance(error, ShrunkCatalog) else 2
     except OSError as error:
         return _refused(error)
-    except SystemExit:  # click, when whoever reads our output has gone; `serve`, when it is told to stop
+    # click, when whoever reads our output has gone; `serve`, when it is told to stop
+    except SystemExit:
         return 0
     except Exception as bug:  # noqa: BLE001 - whatever it is, it is told as ours
         return _limited() if threads.is_refusal(bug) else _bug(bug)
@@ -111,12 +143,17 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
 
 
 def _refused(error: OSError) -> int:
-    """What a disk refuses is no bug, wherever it is met: most often the one that our output is written to."""
+    """What a disk refuses is no bug, wherever it is met: most often the one that our output is
+    written to.
+    """
     if isinstance(error, BrokenPipeError):  # whoever reads our output has gone
         return 0
     if error.errno not in _DISK:
         return _bug(error)
-    terminal.error(f"Cannot write {error.filename or 'standard output'} ({error.strerror}): {remedy(error)}, and run this again.")
+    terminal.error(
+        f"Cannot write {error.filename or 'standard output'} ({error.strerror}): "
+        f"{remedy(error)}, and run this again."
+    )
     return 2
 
 
@@ -128,5 +165,8 @@ def _limited() -> int:
 
 def _bug(bug: Exception) -> int:
     sys.excepthook(type(bug), bug, bug.__traceback__)
-    terminal.error("This is a bug in toolcatalog, not your mistake. Please report it with the lines above and what you ran.")
+    terminal.error(
+        "This is a bug in toolcatalog, not your mistake. Please report it with the lines "
+        "above and what you ran."
+    )
     return 3

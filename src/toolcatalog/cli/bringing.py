@@ -1,8 +1,8 @@
-"""What all imports share: a file's bytes, new tools into a catalog, and what there is to tell of them.
+"""What all imports share: a file's bytes, new tools into a catalog, and what there is to tell of
+them.
 
-A new importer hands its `Addition`s to `bring`, which compares them with the catalog, writes what is new and says so.
-
-Serves: "Each prints what it could not hold; a second import of a changed source writes only new versions" of issue 6.
+A new importer hands its `Addition`s to `bring`, which compares them with the catalog, writes what
+is new and says so.
 """
 
 import sys
@@ -26,17 +26,27 @@ _LONGEST = 160  # characters shown of what was left out
 _NAMED = 10  # tools named of those that have gone
 
 file = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
-into = click.option("--into", type=options.FOLDER, required=True, help="The catalog to add to; made where there is none.")
+into = click.option(
+    "--into",
+    type=options.FOLDER,
+    required=True,
+    help="The catalog to add to; made where there is none.",
+)
 version = click.option(
     "--version",
     default="",
     metavar="V",
-    help=f"The version of what is new or changed.  [default: its own; else today's, or {UNDATED} where its toolkit has no tools yet]",
+    help=(
+        f"The version of what is new or changed.  [default: its own; else today's, or {UNDATED} "
+        "where its toolkit has no tools yet]"
+    ),
 )
 
 
 def content(path: Path, what: str) -> bytes:
-    """The bytes of a file, or of standard input for `-`; `what` is what it should hold. Raises UsageError."""
+    """The bytes of a file, or of standard input for `-`; `what` is what it should hold. Raises
+    UsageError.
+    """
     try:
         if str(path) == "-":
             data = sys.stdin.buffer.read(LARGEST + 1)
@@ -46,7 +56,9 @@ def content(path: Path, what: str) -> bytes:
     except OSError as error:
         raise UsageError(f"Cannot read {path} ({error.strerror}): name a file of {what}.") from None
     if len(data) > LARGEST:
-        raise UsageError(f"{path} is larger than {LARGEST // 1024**2} MiB: import a part of it at a time.")
+        raise UsageError(
+            f"{path} is larger than {LARGEST // 1024**2} MiB: import a part of it at a time."
+        )
     return data
 
 
@@ -62,7 +74,9 @@ def json_value(path: Path, what: str) -> Any:
 
 @contextmanager
 def bounded(path: Path, what: str) -> Iterator[None]:
-    """Say in one sentence that a file's values nest without end: whatever reads it gives up then. Raises UsageError."""
+    """Say in one sentence that a file's values nest without end: whatever reads it gives up then.
+    Raises UsageError.
+    """
     try:
         yield
     except RecursionError:
@@ -70,7 +84,9 @@ def bounded(path: Path, what: str) -> Iterator[None]:
 
 
 def bring(into: Path, found: Iterable[additions.Addition], toolkit: str, version: str) -> None:
-    """Write what of these tools is new to a catalog, all or nothing, and tell what that was and what could not be held."""
+    """Write what of these tools is new to a catalog, all or nothing, and tell what that was and
+    what could not be held.
+    """
     present = tree.scan(into)[0] if into.is_dir() else []
 
     def record(path: str) -> schema.Record | None:
@@ -80,7 +96,8 @@ def bring(into: Path, found: Iterable[additions.Addition], toolkit: str, version
     added = additions.files(found, present, toolkit, version, record, f"{clock.day()}_00")
     _write(into, added.tree)
     terminal.say(
-        f"Imported {added.tools:,} tools into {into}: {added.new:,} new, {added.renewed:,} in a new version, {added.unchanged:,} unchanged."
+        f"Imported {added.tools:,} tools into {into}: {added.new:,} new, {added.renewed:,} "
+        f"in a new version, {added.unchanged:,} unchanged."
     )
     _tell(added.notes)
     _tell_gone(added.gone)
@@ -90,7 +107,11 @@ def _write(into: Path, new: Mapping[str, bytes]) -> None:
     """Write what is not there yet, all or nothing."""
     written: set[str] = set()
     try:
-        changed = [path for path, data in new.items() if (into / path).exists() and (into / path).read_bytes() != data]
+        changed = [
+            path
+            for path, data in new.items()
+            if (into / path).exists() and (into / path).read_bytes() != data
+        ]
         additions.stop([f"{into / path} is there and differs: {_HELP}" for path in changed])
         with terminal.track("Writing", len(new)) as advance:
             for path, data in new.items():
@@ -99,11 +120,15 @@ def _write(into: Path, new: Mapping[str, bytes]) -> None:
     except OSError as error:
         _take_back(into, new, written)
         where = error.filename or into
-        raise UsageError(f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder.") from None
+        raise UsageError(
+            f"Cannot write {where} ({error.strerror}): {remedy(error)}, or name another folder."
+        ) from None
 
 
 def _take_back(into: Path, new: Iterable[str], written: Container[str]) -> None:
-    """Remove of new files those that were written, and all folders that are empty then, as far as the disk lets that happen."""
+    """Remove of new files those that were written, and all folders that are empty then, as far as
+    the disk lets that happen.
+    """
     for path in new:
         with suppress(OSError):
             if path in written:
@@ -127,11 +152,18 @@ def _tell(notes: Sequence[additions.Note]) -> None:
 
 
 def _tell_gone(slugs: Sequence[str]) -> None:
-    """One line for the tools that the source no longer shows. They stay: whether they are gone only people know."""
+    """One line for the tools that the source no longer shows. They stay: whether they are gone only
+    people know.
+    """
     if slugs:
         more = f" and {len(slugs) - _NAMED:,} more" if len(slugs) > _NAMED else ""
-        terminal.say(f"In the catalog and not in this source, {len(slugs):,}: {', '.join(slugs[:_NAMED])}{more}.")
-        terminal.say("They stay as they are. If one is gone for good, say so: toolcatalog deprecate SLUG")
+        terminal.say(
+            f"In the catalog and not in this source, {len(slugs):,}: "
+            f"{', '.join(slugs[:_NAMED])}{more}."
+        )
+        terminal.say(
+            "They stay as they are. If one is gone for good, say so: toolcatalog deprecate SLUG"
+        )
 
 
 def _printable(text: str) -> str:

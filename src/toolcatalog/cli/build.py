@@ -1,7 +1,4 @@
-"""`toolcatalog build`
-
-Serves: `build` of the command line.
-"""
+"""`toolcatalog build`"""
 
 from functools import partial
 from pathlib import Path
@@ -37,21 +34,58 @@ def _hire(url: str) -> Hire:
 @options.out
 @options.site
 @click.option("--no-site", is_flag=True, help="Make no HTML pages.")
-@click.option("--jobs", type=click.IntRange(1, 256), help="Processes to work with.  [default: the number of cores]")
-@click.option("--cluster", metavar="URL", help="A dask scheduler whose workers do the work of --jobs; needs the extra `cluster`.")
-@click.option("--semantic", is_flag=True, help="Make the tools searchable by meaning too; needs the extra `semantic`.")
-@click.option("--allow-shrink", is_flag=True, help="Publish also where more than 10 % of the tools would be gone.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    help="Processes to work with.  [default: the number of cores]",
+)
+@click.option(
+    "--cluster",
+    metavar="URL",
+    help="A dask scheduler whose workers do the work of --jobs; needs the extra `cluster`.",
+)
+@click.option(
+    "--semantic",
+    is_flag=True,
+    help="Make the tools searchable by meaning too; needs the extra `semantic`.",
+)
+@click.option(
+    "--allow-shrink",
+    is_flag=True,
+    help="Publish also where more than 10 % of the tools would be gone.",
+)
 def command(
-    catalog: Path, out: Path, site: Path, no_site: bool, jobs: int | None, cluster: str | None, semantic: bool, allow_shrink: bool
+    catalog: Path,
+    out: Path,
+    site: Path,
+    no_site: bool,
+    jobs: int | None,
+    cluster: str | None,
+    semantic: bool,
+    allow_shrink: bool,
 ) -> None:
     """Validate the catalog and build its snapshot and site."""
     calm()
     may_lose = publishing.ALL if allow_shrink else publishing.FEW
     hire = _hire(cluster) if cluster else None
     where = None if no_site else site
-    built = build(catalog, out, where, terminal.track, jobs or cores(), semantic=semantic, hire=hire, may_lose=may_lose)
+    built = build(
+        catalog,
+        out,
+        where,
+        terminal.track,
+        jobs or cores(),
+        semantic=semantic,
+        hire=hire,
+        may_lose=may_lose,
+    )
     counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
-    terminal.say(f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages.")
+    terminal.say(
+        f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages."
+    )
     if built.changed and (held := len(holding.digests(out))) > holding.MANY:
-        terminal.say(f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build {out}` removes old ones.")
+        terminal.say(
+            f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build "
+            f"{out}` removes old ones."
+        )
     click.echo(built.digest)

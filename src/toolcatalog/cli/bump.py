@@ -1,7 +1,4 @@
-"""`toolcatalog bump`
-
-Serves: "copies the newest to today's version and opens the diff" of issue 6.
-"""
+"""`toolcatalog bump`"""
 
 import os
 import sys
@@ -27,7 +24,12 @@ printed on standard output; at a terminal it is opened where VISUAL or EDITOR na
 @click.command("bump", epilog=_EPILOG)
 @click.argument("slug", shell_complete=options.slugs)
 @options.catalog
-@click.option("--version", default="", metavar="V", help="The new version.  [default: today, the next one where there is one of today]")
+@click.option(
+    "--version",
+    default="",
+    metavar="V",
+    help="The new version.  [default: today, the next one where there is one of today]",
+)
 def command(slug: str, catalog: Path, version: str) -> None:
     """Begin the next version of the tool SLUG from its newest one."""
     home = locating.the_home(catalog, slug)
@@ -45,7 +47,8 @@ def command(slug: str, catalog: Path, version: str) -> None:
     if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         click.edit(filename=str(file))
     terminal.say(
-        f"Next: edit it. `toolcatalog diff {slug}@{before} {slug}@{after}` tells whom it concerns; then `toolcatalog check`, `git add`."
+        f"Next: edit it. `toolcatalog diff {slug}@{before} {slug}@{after}` tells whom it "
+        "concerns; then `toolcatalog check`, `git add`."
     )
 
 
@@ -53,9 +56,15 @@ def _version(slug: str, home: Home, said: str) -> str:
     """The new version. Raises UsageError where it is none, or not the newest."""
     newest = home.versions[-1]
     if said and not versions.is_version(said):
-        raise UsageError(f"`{said}` is not a version: it needs eight digits, `_` and two digits, such as {clock.day()}_00.")
+        raise UsageError(
+            f"`{said}` is not a version: it needs eight digits, `_` and two digits, such as "
+            f"{clock.day()}_00."
+        )
     if said and said <= newest:
-        raise UsageError(f"{slug} has version {newest}, and {said} is not newer: leave --version out, or give a newer one.")
+        raise UsageError(
+            f"{slug} has version {newest}, and {said} is not newer: leave --version out, or "
+            "give a newer one."
+        )
     found = said or versions.following(newest, clock.day())
     if found is None:
         raise UsageError(f"No version is newer than {newest} of {slug}: rename that file first.")

@@ -1,7 +1,4 @@
-"""`toolcatalog check`
-
-Serves: "everything wrong, at once, as rustc would say it" of issue 6.
-"""
+"""`toolcatalog check`"""
 
 import os
 from collections import Counter
@@ -39,7 +36,9 @@ _SHOWN = ("path", "line", "column", "rule", "severity", "message", "help")
 
 
 class Asked(NamedTuple):
-    """What is to be checked, which problems are to be shown, in which form, and what is to be done about them: the options."""
+    """What is to be checked, which problems are to be shown, in which form, and what is to be done
+    about them: the options.
+    """
 
     paths: Sequence[Path]
     catalog: Path
@@ -65,16 +64,43 @@ class Seen(NamedTuple):
 @click.command("check", epilog=_EPILOG)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @options.catalog
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="full", show_default=True, help="How problems are shown.")
-@click.option("--against", metavar="REV", help="A revision of git: what has been published may not change, and changed files come first.")
-@click.option("--least", type=click.Choice(_SEVERITIES), default="warning", show_default=True, help="The least that is shown.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    default="full",
+    show_default=True,
+    help="How problems are shown.",
+)
+@click.option(
+    "--against",
+    metavar="REV",
+    help="A revision of git: what has been published may not change, and changed files come first.",
+)
+@click.option(
+    "--least",
+    type=click.Choice(_SEVERITIES),
+    default="warning",
+    show_default=True,
+    help="The least that is shown.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 @click.option("--fix", is_flag=True, help="Mend what has one right answer, in the files.")
 @click.option("--watch", is_flag=True, help="Check again whenever a file changes, until Ctrl-C.")
-@click.option("--jobs", type=click.IntRange(1, 256), help="Processes to work with.  [default: the number of cores]")
-@click.option("--out", type=options.FOLDER, help="Whose .cache remembers what has been checked.  [default: build, beside the catalog]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    help="Processes to work with.  [default: the number of cores]",
+)
+@click.option(
+    "--out",
+    type=options.FOLDER,
+    help="Whose .cache remembers what has been checked.  [default: build, beside the catalog]",
+)
 def command(**said: Any) -> int:
-    """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is remembered for the next time."""
+    """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is
+    remembered for the next time.
+    """
     asked = Asked(**said)
     calm()
     code = _once(asked)
@@ -86,7 +112,10 @@ def command(**said: Any) -> int:
 def _once(asked: Asked) -> int:
     seen = _seen(asked)
     if asked.fix and (mended := _mended(asked.catalog, seen.problems)):
-        terminal.say(f"Mended {sum(mended.values()):,} problem(s) in {len(mended):,} file(s): {', '.join(sorted(mended)[:5])}")
+        terminal.say(
+            f"Mended {sum(mended.values()):,} problem(s) in {len(mended):,} file(s): "
+            f"{', '.join(sorted(mended)[:5])}"
+        )
         seen = _seen(asked)
     _show(seen, asked)
     failing = {"error", "warning"} if asked.strict else {"error"}
@@ -117,7 +146,9 @@ def _verdict(asked: Asked) -> Verdict:
     """Where nothing can be written, nothing is remembered, and that is all."""
     out = asked.out or asked.catalog.parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
-        return build.check(asked.catalog, out, _severities(asked), terminal.track, asked.jobs or cores())
+        return build.check(
+            asked.catalog, out, _severities(asked), terminal.track, asked.jobs or cores()
+        )
     from toolcatalog import checking  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
 
     checked = checking.check(asked.catalog, terminal.track, _severities(asked))
@@ -125,13 +156,19 @@ def _verdict(asked: Asked) -> Verdict:
 
 
 def _with_history(asked: Asked, verdict: Verdict) -> tuple[Sequence[Problem], frozenset[str]]:
-    """The problems with those that only a revision before can tell, and the paths that have changed since, as they are shown."""
+    """The problems with those that only a revision before can tell, and the paths that have changed
+    since, as they are shown.
+    """
     from toolcatalog import against, checking, hearing, tree  # noqa: PLC0415 - only here are they all needed
 
     since = against.since(asked.catalog, asked.against or "", f"{datetime.now(UTC):%Y-%m-%d}")
     changed = frozenset(tree.shown(asked.catalog, path) for path in since.changed)
     said = hearing.by_path(since.findings)
-    history = [problem for path, some in said.items() for problem in hearing.heard(asked.catalog, path, some)]
+    history = [
+        problem
+        for path, some in said.items()
+        for problem in hearing.heard(asked.catalog, path, some)
+    ]
     weighed = checking.weighed(verdict.rules, [*verdict.problems, *history])
     return [problem for problem in weighed if problem.severity in _severities(asked)], changed
 
@@ -141,7 +178,10 @@ def _within(asked: Asked) -> list[str]:
     parent = asked.catalog.resolve().parent
     for path in asked.paths:
         if not path.resolve().is_relative_to(asked.catalog.resolve()):
-            raise UsageError(f"{path} is not in {asked.catalog}: name files or folders of the catalog, or another one with --catalog.")
+            raise UsageError(
+                f"{path} is not in {asked.catalog}: name files or folders of the catalog, or "
+                "another one with --catalog."
+            )
     return [str(path.resolve().relative_to(parent)) for path in asked.paths]
 
 
@@ -155,7 +195,9 @@ def _severities(asked: Asked) -> Sequence[str]:
 
 
 def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
-    """Mend what can be mended, file by file: how many problems of each file that were. A file that becomes no better stays as it was."""
+    """Mend what can be mended, file by file: how many problems of each file that were. A file that
+    becomes no better stays as it was.
+    """
     from toolcatalog import checking, fixing  # noqa: PLC0415 - only here is it needed
 
     mended: Counter[str] = Counter()
@@ -163,7 +205,11 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
         file, name = catalog.resolve().parent / path, path.partition("/")[2]
         before = file.read_bytes()
         old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
-        fixed = fixing.settled(before, [problem for problem in problems if problem.path == path], partial(_looked, catalog, name))
+        fixed = fixing.settled(
+            before,
+            [problem for problem in problems if problem.path == path],
+            partial(_looked, catalog, name),
+        )
         new = Counter(problem.rule for problem in _looked(catalog, name, fixed.data))
         if new - old or (new == old and fixed.errors):
             _write(file, before)
@@ -184,7 +230,9 @@ def _write(file: Path, data: bytes) -> None:
     try:
         files.write_changed(file, data)
     except OSError as error:
-        raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}, and check again.") from None
+        raise UsageError(
+            f"Cannot write {file} ({error.strerror}): {remedy(error)}, and check again."
+        ) from None
 
 
 def _show(seen: Seen, asked: Asked) -> None:
@@ -193,7 +241,13 @@ def _show(seen: Seen, asked: Asked) -> None:
             rows = [{name: getattr(problem, name) for name in _SHOWN} for problem in seen.problems]
             click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         case "concise":
-            click.echo("".join(f"{_place(problem)}: {problem.rule}: {problem.message}\n" for problem in seen.problems), nl=False)
+            click.echo(
+                "".join(
+                    f"{_place(problem)}: {problem.rule}: {problem.message}\n"
+                    for problem in seen.problems
+                ),
+                nl=False,
+            )
         case "full":
             terminal.problems(seen.problems, seen.files, _rest(seen))
         case _:
@@ -209,7 +263,9 @@ def _place(problem: Problem) -> str:
 
 
 def _report(seen: Seen, asked: Asked) -> None:
-    """What other programs read. Paths are relative to the root of the repository, as those expect it."""
+    """What other programs read. Paths are relative to the root of the repository, as those expect
+    it.
+    """
     from toolcatalog import reports, rulebook  # noqa: PLC0415 - only here are they needed
 
     root = _root(asked.catalog.resolve().parent)
@@ -217,7 +273,9 @@ def _report(seen: Seen, asked: Asked) -> None:
     changed = {f"{root}{path}" for path in seen.changed}
     if asked.form == "sarif":
         rules = {
-            rule: reports.Advice(rulebook.summary(rule), rulebook.page(rule), rulebook.severity(rule))
+            rule: reports.Advice(
+                rulebook.summary(rule), rulebook.page(rule), rulebook.severity(rule)
+            )
             for rule in {problem.rule for problem in problems}
         }
         click.echo(reports.sarif(problems, seen.files, changed, rules))
@@ -231,6 +289,10 @@ def _report(seen: Seen, asked: Asked) -> None:
 
 
 def _root(folder: Path) -> str:
-    """The path of a folder in its repository, with a slash behind it; empty where it is the root, or in no repository."""
-    root = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder)
+    """The path of a folder in its repository, with a slash behind it; empty where it is the root,
+    or in no repository.
+    """
+    root = next(
+        (parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), folder
+    )
     return "" if root == folder else f"{folder.relative_to(root).as_posix()}/"

@@ -1,7 +1,4 @@
-"""What day it is: only commands that make something new may ask.
-
-Serves: "no clock ... reaches a byte of the output" of the design.
-"""
+"""What day it is: only commands that make something new may ask."""
 
 from datetime import datetime
 

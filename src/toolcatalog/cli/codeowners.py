@@ -1,7 +1,4 @@
-"""`toolcatalog codeowners`
-
-Serves: "CODEOWNERS from `owners`" of issue 6.
-"""
+"""`toolcatalog codeowners`"""
 
 import re
 from pathlib import Path
@@ -21,12 +18,18 @@ Examples:
 
 Run it where the repository begins. Exits with 1 where --check finds that the file is not up to date.
 """
-_PLAIN = re.compile("[A-Za-z0-9._/-]+")  # anything else would mean something in a pattern of CODEOWNERS
+# anything else would mean something in a pattern of CODEOWNERS
+_PLAIN = re.compile("[A-Za-z0-9._/-]+")
 
 
 @click.command("codeowners", epilog=_EPILOG)
 @options.catalog
-@click.option("--check", "checked", type=click.Path(dir_okay=False, path_type=Path), help="A file that must hold these lines.")
+@click.option(
+    "--check",
+    "checked",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that must hold these lines.",
+)
 def command(catalog: Path, checked: Path | None) -> int:
     """Print who GitHub asks to review which toolkit, from the `owners` of the toolkits.
 
@@ -37,17 +40,25 @@ def command(catalog: Path, checked: Path | None) -> int:
     if checked is None:
         click.echo(lines, nl=False)
         if unowned := ownership.unowned(toolkits):
-            terminal.say(f"Without an owner that GitHub knows (`@account`, `@organization/team`, an e-mail address): {', '.join(unowned)}")
+            terminal.say(
+                "Without an owner that GitHub knows (`@account`, `@organization/team`, an "
+                f"e-mail address): {', '.join(unowned)}"
+            )
         return 0
     if ownership.holds(_text(checked), lines):
         terminal.say(f"{checked} is up to date.")
         return 0
-    terminal.error(f"{checked} is not what the owners of the toolkits say: put in it what `toolcatalog codeowners` prints, and commit it.")
+    terminal.error(
+        f"{checked} is not what the owners of the toolkits say: put in it what `toolcatalog "
+        "codeowners` prints, and commit it."
+    )
     return 1
 
 
 def _toolkits(catalog: Path) -> list[Toolkit]:
-    """The toolkits of a catalog. Raises InvalidCatalog where one of their files has problems: its owners may be among them."""
+    """The toolkits of a catalog. Raises InvalidCatalog where one of their files has problems: its
+    owners may be among them.
+    """
     paths, _, _ = tree.outline(catalog)
     examined = [examine(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
     if problems := sorted(problem for one in examined for problem in one.problems):
@@ -60,9 +71,15 @@ def _folder(catalog: Path) -> str:
     try:
         folder = catalog.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
-        raise UsageError(f"{catalog} is not below this folder: run `toolcatalog codeowners` where the repository begins.") from None
+        raise UsageError(
+            f"{catalog} is not below this folder: run `toolcatalog codeowners` where the "
+            "repository begins."
+        ) from None
     if not _PLAIN.fullmatch(folder):
-        raise UsageError(f"CODEOWNERS cannot name the folder {catalog}: give it a name of letters, digits, `.`, `_` and `-`.")
+        raise UsageError(
+            f"CODEOWNERS cannot name the folder {catalog}: give it a name of letters, "
+            "digits, `.`, `_` and `-`."
+        )
     return folder
 
 
@@ -73,4 +90,6 @@ def _text(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise UsageError(f"Cannot read {file} ({error.strerror}): {remedy(error)}, or name another file.") from None
+        raise UsageError(
+            f"Cannot read {file} ({error.strerror}): {remedy(error)}, or name another file."
+        ) from None

@@ -1,7 +1,4 @@
-"""`toolcatalog completion`
-
-Serves: `cli`, whose commands and options a shell completes.
-"""
+"""`toolcatalog completion`"""
 
 import click
 from click.shell_completion import get_completion_class
@@ -21,4 +18,6 @@ def command(context: click.Context, shell: str) -> None:
     """Print the completion script of a shell."""
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(context.find_root().command, {}, "toolcatalog", "_TOOLCATALOG_COMPLETE").source())
+    click.echo(
+        kind(context.find_root().command, {}, "toolcatalog", "_TOOLCATALOG_COMPLETE").source()
+    )

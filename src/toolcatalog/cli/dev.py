@@ -1,7 +1,4 @@
-"""`toolcatalog dev`
-
-Serves: "watch, rebuild, reload; a key for this run is printed" of the command line.
-"""
+"""`toolcatalog dev`"""
 
 from pathlib import Path
 
@@ -28,16 +25,25 @@ page, with file and line. Stops with Ctrl-C.
 @options.out
 @options.site
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 takes a free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
 def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     """Serve the site while the catalog is edited."""
     listener = listening.listen(host, port)  # before the long work
     digest = build(catalog, out, site, terminal.track, cores()).digest
 
     def again() -> str:
-        return build(catalog, out, site).digest  # by one process: others cannot be forked beside a running server
+        # by one process: others cannot be forked beside a running server
+        return build(catalog, out, site).digest
 
     app = developing.application(catalog, site, again, digest, terminal.say)
-    terminal.say(f"The site is at {listening.url(listener)}/ and follows {catalog}. Stop with Ctrl-C.")
+    terminal.say(
+        f"The site is at {listening.url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
+    )
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])

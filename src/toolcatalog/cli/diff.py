@@ -1,7 +1,4 @@
-"""`toolcatalog diff`
-
-Serves: "A, B: versions of a tool (SLUG@V), git revisions, or builds" of the command line.
-"""
+"""`toolcatalog diff`"""
 
 import os
 from collections.abc import Iterator
@@ -25,7 +22,13 @@ Examples:
 
 Exits with 0 whatever the difference is, and with 2 where it could not be found out.
 """
-_COLOURS = {"unknown": "red", "breaking": "red", "scope": "yellow", "additive": "green", "text": "blue"}
+_COLOURS = {
+    "unknown": "red",
+    "breaking": "red",
+    "scope": "yellow",
+    "additive": "green",
+    "text": "blue",
+}
 
 
 @click.command("diff", epilog=_EPILOG)
@@ -41,11 +44,12 @@ _COLOURS = {"unknown": "red", "breaking": "red", "scope": "yellow", "additive": 
     help="For a terminal, a pull request comment, or programs.",
 )
 def command(before: str, after: str | None, catalog: Path, form: str) -> None:
-    """Tell what differs between A and B, each change breaking, scope, additive or text, the worst first.
+    """Tell what differs between A and B, each change breaking, scope, additive or text, the worst
+    first.
 
-    A and B are two versions of a tool of the catalog (SLUG@VERSION; SLUG or SLUG@ is the newest), two git revisions (without B: the
-    working tree), or two builds (folders with `current`, or of a snapshot). Where a name is two of these, SLUG@, ./FOLDER and
-    refs/heads/BRANCH say which.
+    A and B are two versions of a tool of the catalog (SLUG@VERSION; SLUG or SLUG@ is the newest),
+    two git revisions (without B: the working tree), or two builds (folders with `current`, or of a
+    snapshot). Where a name is two of these, SLUG@, ./FOLDER and refs/heads/BRANCH say which.
     """
     from toolcatalog import against, announcing  # noqa: PLC0415 - not for `--help`
 
@@ -57,7 +61,11 @@ def command(before: str, after: str | None, catalog: Path, form: str) -> None:
     elif form == "markdown":
         click.echo(announcing.markdown(found), nl=False)
     else:
-        click.echo("".join(f"{line}\n" for line in _lines(found)), nl=False, color=False if os.environ.get("NO_COLOR") else None)
+        click.echo(
+            "".join(f"{line}\n" for line in _lines(found)),
+            nl=False,
+            color=False if os.environ.get("NO_COLOR") else None,
+        )
 
 
 def _lines(found: "Comparison") -> Iterator[str]:
@@ -72,7 +80,10 @@ def _lines(found: "Comparison") -> Iterator[str]:
             why = f": {announcing.shown(entry.why)}" if entry.why else ""
             yield f"  {click.style(announcing.shown(name), fg=colour)}  {what}{why}"
             for change in entry.changes:
-                place, said = announcing.shown(change.place), announcing.shown(change.what, announcing.LONGEST)
+                place, said = (
+                    announcing.shown(change.place),
+                    announcing.shown(change.what, announcing.LONGEST),
+                )
                 yield f"    {click.style(f'{change.kind:<8}', fg=_COLOURS[change.kind])}  {place}  {said}"
         yield ""
     yield announcing.summary(found)

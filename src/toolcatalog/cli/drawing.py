@@ -1,16 +1,23 @@
-"""What only a terminal shows, or only a failure needs: problems in colours, errors, a progress bar. The room with rich.
+"""What only a terminal shows, or only a failure needs: problems in colours, errors, a progress bar.
+The room with rich.
 
-Only `terminal` loads this, and only when there is something to draw: rich takes longer to load than the rest of a command. In a pipe
-the words are the same, without colours.
-
-Serves: "the source line with a caret, coloured on a terminal" of issue 2.
+Only `terminal` loads this, and only when there is something to draw: rich takes longer to load than
+the rest of a command. In a pipe the words are the same, without colours.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.segment import Segment, Segments
 from rich.text import Text
 
@@ -36,16 +43,29 @@ def error(text: str) -> None:
 
 
 def problems(found: Sequence[Problem], files: int, rest: str) -> None:
-    """Every problem as a compiler would show it, and a line that counts them; lines of the source as wide as the terminal."""
+    """Every problem as a compiler would show it, and a line that counts them; lines of the source
+    as wide as the terminal.
+    """
     console = _console()
     pieces = excerpts.told(found, files, rest, min(console.width, excerpts.WIDEST))
-    console.print(Segments(Segment(text, console.get_style(style) if style else None) for text, style in pieces), end="")
+    console.print(
+        Segments(
+            Segment(text, console.get_style(style) if style else None) for text, style in pieces
+        ),
+        end="",
+    )
 
 
 @contextmanager
 def bar(label: str, total: int) -> Iterator[Advance]:
     """A progress bar for a stage of work, with its rate and the time that is left."""
-    columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description:24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=_console(), transient=True) as progress:
         task = progress.add_task(label, total=total)
         yield lambda done: progress.advance(task, done)

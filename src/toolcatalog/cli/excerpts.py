@@ -1,9 +1,8 @@
-"""A problem as a compiler would show it: place, rule, source line and caret, as pieces of text with the style of each. Pure.
+"""A problem as a compiler would show it: place, rule, source line and caret, as pieces of text with
+the style of each. Pure.
 
-There may be ten thousand of them, so nothing here needs rich, which takes longer to load, and longest for each line, than all the rest;
-but for the widths of characters beyond ASCII.
-
-Serves: "Ten thousand problems print quickly and end with counts".
+There may be ten thousand of them, so nothing here needs rich, which takes longer to load, and
+longest for each line, than all the rest; but for the widths of characters beyond ASCII.
 """
 
 from collections import Counter
@@ -18,20 +17,30 @@ Piece = tuple[str, str]  # a text and its style; none: plain
 
 
 def told(found: Sequence[Problem], files: int, rest: str, room: int = WIDEST) -> Iterator[Piece]:
-    """Every problem with an empty line behind it, and a line that counts them, with the rest that there is to say."""
+    """Every problem with an empty line behind it, and a line that counts them, with the rest that
+    there is to say.
+    """
     for problem in found:
         yield from explained(problem, room)
         yield "\n", ""
     severities = Counter(problem.severity for problem in found)
-    counts = ", ".join(_count(severities[severity], severity) for severity in _COLOURS if severities[severity])
+    counts = ", ".join(
+        _count(severities[severity], severity) for severity in _COLOURS if severities[severity]
+    )
     places = len({problem.path for problem in found})
-    yield f"{counts} in {_count(places, 'file')}, of {_count(files, 'file')} read. {rest}".rstrip() + "\n", "bold"
+    yield (
+        f"{counts} in {_count(places, 'file')}, of {_count(files, 'file')} read. {rest}".rstrip()
+        + "\n",
+        "bold",
+    )
 
 
 def explained(problem: Problem, room: int = WIDEST) -> list[Piece]:
-    """One problem: place, rule, what was found, the source line with a caret, what was expected and what to do.
+    """One problem: place, rule, what was found, the source line with a caret, what was expected and
+    what to do.
 
-    Lines of the source are cut to `room` cells, so that the caret stays below its place; sentences are left to wrap.
+    Lines of the source are cut to `room` cells, so that the caret stays below its place; sentences
+    are left to wrap.
     """
     colour = _COLOURS[problem.severity]
     gutter = " " * len(str(problem.line))
@@ -54,10 +63,18 @@ def explained(problem: Problem, room: int = WIDEST) -> list[Piece]:
 
 
 def _window(problem: Problem, room: int) -> tuple[str, str, str]:
-    """The source line as far as there is room, one printable character for each of it: before the place, at it, after it."""
-    line = problem.excerpt if problem.excerpt.isprintable() else "".join(map(_shown, problem.excerpt))
+    """The source line as far as there is room, one printable character for each of it: before the
+    place, at it, after it.
+    """
+    line = (
+        problem.excerpt if problem.excerpt.isprintable() else "".join(map(_shown, problem.excerpt))
+    )
     start = problem.column - 1
-    before, marked, after = line[:start], line[start : start + problem.length], line[start + problem.length :]
+    before, marked, after = (
+        line[:start],
+        line[start : start + problem.length],
+        line[start + problem.length :],
+    )
     if _cells(line) > room:
         before = _cut(before[::-1], max(room // 3, room - _cells(marked + after)))[::-1]
         marked = _cut(marked, room - _cells(before))

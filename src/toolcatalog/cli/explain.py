@@ -1,7 +1,4 @@
-"""`toolcatalog explain`
-
-Serves: "explain RULE" of the command line.
-"""
+"""`toolcatalog explain`"""
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,14 +16,24 @@ The severity is the usual one; `rules:` in catalog.yaml changes it, but for rule
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-def _completed(context: click.Context, argument: click.Parameter, begun: str) -> list[CompletionItem]:  # noqa: ARG001 - click's own
-    return [CompletionItem(rule, help=rulebook.summary(rule)) for rule in rulebook.rules() if rule.startswith(begun)]
+def _completed(
+    context: click.Context,  # noqa: ARG001
+    argument: click.Parameter,  # noqa: ARG001
+    begun: str,
+) -> list[CompletionItem]:
+    return [
+        CompletionItem(rule, help=rulebook.summary(rule))
+        for rule in rulebook.rules()
+        if rule.startswith(begun)
+    ]
 
 
 @click.command("explain", epilog=_EPILOG)
 @click.argument("rule", default="", shell_complete=_completed)
 def command(rule: str) -> None:
-    """Print what a rule means, why it matters and how to mend what it finds; without RULE, list all rules."""
+    """Print what a rule means, why it matters and how to mend what it finds; without RULE, list all
+    rules.
+    """
     if rule:
         title, *lines = rulebook.page(rule).splitlines()
         click.echo("\n".join([click.style(title, bold=True), *map(_line, lines)]))
@@ -40,6 +47,11 @@ def _line(line: str) -> str:
 
 def _group(name: str) -> str:
     widest = max(map(len, rulebook.rules()))
-    rows = ((rule, rulebook.severity(rule), rulebook.summary(rule)) for rule in rulebook.GROUPS[name])
-    lines = (f"  {rule:{widest}}  {click.style(f'{severity:7}', _COLOURS[severity])}  {summary}" for rule, severity, summary in rows)
+    rows = (
+        (rule, rulebook.severity(rule), rulebook.summary(rule)) for rule in rulebook.GROUPS[name]
+    )
+    lines = (
+        f"  {rule:{widest}}  {click.style(f'{severity:7}', _COLOURS[severity])}  {summary}"
+        for rule, severity, summary in rows
+    )
     return "\n".join([click.style(name, bold=True), *lines])

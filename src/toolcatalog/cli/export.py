@@ -1,7 +1,4 @@
-"""`toolcatalog export`
-
-Serves: "export openai|anthropic|mcp|json-schema [SLUG...] [--toolkit SLUG] [--session ID]" of the command line.
-"""
+"""`toolcatalog export`"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,23 +26,55 @@ out because the provider would refuse it, and all others with it.
 
 
 @click.command("export", epilog=_EPILOG)
-@click.argument("form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(exports.FORMS))
+@click.argument(
+    "form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(exports.FORMS)
+)
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
-@click.option("--toolkit", "toolkits", multiple=True, metavar="SLUG", help="All tools of this toolkit; may be given several times.")
-@click.option("--session", metavar="ID", default="", help="The meta tools that this session is offered, with its own choices in them.")
-@click.option("--version", "at", metavar="V", default="", help="Each tool as it was at this version.  [default: the newest]")
+@click.option(
+    "--toolkit",
+    "toolkits",
+    multiple=True,
+    metavar="SLUG",
+    help="All tools of this toolkit; may be given several times.",
+)
+@click.option(
+    "--session",
+    metavar="ID",
+    default="",
+    help="The meta tools that this session is offered, with its own choices in them.",
+)
+@click.option(
+    "--version",
+    "at",
+    metavar="V",
+    default="",
+    help="Each tool as it was at this version.  [default: the newest]",
+)
 @options.build
-def command(form: str, slugs: tuple[str, ...], toolkits: tuple[str, ...], session: str, at: str, build: Path) -> int:
-    """Print tools as a model provider, or an MCP server, takes them: a JSON array on standard output.
+def command(
+    form: str, slugs: tuple[str, ...], toolkits: tuple[str, ...], session: str, at: str, build: Path
+) -> int:
+    """Print tools as a model provider, or an MCP server, takes them: a JSON array on standard
+    output.
 
-    A session's tools are what the API answers for it: its meta tools, through which it finds and calls the tools that it may use.
+    A session's tools are what the API answers for it: its meta tools, through which it finds and
+    calls the tools that it may use.
     """
     if not (slugs or toolkits or session):
-        raise UsageError("Say which tools: their slugs, or --toolkit SLUG, or --session ID. A whole catalog is more than a model can read.")
+        raise UsageError(
+            "Say which tools: their slugs, or --toolkit SLUG, or --session ID. A whole "
+            "catalog is more than a model can read."
+        )
     if session and (slugs or toolkits or at):
-        raise UsageError("A session has its own tools: give --session alone, or slugs and --toolkit without it.")
+        raise UsageError(
+            "A session has its own tools: give --session alone, or slugs and --toolkit without it."
+        )
     store = open_build(build)
-    documents = _of_session(store, session) if session else [store.document(one)[0] for one in chosen(store, slugs, toolkits, at)]
+    documents = (
+        _of_session(store, session)
+        if session
+        else [store.document(one)[0] for one in chosen(store, slugs, toolkits, at)]
+    )
     return _print(form, documents)
 
 
@@ -53,7 +82,10 @@ def _of_session(store: Store, id: str) -> list[bytes]:
     """The documents of a session's meta tools."""
     found = store.session(id)
     if found is None:
-        raise UsageError(f"There is no session {id} in this build: its sessions are the files in `sessions/` of the catalog.")
+        raise UsageError(
+            f"There is no session {id} in this build: its sessions are the files in "
+            "`sessions/` of the catalog."
+        )
     return [orjson.dumps(item) for item in orjson.loads(found[1])["items"]]
 
 

@@ -1,7 +1,4 @@
-"""`toolcatalog import`
-
-Serves: "import wire FILE | openapi FILE | mcp FILE_OR_COMMAND --into CATALOG" of the command line.
-"""
+"""`toolcatalog import`"""
 
 from pathlib import Path
 
@@ -52,32 +49,52 @@ command.add_command(import_mcp)
 @command.command("wire", epilog=_WIRE)
 @bringing.file
 @bringing.into
-@click.option("--toolkit", default="", metavar="SLUG", help="The toolkit of those that name none.  [default: the slug's first words]")
+@click.option(
+    "--toolkit",
+    default="",
+    metavar="SLUG",
+    help="The toolkit of those that name none.  [default: the slug's first words]",
+)
 @bringing.version
 def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
     """Add the tool definitions in FILE, as APIs of this family send them, to a catalog.
 
-    FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard input. All that the catalog format
-    can hold is kept; what it cannot hold is listed.
+    FILE is a JSON array of definitions or a page of a list ({"items": [...]}); `-` reads standard
+    input. All that the catalog format can hold is kept; what it cannot hold is listed.
     """
     from toolcatalog.importers import wire  # noqa: PLC0415 - each command loads its own importer
 
     with bringing.bounded(file, _DEFINITIONS):
-        bringing.bring(into, wire.additions(bringing.json_value(file, _DEFINITIONS)), toolkit, version)
+        bringing.bring(
+            into, wire.additions(bringing.json_value(file, _DEFINITIONS)), toolkit, version
+        )
 
 
 @command.command("openapi", epilog=_OPENAPI)
 @bringing.file
 @bringing.into
-@click.option("--toolkit", default="", metavar="SLUG", help="The toolkit of the tools.  [default: the first words of the title]")
+@click.option(
+    "--toolkit",
+    default="",
+    metavar="SLUG",
+    help="The toolkit of the tools.  [default: the first words of the title]",
+)
 @bringing.version
 @click.option("--name", default="", help="The toolkit's display name.  [default: the title]")
-@click.option("--logo", default="", metavar="URL", help="The https URL of the toolkit's logo.  [default: `x-logo`]")
-def import_openapi(file: Path, into: Path, toolkit: str, version: str, name: str, logo: str) -> None:
+@click.option(
+    "--logo",
+    default="",
+    metavar="URL",
+    help="The https URL of the toolkit's logo.  [default: `x-logo`]",
+)
+def import_openapi(
+    file: Path, into: Path, toolkit: str, version: str, name: str, logo: str
+) -> None:
     """Add the operations of the API that FILE describes to a catalog, each as a tool.
 
-    FILE is an OpenAPI document (Swagger 2.0, OpenAPI 3.0 or 3.1) as JSON or YAML; `-` reads standard input. Nothing is fetched:
-    references to other documents are not followed. --name and --logo are for a toolkit that is not there yet.
+    FILE is an OpenAPI document (Swagger 2.0, OpenAPI 3.0 or 3.1) as JSON or YAML; `-` reads
+    standard input. Nothing is fetched: references to other documents are not followed. --name and
+    --logo are for a toolkit that is not there yet.
     """
     from toolcatalog.importers import documents, openapi  # noqa: PLC0415 - each command loads its own importer
 

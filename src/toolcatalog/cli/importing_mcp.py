@@ -1,7 +1,4 @@
-"""`toolcatalog import mcp`
-
-Serves: "`import mcp FILE_OR_COMMAND` (a `tools/list` result, or a live stdio server ...)" of issue 6.
-"""
+"""`toolcatalog import mcp`"""
 
 import shlex
 import shutil
@@ -30,7 +27,12 @@ _SECONDS = 60.0  # a server may be downloaded by its very command
 @click.command("mcp", epilog=_EPILOG)
 @click.argument("source", metavar="FILE|COMMAND...", nargs=-1, required=True)
 @bringing.into
-@click.option("--toolkit", default="", metavar="SLUG", help="The toolkit of all.  [default: the name of the server]")
+@click.option(
+    "--toolkit",
+    default="",
+    metavar="SLUG",
+    help="The toolkit of all.  [default: the name of the server]",
+)
 @bringing.version
 @click.option(
     "--timeout",
@@ -40,11 +42,14 @@ _SECONDS = 60.0  # a server may be downloaded by its very command
     metavar="SECONDS",
     help="How long a command may take to list its tools.",
 )
-def command(source: tuple[str, ...], into: Path, toolkit: str, version: str, timeout: float) -> None:
+def command(
+    source: tuple[str, ...], into: Path, toolkit: str, version: str, timeout: float
+) -> None:
     """Add the tools that an MCP server lists to a catalog.
 
-    FILE holds what `tools/list` answers, {"tools": [...]}, alone or in a JSON-RPC message, or a bare array of tools; `-` reads standard
-    input. COMMAND starts a server that speaks over standard input and output. Hints (readOnlyHint and its like) become tags.
+    FILE holds what `tools/list` answers, {"tools": [...]}, alone or in a JSON-RPC message, or a
+    bare array of tools; `-` reads standard input. COMMAND starts a server that speaks over standard
+    input and output. Hints (readOnlyHint and its like) become tags.
     """
     from toolcatalog.importers import mcp  # noqa: PLC0415 - each command loads its own importer
 
@@ -58,8 +63,14 @@ def _value(source: Sequence[str], seconds: float) -> Any:
         return bringing.json_value(Path(source[0]), _LIST)
     words = _words(source)
     if shutil.which(words[0]) is None:
-        what = f"There is no file {source[0]}, and no program {words[0]}" if len(source) == 1 else f"There is no program {words[0]}"
-        raise UsageError(f"{what}: name a file of MCP tools, or the command that starts a server, behind `--`.")
+        what = (
+            f"There is no file {source[0]}, and no program {words[0]}"
+            if len(source) == 1
+            else f"There is no program {words[0]}"
+        )
+        raise UsageError(
+            f"{what}: name a file of MCP tools, or the command that starts a server, behind `--`."
+        )
     from toolcatalog.cli import listing_mcp  # noqa: PLC0415 - a file is read without what asks servers
 
     return listing_mcp.listed(words, seconds)
@@ -71,4 +82,6 @@ def _words(source: Sequence[str]) -> list[str]:
     try:
         return shlex.split(source[0]) or [""]
     except ValueError as error:
-        raise UsageError(f"{source[0]!r} is no command ({error}): write it behind `--`, word by word.") from None
+        raise UsageError(
+            f"{source[0]!r} is no command ({error}): write it behind `--`, word by word."
+        ) from None

@@ -1,7 +1,4 @@
-"""`toolcatalog keys`
-
-Serves: "Keys are issued, listed, rotated and revoked from the command line, shown once" of the decisions.
-"""
+"""`toolcatalog keys`"""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -54,23 +51,45 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 class _Duration(click.ParamType[timedelta]):
     name = "duration"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
         if isinstance(value, timedelta):
             return value
         match = re.fullmatch(r"([0-9]{1,5})([smhdw])", value)
         if not match:
-            self.fail(f"{value!r} is not a duration: write a number and s, m, h, d or w, as in 24h or 90d", param, ctx)
+            self.fail(
+                (
+                    f"{value!r} is not a duration: write a number and s, m, h, d or w, as in 24h "
+                    "or 90d"
+                ),
+                param,
+                ctx,
+            )
         return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 class _Toolkits(click.ParamType[tuple[str, ...]]):
     name = "slugs"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        slugs = tuple(dict.fromkeys(slug.strip() for slug in value.split(",") if slug.strip())) if isinstance(value, str) else value
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        slugs = (
+            tuple(dict.fromkeys(slug.strip() for slug in value.split(",") if slug.strip()))
+            if isinstance(value, str)
+            else value
+        )
         for slug in slugs:
             if not names.fits(names.TOOLKIT_SLUG, slug):
-                self.fail(f"{slug!r} is not a toolkit slug: write lower-case slugs with commas between, as in github,slack", param, ctx)
+                self.fail(
+                    (
+                        f"{slug!r} is not a toolkit slug: write lower-case slugs with commas "
+                        "between, as in github,slack"
+                    ),
+                    param,
+                    ctx,
+                )
         if not slugs:
             self.fail("no toolkit is named: leave the option out for all toolkits", param, ctx)
         return tuple(slugs)
@@ -82,21 +101,43 @@ def command() -> None:
 
 
 @command.command(epilog=_CREATE)
-@click.option("--project", required=True, help="The project that the key belongs to; it must own the sessions it reads.")
-@click.option("--toolkits", type=_Toolkits(), metavar="A,B", help="Limit the key to these toolkits.")
-@click.option("--expires", type=_Duration(), metavar="DURATION", help="When the key ends, as in 90d. Never, if left out.")
+@click.option(
+    "--project",
+    required=True,
+    help="The project that the key belongs to; it must own the sessions it reads.",
+)
+@click.option(
+    "--toolkits", type=_Toolkits(), metavar="A,B", help="Limit the key to these toolkits."
+)
+@click.option(
+    "--expires",
+    type=_Duration(),
+    metavar="DURATION",
+    help="When the key ends, as in 90d. Never, if left out.",
+)
 @options.keys
 @options.redis
-def create(project: str, toolkits: tuple[str, ...] | None, expires: timedelta | None, keys_file: Path | None, redis: str | None) -> None:
+def create(
+    project: str,
+    toolkits: tuple[str, ...] | None,
+    expires: timedelta | None,
+    keys_file: Path | None,
+    redis: str | None,
+) -> None:
     """Make a key: printed alone on standard output, and never again."""
     if not project.strip():
         raise click.BadParameter("a project needs a name", param_hint="--project")
     if expires == timedelta(0):
-        raise click.BadParameter("a key must live for a while: leave the option out for a key without end", param_hint="--expires")
+        raise click.BadParameter(
+            "a key must live for a while: leave the option out for a key without end",
+            param_hint="--expires",
+        )
     place = _place(keys_file, redis)
     secret, key = keys.create(place, project.strip(), toolkits, expires)
     click.echo(secret)
-    terminal.say(f"{_told(key)} Kept as a hash in {place.name}: store the key now, it is not shown again.")
+    terminal.say(
+        f"{_told(key)} Kept as a hash in {place.name}: store the key now, it is not shown again."
+    )
 
 
 @command.command("list", epilog=_LIST)
@@ -108,22 +149,44 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
     rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
     for key in keys.load(_place(keys_file, redis)):
         toolkits = "all" if key.toolkits is None else ",".join(key.toolkits) or "none"
-        rows.append((key.id, key.project, toolkits, key.hint, key.created[:10], (key.expires or "never")[:16], key.state(now)))
+        rows.append(
+            (
+                key.id,
+                key.project,
+                toolkits,
+                key.hint,
+                key.created[:10],
+                (key.expires or "never")[:16],
+                key.state(now),
+            )
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        click.echo(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 @command.command(epilog=_ROTATE)
 @click.argument("id")
-@click.option("--overlap", type=_Duration(), default="24h", show_default=True, metavar="DURATION", help="How long the old key stays good.")
+@click.option(
+    "--overlap",
+    type=_Duration(),
+    default="24h",
+    show_default=True,
+    metavar="DURATION",
+    help="How long the old key stays good.",
+)
 @options.keys
 @options.redis
 def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | None) -> None:
     """Make the successor of a key; the old one ends after the overlap."""
     secret, key = keys.rotate(_place(keys_file, redis), id, overlap)
     click.echo(secret)
-    terminal.say(f"{_told(key)} It follows {id}, which ends in {overlap}. Store the key now, it is not shown again.")
+    terminal.say(
+        f"{_told(key)} It follows {id}, which ends in {overlap}. Store the key now, it is "
+        "not shown again."
+    )
 
 
 @command.command(epilog=_REVOKE)
@@ -133,7 +196,10 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | Non
 def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
     """End a key at once."""
     key = keys.revoke(_place(keys_file, redis), id)
-    terminal.say(f"Revoked {key.id} of project {key.project}: running servers refuse it within {'two seconds' if redis else 'a second'}.")
+    terminal.say(
+        f"Revoked {key.id} of project {key.project}: running servers refuse it within "
+        f"{'two seconds' if redis else 'a second'}."
+    )
 
 
 @command.command(epilog=_PUSH)
@@ -151,7 +217,10 @@ def push(keys_file: Path | None, redis: str | None) -> None:
         all_keys = joined(keys.read(before, remote) if before is not None else (), ours)
         return keys.document(all_keys), len(all_keys)
 
-    terminal.say(f"{remote.change(grown):,} keys are in {remote.name} now, {len(ours):,} of them from the file.")
+    terminal.say(
+        f"{remote.change(grown):,} keys are in {remote.name} now, {len(ours):,} of them from "
+        "the file."
+    )
 
 
 def _place(keys_file: Path | None, redis: str | None) -> Place:
@@ -164,6 +233,8 @@ def _place(keys_file: Path | None, redis: str | None) -> Place:
 
 
 def _told(key: keys.Key) -> str:
-    toolkits = "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
+    toolkits = (
+        "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
+    )
     ends = f"until {key.expires[:16].replace('T', ' ')} UTC" if key.expires else "without end"
     return f"Key {key.id} for project {key.project}, {toolkits}, {ends}."

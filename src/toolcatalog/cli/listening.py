@@ -1,6 +1,5 @@
-"""Where a server listens: a socket that is had before anything else is done, so that a port in use is told in one sentence.
-
-Serves: "A port in use, ...: one sentence, exit 2" of issue 2.
+"""Where a server listens: a socket that is had before anything else is done, so that a port in use
+is told in one sentence.
 """
 
 import errno
@@ -14,23 +13,32 @@ _BACKLOG = 2048  # connections that may wait to be taken
 
 
 def listen(host: str, port: int, flags: str = "--port or --host") -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is none to be had, and these flags."""
+    """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is
+    none to be had, and these flags.
+    """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        known = error.errno is not None and error.errno > 0  # errors of name look-up have numbers of their own
+        # errors of name look-up have numbers of their own
+        known = error.errno is not None and error.errno > 0
         reason = os.strerror(error.errno or 0) if known else error.strerror
         if error.errno == errno.EADDRINUSE:
             reason = "the port is in use"
-        raise UsageError(f"Cannot listen on {host}:{port} ({reason}): choose another with {flags}.") from None
+        raise UsageError(
+            f"Cannot listen on {host}:{port} ({reason}): choose another with {flags}."
+        ) from None
 
 
 def address(text: str) -> tuple[str, int]:
     """A host and a port that were written as `HOST:PORT`, or `[HOST]:PORT`. Raises UsageError."""
     host, colon, port = text.rpartition(":")
-    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (":" in host and not host.startswith("[")):
-        raise UsageError(f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100.")
+    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (
+        ":" in host and not host.startswith("[")
+    ):
+        raise UsageError(
+            f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100."
+        )
     return host.strip("[]"), int(port)
 
 

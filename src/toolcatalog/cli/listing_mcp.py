@@ -1,6 +1,5 @@
-"""The tools of a live MCP server: it is started, asked for all that it lists, and stopped. Needs the extra `mcp`.
-
-Serves: "a live stdio server through the official SDK as an extra" of issue 6.
+"""The tools of a live MCP server: it is started, asked for all that it lists, and stopped. Needs
+the extra `mcp`.
 """
 
 import contextlib
@@ -21,7 +20,8 @@ _WIDTH = 200  # characters of each
 def listed(command: Sequence[str], seconds: float) -> dict[str, Any]:
     """What `tools/list` answers, all pages in one, with `serverInfo` beside it.
 
-    Raises UsageError, with the server's last words, where it does not start, does not answer in time, or answers what is not MCP.
+    Raises UsageError, with the server's last words, where it does not start, does not answer in
+    time, or answers what is not MCP.
     """
     try:
         import anyio  # noqa: PLC0415 - they are there with the extra only
@@ -37,26 +37,42 @@ def listed(command: Sequence[str], seconds: float) -> dict[str, Any]:
             reason = _reason(error, seconds)
             if not reason:
                 raise
-            raise UsageError(f"`{shlex.join(command)}` {reason}: try the command by itself.{_last_words(log)}") from None
+            raise UsageError(
+                f"`{shlex.join(command)}` {reason}: try the command by itself.{_last_words(log)}"
+            ) from None
 
 
 async def _listed(command: Sequence[str], seconds: float, log: IO[str]) -> dict[str, Any]:
     import anyio  # noqa: PLC0415
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415
 
-    parameters = StdioServerParameters(command=command[0], args=[*command[1:]], env=dict(os.environ))  # as a shell would start it
+    # as a shell would start it
+    parameters = StdioServerParameters(
+        command=command[0], args=[*command[1:]], env=dict(os.environ)
+    )
     tools: list[Any] = []
     with anyio.fail_after(seconds):
         async with Client(stdio_client(parameters, errlog=log), cache=None) as client:  # type: ignore[arg-type] # it writes text to it
             cursor = None
             for _ in range(_PAGES):
                 page = await client.list_tools(cursor=cursor)
-                tools += [tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in page.tools]
+                tools += [
+                    tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
+                    for tool in page.tools
+                ]
                 cursor = page.next_cursor
                 if cursor is None:
                     server = client.server_info
-                    return {"tools": tools, "serverInfo": server.model_dump(mode="json", by_alias=True) if server else None}
-    raise UsageError(f"`{shlex.join(command)}` lists its tools on more than {_PAGES:,} pages: that is no list with an end.")
+                    return {
+                        "tools": tools,
+                        "serverInfo": server.model_dump(mode="json", by_alias=True)
+                        if server
+                        else None,
+                    }
+    raise UsageError(
+        f"`{shlex.join(command)}` lists its tools on more than {_PAGES:,} pages: that is no "
+        "list with an end."
+    )
 
 
 def _reason(error: BaseException, seconds: float) -> str:
@@ -93,5 +109,10 @@ def _last_words(log: IO[str]) -> str:
     with contextlib.suppress(OSError):
         log.seek(max(0, os.fstat(log.fileno()).st_size - _LINES * 4 * _WIDTH))
     lines = [line.rstrip() for line in log.read().splitlines() if line.strip()][-_LINES:]
-    shown = ["".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line[:_WIDTH]) for line in lines]
+    shown = [
+        "".join(
+            char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line[:_WIDTH]
+        )
+        for line in lines
+    ]
     return "".join(f"\n  {line}" for line in ["It wrote:", *shown]) if shown else ""

@@ -1,7 +1,4 @@
-"""`toolcatalog lock`
-
-Serves: "slug, version and definition digest of the tools that an application uses" of issue 6.
-"""
+"""`toolcatalog lock`"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,24 +27,46 @@ Each change is told. Exits with 1, and writes nothing, where a locked tool is go
 
 @click.command("lock", epilog=_EPILOG)
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
-@click.option("--toolkit", "toolkits", multiple=True, metavar="SLUG", help="All tools of this toolkit; may be given several times.")
+@click.option(
+    "--toolkit",
+    "toolkits",
+    multiple=True,
+    metavar="SLUG",
+    help="All tools of this toolkit; may be given several times.",
+)
 @options.lock
 @options.build
 def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, build: Path) -> int:
-    """Note which version of each tool an application uses, and what it is, for `toolcatalog verify`.
+    """Note which version of each tool an application uses, and what it is, for `toolcatalog
+    verify`.
 
-    Tools that are named are added to the file, or renewed in it; the others stay as they are. Without any, all in the file are renewed.
+    Tools that are named are added to the file, or renewed in it; the others stay as they are.
+    Without any, all in the file are renewed.
     """
     before = read(lock_file) if lock_file.exists() else {}
     store = open_build(build)
     if not (slugs or toolkits or before):
-        raise UsageError(f"There is no tool in {lock_file} yet: name those that the application uses, or a toolkit with --toolkit SLUG.")
-    found = _named(store, slugs, toolkits) if slugs or toolkits else {slug: _newest(store, slug) for slug in before}
+        raise UsageError(
+            f"There is no tool in {lock_file} yet: name those that the application uses, or "
+            "a toolkit with --toolkit SLUG."
+        )
+    found = (
+        _named(store, slugs, toolkits)
+        if slugs or toolkits
+        else {slug: _newest(store, slug) for slug in before}
+    )
     changes = {slug: entry for slug, entry in found.items() if isinstance(entry, Locked)}
     faults = [*_faults(store, before, found)]
-    terminal.say("\n".join(faults or [_told(slug, before.get(slug), entry) for slug, entry in sorted(changes.items())]))
+    terminal.say(
+        "\n".join(
+            faults
+            or [_told(slug, before.get(slug), entry) for slug, entry in sorted(changes.items())]
+        )
+    )
     if faults:
-        terminal.error(f"{lock_file} was not written: mend what stands above, or remove those entries from it.")
+        terminal.error(
+            f"{lock_file} was not written: mend what stands above, or remove those entries from it."
+        )
         return 1
     _write(lock_file, {**before, **changes})
     return 0
@@ -58,40 +77,67 @@ def read(file: Path) -> dict[str, Locked]:
     try:
         return locking.load(file.read_bytes(), str(file))
     except OSError as error:
-        raise UsageError(f"Cannot read {file} ({error.strerror}): make it with `toolcatalog lock`, or name another with --lock.") from None
+        raise UsageError(
+            f"Cannot read {file} ({error.strerror}): make it with `toolcatalog lock`, or "
+            "name another with --lock."
+        ) from None
 
 
 def _named(store: Store, slugs: Sequence[str], toolkits: Sequence[str]) -> dict[str, Locked | Gone]:
-    documents = (orjson.loads(store.document(number)[0]) for number in chosen(store, slugs, toolkits))
+    documents = (
+        orjson.loads(store.document(number)[0]) for number in chosen(store, slugs, toolkits)
+    )
     found: dict[str, Locked | Gone] = {}
     for document in documents:
         if document["slug"] in found:
-            raise UsageError(f"{document['slug']} is named in two versions: a lock holds one of each tool.")
+            raise UsageError(
+                f"{document['slug']} is named in two versions: a lock holds one of each tool."
+            )
         found[document["slug"]] = locking.locked(document)
     return found
 
 
 def _newest(store: Store, slug: str) -> Locked | Gone:
     entry = store.tool(slug)
-    return locking.locked(orjson.loads(store.document(entry.number(entry.versions[-1]))[0])) if entry else Gone.TOOL
+    return (
+        locking.locked(orjson.loads(store.document(entry.number(entry.versions[-1]))[0]))
+        if entry
+        else Gone.TOOL
+    )
 
 
 def _faults(store: Store, before: Lock, found: Mapping[str, Locked | Gone]) -> list[str]:
-    """What is wrong with the tools to be renewed, as they were locked: that must be seen before a newer version hides it."""
+    """What is wrong with the tools to be renewed, as they were locked: that must be seen before a
+    newer version hides it.
+    """
     look = sources.of_store(store)
-    differences = [locking.difference(slug, before[slug], look(slug, before[slug].version)) for slug in found if slug in before]
-    return [f"{one.slug}: {one.message} {one.help}" for one in differences if one and one.rule in ("changed", Gone.TOOL.value)]
+    differences = [
+        locking.difference(slug, before[slug], look(slug, before[slug].version))
+        for slug in found
+        if slug in before
+    ]
+    return [
+        f"{one.slug}: {one.message} {one.help}"
+        for one in differences
+        if one and one.rule in ("changed", Gone.TOOL.value)
+    ]
 
 
 def _told(slug: str, before: Locked | None, now: Locked) -> str:
     if before is None:
         return f"{slug}: added, {now.version}"
-    return f"{slug}: unchanged, {now.version}" if before == now else f"{slug}: {before.version} -> {now.version}"
+    return (
+        f"{slug}: unchanged, {now.version}"
+        if before == now
+        else f"{slug}: {before.version} -> {now.version}"
+    )
 
 
 def _write(file: Path, lock: Lock) -> None:
     try:
         files.replace(file, locking.dump(lock))
     except OSError as error:
-        raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock.") from None
+        raise UsageError(
+            f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock."
+        ) from None
     terminal.say(f"{len(lock):,} tools in {file}.")

@@ -1,7 +1,4 @@
-"""`toolcatalog mcp`
-
-Serves: "`toolcatalog mcp` and `/mcp` (extra `[mcp]`, official SDK)" of issue 7.
-"""
+"""`toolcatalog mcp`"""
 
 import importlib.util
 from collections.abc import Callable
@@ -32,13 +29,21 @@ No key is asked for: who can start this can read the build. Ends when its standa
 
 @click.command("mcp", epilog=_EPILOG)
 @options.build
-@click.option("--session", metavar="ID", default="", help="List this session's meta tools too, as tools of this server.")
-@click.option("--toolkits", metavar="A,B", default="", help="Show only these toolkits.  [default: all]")
+@click.option(
+    "--session",
+    metavar="ID",
+    default="",
+    help="List this session's meta tools too, as tools of this server.",
+)
+@click.option(
+    "--toolkits", metavar="A,B", default="", help="Show only these toolkits.  [default: all]"
+)
 def command(build: Path, session: str, toolkits: str) -> None:
-    """Let an agent search the catalog and read its tools: a server of MCP over standard input and output.
+    """Let an agent search the catalog and read its tools: a server of MCP over standard input and
+    output.
 
-    It offers search_tools, get_tool, list_toolkits and list_session_tools, and takes new builds over. The tools of the catalog are
-    told of, and not run.
+    It offers search_tools, get_tool, list_toolkits and list_session_tools, and takes new builds
+    over. The tools of the catalog are told of, and not run.
     """
     need()
     running.start_log()
@@ -69,14 +74,19 @@ def _shown(store: Store, toolkits: str) -> tuple[str, ...] | None:
     for slug in wanted:
         if store.toolkit(slug) is None:
             near = names.nearest(slug, store.names_near("toolkit", slug, 500))
-            meant = f" Did you mean {near[0]}?" if near else " `toolcatalog stats` tells what there is."
+            meant = (
+                f" Did you mean {near[0]}?" if near else " `toolcatalog stats` tells what there is."
+            )
             raise UsageError(f"There is no toolkit {slug} in this build.{meant}")
     return wanted or None
 
 
 def _expect(store: Store, session: str) -> None:
     if session and store.session(session) is None:
-        raise UsageError(f"There is no session {session} in this build: its sessions are the files in `sessions/` of the catalog.")
+        raise UsageError(
+            f"There is no session {session} in this build: its sessions are the files in "
+            "`sessions/` of the catalog."
+        )
 
 
 def _serve(look: Callable[[], Seen], session: str) -> None:

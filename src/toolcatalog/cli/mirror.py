@@ -1,7 +1,4 @@
-"""`toolcatalog mirror`
-
-Serves: "the snapshot served by any static host is a read API too" of issue 7.
-"""
+"""`toolcatalog mirror`"""
 
 import time
 from pathlib import Path
@@ -28,24 +25,46 @@ docs/mirror.md has the settings of nginx, object stores and CDNs.
 class _Names(click.ParamType[tuple[str, ...]]):
     name = "names"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        found = tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        found = (
+            tuple(name.strip() for name in value.split(",") if name.strip())
+            if isinstance(value, str)
+            else value
+        )
         if not found:
-            self.fail("nothing is named: write names with commas between, or leave the option out", param, ctx)
+            self.fail(
+                "nothing is named: write names with commas between, or leave the option out",
+                param,
+                ctx,
+            )
         return tuple(found)
 
 
 @click.command("mirror", epilog=_EPILOG)
 @click.argument("to", metavar="DIR", type=options.FOLDER)
 @options.build
-@click.option("--toolkits", type=_Names(), metavar="A,B", help="Only these toolkits.  [default: all]")
-@click.option("--sessions", type=_Names(), metavar="A,B", help="These sessions too; `all` for all of them.  [default: none]")
-def command(to: Path, build: Path, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None) -> None:
+@click.option(
+    "--toolkits", type=_Names(), metavar="A,B", help="Only these toolkits.  [default: all]"
+)
+@click.option(
+    "--sessions",
+    type=_Names(),
+    metavar="A,B",
+    help="These sessions too; `all` for all of them.  [default: none]",
+)
+def command(
+    to: Path, build: Path, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None
+) -> None:
     """Write a build as files from which any static host answers the read API."""
     store = open_build(build)
     choice = mirrored.chosen(store, toolkits, None if sessions == _ALL else sessions or ())
     done = mirroring.mirror(store, to, choice, int(time.time()), terminal.track)
     what = f"{'all' if choice.toolkits is None else len(choice.toolkits)} toolkits and {len(choice.sessions)} sessions"
-    terminal.say(f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot {store.digest[:12]} in {to}.")
+    terminal.say(
+        f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot "
+        f"{store.digest[:12]} in {to}."
+    )
     terminal.say("It asks for no key: whoever reaches its host reads all of it.")
     click.echo(done.tree)

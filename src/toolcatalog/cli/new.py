@@ -1,7 +1,4 @@
-"""`toolcatalog new`
-
-Serves: "new toolkit SLUG | tool SLUG" of the command line.
-"""
+"""`toolcatalog new`"""
 
 import sys
 from collections.abc import Mapping
@@ -32,7 +29,8 @@ Examples:
   toolcatalog new toolkit github
   toolcatalog new tool GITHUB_CREATE_ISSUE
 """
-_FLAGS = {"categories": "--category", "owners": "--owner", "scopes": "--scope", "tags": "--tag"}  # the others have the field's own name
+# the others have the field's own name
+_FLAGS = {"categories": "--category", "owners": "--owner", "scopes": "--scope", "tags": "--tag"}
 
 
 @click.group("new", epilog=_EPILOG + _NOTE)
@@ -47,9 +45,19 @@ def command() -> None:
 @click.option("--logo", metavar="URL", help="The https URL of an image.")
 @click.option("--description", metavar="TEXT", help="What the toolkit reaches.")
 @click.option("--homepage", metavar="URL", help="The https URL of the product's own site.")
-@click.option("--category", "categories", multiple=True, metavar="NAME", help="A category; may be given several times.")
 @click.option(
-    "--owner", "owners", multiple=True, metavar="NAME", help="Who answers for it, such as @octo-team; may be given several times."
+    "--category",
+    "categories",
+    multiple=True,
+    metavar="NAME",
+    help="A category; may be given several times.",
+)
+@click.option(
+    "--owner",
+    "owners",
+    multiple=True,
+    metavar="NAME",
+    help="Who answers for it, such as @octo-team; may be given several times.",
 )
 @click.option("--no-auth", is_flag=True, help="Its tools need no authentication.")
 def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
@@ -62,7 +70,15 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
         raise UsageError(f"{slug} is the toolkit of the meta tools: choose another slug.")
     _refuse_present(catalog / path, "edit it, or choose another slug.")
     drafting.file(path, {})  # refuses a slug that is none before anything is asked
-    _write(catalog, path, _complete(path, fields, {"name": drafting.title(slug), "description": "", "homepage": "", "logo": ""}))
+    _write(
+        catalog,
+        path,
+        _complete(
+            path,
+            fields,
+            {"name": drafting.title(slug), "description": "", "homepage": "", "logo": ""},
+        ),
+    )
     start = f"{slug.upper().replace('-', '_')}_DO_SOMETHING"
     terminal.say(f"Next: `toolcatalog new tool {start}` for its first tool.")
 
@@ -71,24 +87,48 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
 @click.argument("slug")
 @options.catalog
 @click.option("--name", metavar="TEXT", help="The display name.")
-@click.option("--description", metavar="TEXT", help="What the tool does, when to use it and when not.")
-@click.option("--toolkit", metavar="SLUG", help="Its toolkit.  [default: the one whose slug its own begins with]")
-@click.option("--scope", "scopes", multiple=True, metavar="NAME", help="A scope that it needs; may be given several times.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be given several times.")
+@click.option(
+    "--description", metavar="TEXT", help="What the tool does, when to use it and when not."
+)
+@click.option(
+    "--toolkit",
+    metavar="SLUG",
+    help="Its toolkit.  [default: the one whose slug its own begins with]",
+)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="NAME",
+    help="A scope that it needs; may be given several times.",
+)
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME", help="A tag; may be given several times."
+)
 @click.option("--version", metavar="V", help="The version.  [default: today, as in 20251027_00]")
-def new_tool(slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any) -> None:
+def new_tool(
+    slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any
+) -> None:
     """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
     from toolcatalog import drafting, locating  # noqa: PLC0415 - as above
 
-    path = f"toolkits/{_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.day()}_00'}.yaml"
+    path = (
+        f"toolkits/{_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.day()}_00'}.yaml"
+    )
     drafting.file(path, {})
     if there := locating.home(catalog, slug):
         newest = catalog / there.path(there.versions[-1])
-        raise UsageError(f"{slug} is there already, its newest version in {newest}: begin the next one with `toolcatalog bump {slug}`.")
+        raise UsageError(
+            f"{slug} is there already, its newest version in {newest}: begin the next one "
+            f"with `toolcatalog bump {slug}`."
+        )
     _refuse_present(catalog / path, "edit it, or choose another slug.")
     name = drafting.title(slug.partition("_")[2] or slug)
     _write(catalog, path, _complete(path, fields, {"name": name, "description": ""}))
-    terminal.say("Next: tell in it what the tool takes and gives. Then `toolcatalog check`, `git add`, `git commit`.")
+    terminal.say(
+        "Next: tell in it what the tool takes and gives. Then `toolcatalog check`, `git "
+        "add`, `git commit`."
+    )
 
 
 def _refuse_present(file: Path, instead: str) -> None:
@@ -108,25 +148,44 @@ def _toolkit(catalog: Path, slug: str, said: str | None) -> str:
         return found
     wanted = said or slug.partition("_")[0].lower()
     near = locating.nearest(wanted, known)
-    what = f"There is no toolkit {said} in {catalog}" if said else f"{slug} begins with the slug of no toolkit in {catalog}"
-    meant = f"did you mean {near}? Name it with --toolkit, or" if near else "name one with --toolkit, or" if known else "first"
+    what = (
+        f"There is no toolkit {said} in {catalog}"
+        if said
+        else f"{slug} begins with the slug of no toolkit in {catalog}"
+    )
+    meant = (
+        f"did you mean {near}? Name it with --toolkit, or"
+        if near
+        else "name one with --toolkit, or"
+        if known
+        else "first"
+    )
     raise UsageError(f"{what}: {meant} make one with `toolcatalog new toolkit {wanted}`.")
 
 
 def _complete(path: str, fields: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of a new file; what is missing of `asked`, each with an answer to offer, is asked for where a person is there.
+    """The fields of a new file; what is missing of `asked`, each with an answer to offer, is asked
+    for where a person is there.
 
     Raises UsageError where a field cannot be as it is, or is missing and nobody is there to say it.
     """
     from toolcatalog import drafting  # noqa: PLC0415 - as above
 
-    told = {key: [*value] if isinstance(value, tuple) else value for key, value in fields.items() if value not in (None, ())}
+    told = {
+        key: [*value] if isinstance(value, tuple) else value
+        for key, value in fields.items()
+        if value not in (None, ())
+    }
     missing = [key for key in asked if key not in told]
     if sys.stdin.isatty():
         for key in missing:
             told[key] = _asked(path, told, key, asked[key])
     elif needed := [_flag(key) for key in missing if key in drafting.required(path)]:
-        missed = f"{needed[0]} is missing: give it" if len(needed) == 1 else f"{' and '.join(needed)} are missing: give them"
+        missed = (
+            f"{needed[0]} is missing: give it"
+            if len(needed) == 1
+            else f"{' and '.join(needed)} are missing: give them"
+        )
         raise UsageError(f"{missed}, or run this at a terminal, where it asks.")
     for key in told:
         if wrong := _wrong(path, told, key):
@@ -152,7 +211,13 @@ def _asked(path: str, told: Mapping[str, Any], key: str, offered: str) -> str:
         return answer
 
     question = key.capitalize() if needed else f"{key.capitalize()} (or nothing)"
-    answer: str = click.prompt(question, offered or (None if needed else ""), show_default=bool(offered), value_proc=fit, err=True)
+    answer: str = click.prompt(
+        question,
+        offered or (None if needed else ""),
+        show_default=bool(offered),
+        value_proc=fit,
+        err=True,
+    )
     return answer
 
 
@@ -162,25 +227,44 @@ def _wrong(path: str, told: Mapping[str, Any], key: str) -> str:
 
     if not told[key]:
         return "it is empty, and should say something" if key in drafting.required(path) else ""
-    found = next((one for one in drafting.findings(path, drafting.file(path, told)) if one.pointer[:1] == (key,)), None)
-    return "" if found is None else ", expected ".join(filter(None, (found.message, found.expected)))
+    found = next(
+        (
+            one
+            for one in drafting.findings(path, drafting.file(path, told))
+            if one.pointer[:1] == (key,)
+        ),
+        None,
+    )
+    return (
+        "" if found is None else ", expected ".join(filter(None, (found.message, found.expected)))
+    )
 
 
 def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
-    """Write a new file, after what it needs beside it: the schemas, and in a new catalog its `catalog.yaml`.
+    """Write a new file, after what it needs beside it: the schemas, and in a new catalog its
+    `catalog.yaml`.
 
     It comes last: while it is not there, the command can be run again.
     """
     from toolcatalog import drafting, editors, files  # noqa: PLC0415 - as above
 
     about = catalog / "catalog.yaml"
-    started = {} if about.exists() else {"catalog.yaml": drafting.file("catalog.yaml", {"title": _title(catalog)})}
+    started = (
+        {}
+        if about.exists()
+        else {"catalog.yaml": drafting.file("catalog.yaml", {"title": _title(catalog)})}
+    )
     try:
-        schemas = {editors.in_catalog(kind): editors.schema_file(kind) for kind, _ in editors.paths()}
+        schemas = {
+            editors.in_catalog(kind): editors.schema_file(kind) for kind, _ in editors.paths()
+        }
         for name, data in {**started, **schemas, path: drafting.file(path, fields)}.items():
             files.write_changed(catalog / name, data)
     except OSError as error:
-        raise UsageError(f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}, or name another folder.") from None
+        raise UsageError(
+            f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}, "
+            "or name another folder."
+        ) from None
     if started:
         terminal.say(f"Started a new catalog in {catalog}: say in {about} what it is.")
     terminal.say("Wrote:")
@@ -192,6 +276,13 @@ def _title(catalog: Path) -> str:
     from toolcatalog import drafting  # noqa: PLC0415 - as above
 
     folder = catalog.resolve()
-    hint = drafting.title(folder.parent.name if folder.name == "catalog" else folder.name) or "Tool catalog"
-    answer: str = click.prompt("There is no catalog yet. Its title", default=hint, err=True) if sys.stdin.isatty() else hint
+    hint = (
+        drafting.title(folder.parent.name if folder.name == "catalog" else folder.name)
+        or "Tool catalog"
+    )
+    answer: str = (
+        click.prompt("There is no catalog yet. Its title", default=hint, err=True)
+        if sys.stdin.isatty()
+        else hint
+    )
     return answer

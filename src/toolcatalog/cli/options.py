@@ -1,7 +1,4 @@
-"""Options that several commands share, with the same name, default and help everywhere.
-
-Serves: "Folders default to the current project: `--catalog catalog`, `--out build` / `--build build`, `--site site`" of the command line.
-"""
+"""Options that several commands share, with the same name, default and help everywhere."""
 
 import glob
 from pathlib import Path
@@ -12,14 +9,23 @@ _OFFERED = 1000  # slugs offered at once: more than anybody reads
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
-catalog = click.option("--catalog", type=FOLDER, default="catalog", show_default=True, help="The folder of YAML files.")
-out = click.option("--out", type=FOLDER, default="build", show_default=True, help="Where the snapshot goes.")
-build = click.option("--build", type=FOLDER, default="build", show_default=True, help="The build to serve.")
-site = click.option("--site", type=FOLDER, default="site", show_default=True, help="The folder of HTML pages.")
+catalog = click.option(
+    "--catalog", type=FOLDER, default="catalog", show_default=True, help="The folder of YAML files."
+)
+out = click.option(
+    "--out", type=FOLDER, default="build", show_default=True, help="Where the snapshot goes."
+)
+build = click.option(
+    "--build", type=FOLDER, default="build", show_default=True, help="The build to serve."
+)
+site = click.option(
+    "--site", type=FOLDER, default="site", show_default=True, help="The folder of HTML pages."
+)
 keys = click.option(
     "--keys",
     "keys_file",
-    type=click.Path(dir_okay=False, readable=False, path_type=Path),  # the room `keys` says better what to do about it
+    # the room `keys` says better what to do about it
+    type=click.Path(dir_okay=False, readable=False, path_type=Path),
     envvar="TOOLCATALOG_KEYS",
     show_envvar=True,
     help="The key file.  [default: keys.json in the user's configuration folder]",
@@ -42,6 +48,10 @@ lock = click.option(
 
 
 def slugs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:  # noqa: ARG001 - as click calls it
-    """The slugs of tools that begin with what is typed, for the completion of a shell: from the names of folders, quick in any catalog."""
+    """The slugs of tools that begin with what is typed, for the completion of a shell: from the
+    names of folders, quick in any catalog.
+    """
     folder = Path(context.params.get("catalog") or "catalog") / "toolkits"
-    return sorted(path.name for path in folder.glob(f"*/{glob.escape(typed.upper())}*") if path.is_dir())[:_OFFERED]
+    return sorted(
+        path.name for path in folder.glob(f"*/{glob.escape(typed.upper())}*") if path.is_dir()
+    )[:_OFFERED]

@@ -1,7 +1,4 @@
-"""`toolcatalog publish`
-
-Serves: "publish URL" of the command line.
-"""
+"""`toolcatalog publish`"""
 
 from pathlib import Path
 
@@ -24,13 +21,26 @@ Servers take it over with `serve --from s3://tools/catalog`.
 @click.command("publish", epilog=_EPILOG)
 @click.argument("url")
 @options.build
-@click.option("--jobs", type=click.IntRange(min=1), default=8, show_default=True, help="Objects that are sent at a time.")
-@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Then remove all but the N newest other snapshots from the store.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Objects that are sent at a time.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Then remove all but the N newest other snapshots from the store.",
+)
 def command(url: str, build: Path, jobs: int, keep: int | None) -> None:
-    """Send a build's snapshot to an object store: only what is not there yet, and the pointer to it last.
+    """Send a build's snapshot to an object store: only what is not there yet, and the pointer to it
+    last.
 
-    One that was cut off is gone on with by running it again. With --keep, what no kept snapshot needs is removed, but nothing that was
-    written within a day. Prints the digest on standard output.
+    One that was cut off is gone on with by running it again. With --keep, what no kept snapshot
+    needs is removed, but nothing that was written within a day. Prints the digest on standard
+    output.
     """
     from toolcatalog import sending, sweeping  # noqa: PLC0415 - numpy, and the library of the store
     from toolcatalog.objects import Objects  # noqa: PLC0415
@@ -45,5 +55,8 @@ def command(url: str, build: Path, jobs: int, keep: int | None) -> None:
         terminal.say("Nothing to send: this snapshot is published already.")
     if keep is not None:
         swept = sweeping.sweep(objects, keep)
-        terminal.say(f"Removed {swept.snapshots:,} snapshots, {swept.objects:,} objects, {swept.size:,} bytes.")
+        terminal.say(
+            f"Removed {swept.snapshots:,} snapshots, {swept.objects:,} objects, "
+            f"{swept.size:,} bytes."
+        )
     click.echo(sent.digest)

@@ -1,7 +1,4 @@
-"""`toolcatalog search`
-
-Serves: "with the same ranking, showing scores by field on `--explain`" of issue 4.
-"""
+"""`toolcatalog search`"""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,16 +27,44 @@ Ranks as the API does. Exits with 0 where something is found and with 1 where no
 @click.command("search", epilog=_EPILOG)
 @click.argument("query", nargs=-1, required=True)
 @options.build
-@click.option("--limit", type=click.IntRange(1, CLOSELY), default=10, show_default=True, help="How many tools are shown.")
-@click.option("--toolkit", "toolkits", multiple=True, help="Only tools of this toolkit; may be given several times.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, CLOSELY),
+    default=10,
+    show_default=True,
+    help="How many tools are shown.",
+)
+@click.option(
+    "--toolkit",
+    "toolkits",
+    multiple=True,
+    help="Only tools of this toolkit; may be given several times.",
+)
 @click.option("--explain", is_flag=True, help="Show what each word gave, by field.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How tools are shown.")
-def command(query: tuple[str, ...], build: Path, limit: int, toolkits: tuple[str, ...], explain: bool, form: str) -> int:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How tools are shown.",
+)
+def command(
+    query: tuple[str, ...],
+    build: Path,
+    limit: int,
+    toolkits: tuple[str, ...],
+    explain: bool,
+    form: str,
+) -> int:
     """Find the tools that a sentence asks for, best first."""
     store, text = open_build(build), " ".join(query).strip()
     for toolkit in toolkits:
         if store.toolkit(toolkit) is None:
-            raise UsageError(f"There is no toolkit {toolkit} in {build}: see its slug in the catalog or on the site.")
+            raise UsageError(
+                f"There is no toolkit {toolkit} in {build}: see its slug in the catalog or "
+                "on the site."
+            )
     if not text:
         raise UsageError("The query is empty: say what the tool should do.")
     found = store.matching(Filters(query=text, toolkits=toolkits or None), Pins())
@@ -55,14 +80,26 @@ def command(query: tuple[str, ...], build: Path, limit: int, toolkits: tuple[str
     return 0 if rows else 1
 
 
-def _rows(store: Store, query: str, found: Found, limit: int) -> Iterator[tuple[dict[str, Any], Explanation]]:
+def _rows(
+    store: Store, query: str, found: Found, limit: int
+) -> Iterator[tuple[dict[str, Any], Explanation]]:
     for number in store.page(found, "relevance", True, 0, limit).tolist():
         yield orjson.loads(store.document(number)[0]), store.explain(query, found, number)
 
 
 def _told(document: Mapping[str, Any], why: Explanation) -> dict[str, Any]:
-    parts = {"whole": why.whole, "sentence": why.sentence, "typed": why.typed, "name_covered": why.name, "toolkit_covered": why.toolkit}
-    parts |= {} if why.words is None or why.meaning is None else {"words": why.words, "meaning": why.meaning}
+    parts = {
+        "whole": why.whole,
+        "sentence": why.sentence,
+        "typed": why.typed,
+        "name_covered": why.name,
+        "toolkit_covered": why.toolkit,
+    }
+    parts |= (
+        {}
+        if why.words is None or why.meaning is None
+        else {"words": why.words, "meaning": why.meaning}
+    )
     words = [{"word": one.spelt, "points": one.points, "fields": one.fields} for one in why.given]
     tool = {"slug": document["slug"], "version": document["version"], "name": document["name"]}
     return {**tool, "score": why.score, "made_of": parts, "words": words}
@@ -70,7 +107,10 @@ def _told(document: Mapping[str, Any], why: Explanation) -> dict[str, Any]:
 
 def _reasons(why: Explanation) -> Iterator[str]:
     for one in why.given:
-        fields = ", ".join(f"{field} {points:.2f}" for field, points in sorted(one.fields.items(), key=lambda item: -item[1]))
+        fields = ", ".join(
+            f"{field} {points:.2f}"
+            for field, points in sorted(one.fields.items(), key=lambda item: -item[1])
+        )
         yield f"{one.spelt:16} {one.points:6.2f}  {fields}"
     parts = [f"name {why.name:.0%} covered, toolkit {why.toolkit:.0%}: {why.whole:.2f} of the best"]
     parts += [f"best sentence {why.sentence:.2f}"] if why.sentence else []
@@ -84,7 +124,14 @@ def _reasons(why: Explanation) -> Iterator[str]:
 
 def _summary(store: Store, query: str, found: int, shown: int) -> None:
     if found:
-        terminal.say(f"{found:,} tools found, the first {shown} shown." if shown < found else f"{found:,} tools found.")
+        terminal.say(
+            f"{found:,} tools found, the first {shown} shown."
+            if shown < found
+            else f"{found:,} tools found."
+        )
         return
     corrected = store.corrected(query)
-    terminal.say(f"Nothing found for {query!r}." + (f" Did you mean: {corrected}" if corrected else " Try other words."))
+    terminal.say(
+        f"Nothing found for {query!r}."
+        + (f" Did you mean: {corrected}" if corrected else " Try other words.")
+    )

@@ -1,7 +1,4 @@
-"""`toolcatalog serve`
-
-Serves: `serve` of the command line.
-"""
+"""`toolcatalog serve`"""
 
 import socket
 from pathlib import Path
@@ -36,8 +33,20 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
 @copying.cache
 @options.site
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 takes a free one.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that answer, one for each core.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Processes that answer, one for each core.",
+)
 @click.option(
     "--drain",
     type=click.FloatRange(0, 3600),
@@ -47,7 +56,9 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
     help="Go on for so long after SIGTERM, while /readyz says 503.",
 )
 @click.option("--mcp", is_flag=True, help="Answer agents at /mcp too, by the same keys.")
-@click.option("--metrics", metavar="HOST:PORT", help="Answer /metrics there, and not at the port of the API.")
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Answer /metrics there, and not at the port of the API."
+)
 @click.option(
     "--access-log",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
@@ -110,12 +121,17 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
 
 
 def _key_file(keys_file: Path | None, redis: str | None) -> Path:
-    """The file that was named, which must be there and whole; the default file, or with Redis any, may come later."""
+    """The file that was named, which must be there and whole; the default file, or with Redis any,
+    may come later.
+    """
     file = keys_file or keys.default_file()
     if KeyFile(file).read() is not None or (keys_file and not redis):
         keys.load(file)
     elif not redis:
-        terminal.say(f"No keys yet: every API call answers 401 until you run `toolcatalog keys create --project default` ({file}).")
+        terminal.say(
+            "No keys yet: every API call answers 401 until you run `toolcatalog keys create "
+            f"--project default` ({file})."
+        )
     return file
 
 
@@ -124,4 +140,7 @@ def _greet(store: Store | None, listener: socket.socket, pages: Path | None) -> 
     origin = f"snapshot {store.digest[:12]}" if store else "what is being fetched"
     terminal.say(f"Serving {what} at {listening.url(listener)} from {origin}. Stop with Ctrl-C.")
     if store and store.lacks_model:
-        terminal.say("Searching by words only: for meaning, which this build has too, pip install 'toolcatalog[semantic]'.")
+        terminal.say(
+            "Searching by words only: for meaning, which this build has too, pip install "
+            "'toolcatalog[semantic]'."
+        )

@@ -1,7 +1,4 @@
-"""`toolcatalog show`
-
-Serves: "show SLUG [--version V]" of the command line.
-"""
+"""`toolcatalog show`"""
 
 import shutil
 import sys
@@ -33,10 +30,17 @@ _NEAR = 5  # names that are compared with a wrong one
 @options.build
 @click.option("--version", default="", metavar="V", help="The version.  [default: the newest]")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True, help="How it is shown."
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="How it is shown.",
 )
 def command(slug: str, build: Path, version: str, form: str) -> None:
-    """Show the tool, or the toolkit, SLUG of a build: text for people, the very document that the API answers, or Markdown."""
+    """Show the tool, or the toolkit, SLUG of a build: text for people, the very document that the
+    API answers, or Markdown.
+    """
     store = open_build(build)
     folder = build / "snapshots" / store.digest
     entry, versions = store.tool(slug), store.toolkit(slug)
@@ -47,13 +51,17 @@ def command(slug: str, build: Path, version: str, form: str) -> None:
     elif versions is not None:
         _show_toolkit(store, folder, slug, _chosen(slug, version, versions), form)
     else:
-        raise UsageError(f"There is no tool and no toolkit {slug} in {build}: {_meant(store, slug)}")
+        raise UsageError(
+            f"There is no tool and no toolkit {slug} in {build}: {_meant(store, slug)}"
+        )
 
 
 def _chosen(slug: str, version: str, versions: list[str]) -> str:
     """The version to show. Raises UsageError where there is none."""
     if not versions:
-        raise UsageError(f"The toolkit {slug} has no tools yet: begin one with `toolcatalog new tool`.")
+        raise UsageError(
+            f"The toolkit {slug} has no tools yet: begin one with `toolcatalog new tool`."
+        )
     if version and version not in versions:
         newest = ", ".join(versions[:-4:-1])
         raise UsageError(f"{slug} has no version {version}: its newest are {newest}.")
@@ -85,7 +93,9 @@ def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str
         click.echo((folder / snapshot.index_path(slug, version)).read_bytes())
     elif form == "markdown":
         kit = _toolkit(index)
-        for piece in twins.llms_full(kit, (twins.twin(tool, kit) for tool in _tools(store, index["tools"]))):
+        for piece in twins.llms_full(
+            kit, (twins.twin(tool, kit) for tool in _tools(store, index["tools"]))
+        ):
             click.echo(piece, nl=False)
     else:
         terminal.show(portraits.kit(_toolkit(index), version, index["tools"], _width()))
@@ -95,16 +105,23 @@ def _tools(store: Store, rows: list[dict[str, Any]]) -> Iterator[Tool]:
     for row in rows:
         entry = store.tool(row["slug"])
         assert entry is not None
-        yield snapshot.tool_of(orjson.loads(store.document(entry.number(row["version"]))[0]), row["deprecation"])
+        yield snapshot.tool_of(
+            orjson.loads(store.document(entry.number(row["version"]))[0]), row["deprecation"]
+        )
 
 
 def _toolkit(index: Mapping[str, Any]) -> Toolkit:
-    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in index["toolkit"].items()}
+    fields: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in index["toolkit"].items()
+    }
     return Toolkit(**fields)
 
 
 def _index(folder: Path, toolkit: str, version: str) -> dict[str, Any]:
-    """The index of a toolkit at a version, which says why a tool is deprecated: its document does not."""
+    """The index of a toolkit at a version, which says why a tool is deprecated: its document does
+    not.
+    """
     path = snapshot.index_path(toolkit, version)
     try:
         index: dict[str, Any] = orjson.loads((folder / path).read_bytes())

@@ -1,7 +1,4 @@
-"""`toolcatalog snapshots`
-
-Serves: "snapshots list | use DIGEST | prune [--keep N] | verify" of the command line.
-"""
+"""`toolcatalog snapshots`"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -60,12 +57,24 @@ def command() -> None:
 
 @command.command("list", epilog=_LIST)
 @options.build
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How they are shown.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How they are shown.",
+)
 def list_(build: Path, form: str) -> None:
     """List the snapshots, the newest first, and which of them is in force."""
     held = holding.held(build)
     if form == "json":
-        click.echo(orjson.dumps([asdict(one) for one in held], option=orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS))
+        click.echo(
+            orjson.dumps(
+                [asdict(one) for one in held],
+                option=orjson.OPT_INDENT_2 | orjson.OPT_OMIT_MICROSECONDS,
+            )
+        )
         return
     for line in _table(held):
         click.echo(line)
@@ -75,14 +84,24 @@ def list_(build: Path, form: str) -> None:
 
 
 def _table(held: Sequence[Held]) -> list[str]:
-    rows: list[tuple[str, ...]] = [("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")]
+    rows: list[tuple[str, ...]] = [
+        ("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")
+    ]
     for digest, one in zip(holding.shortened([one.digest for one in held]), held, strict=True):
-        counts = (f"{count:,}" if one.tool_versions or not one.state else "-" for count in (one.tools, one.tool_versions, one.toolkits))
+        counts = (
+            f"{count:,}" if one.tool_versions or not one.state else "-"
+            for count in (one.tools, one.tool_versions, one.toolkits)
+        )
         state = ", ".join(filter(None, ("current" if one.current else "", one.state)))
         rows.append((digest, f"{one.placed:%Y-%m-%d %H:%M}", *counts, _sized(one.size), state))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     aligned = [str.ljust, str.ljust, str.rjust, str.rjust, str.rjust, str.rjust, str.ljust]
-    return ["  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  ".join(
+            align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
 
 
 @command.command(epilog=_USE)
@@ -95,23 +114,38 @@ def use(digest: str, build: Path) -> None:
         terminal.say(f"{build / 'current'} names this snapshot already, and it is whole.")
     else:
         was = f"was {moved.was[: holding.SHORT]}" if moved.was else "was none"
-        terminal.say(f"The snapshot in force {was}, and is {moved.now[: holding.SHORT]} now. The site is still that of the last build.")
-        terminal.say("The next `toolcatalog build` moves forward again: mend the catalog before that.")
+        terminal.say(
+            f"The snapshot in force {was}, and is {moved.now[: holding.SHORT]} now. The site "
+            "is still that of the last build."
+        )
+        terminal.say(
+            "The next `toolcatalog build` moves forward again: mend the catalog before that."
+        )
     click.echo(moved.now)
 
 
 @command.command(epilog=_PRUNE)
-@click.option("--keep", type=click.IntRange(min=0), default=3, show_default=True, help="How many to keep beside the one in force.")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many to keep beside the one in force.",
+)
 @click.option("--dry-run", is_flag=True, help="Only tell which would be removed.")
 @options.build
 def prune(keep: int, dry_run: bool, build: Path) -> None:
     """Remove old snapshots: never the one in force, nor the newest others."""
-    gone, left_over = Pruned(holding.spare(build, keep), 0) if dry_run else holding.prune(build, keep)
+    gone, left_over = (
+        Pruned(holding.spare(build, keep), 0) if dry_run else holding.prune(build, keep)
+    )
     for one in gone:
         click.echo(one.digest)
     what = f"{_counted(len(gone))} ({_sized(sum(one.size for one in gone))})"
     rest = f", and what {left_over:,} killed builds had left" if left_over else ""
-    terminal.say(f"{'Would remove' if dry_run else 'Removed'} {what}{rest}; the one in force stays.")
+    terminal.say(
+        f"{'Would remove' if dry_run else 'Removed'} {what}{rest}; the one in force stays."
+    )
 
 
 @command.command(epilog=_VERIFY)
@@ -120,7 +154,9 @@ def prune(keep: int, dry_run: bool, build: Path) -> None:
 def verify(digests: tuple[str, ...], build: Path) -> int:
     """Hold every file of these snapshots, or of all, against what was written."""
     every = [one.digest for one in holding.held(build)]
-    chosen = dict.fromkeys(holding.find(build, digest) for digest in digests) or dict.fromkeys(every)
+    chosen = dict.fromkeys(holding.find(build, digest) for digest in digests) or dict.fromkeys(
+        every
+    )
     broken = 0
     for digest in chosen:
         wrong = _wrong(build, digest)

@@ -1,6 +1,5 @@
-"""Where a command finds the document of a tool version: a build, a catalog, a server. All three give the same one.
-
-Serves: "`verify` (against a build, a folder or a server)" of issue 6.
+"""Where a command finds the document of a tool version: a build, a catalog, a server. All three
+give the same one.
 """
 
 from collections import defaultdict
@@ -40,13 +39,15 @@ def of_store(store: "Store") -> Look:
 
 
 def of_catalog(catalog: Path) -> Look:
-    """The documents that a build of this catalog would have. Only the files of the tools that are asked for are read.
+    """The documents that a build of this catalog would have. Only the files of the tools that are
+    asked for are read.
 
     Raises UsageError where the catalog is none, and where one of those files has problems.
     """
     from toolcatalog import checking, model, resolve, snapshot, tree  # noqa: PLC0415 - only here is YAML read
 
-    folders: defaultdict[str, dict[str, str]] = defaultdict(dict)  # the toolkit of each version of a tool, by slug
+    # the toolkit of each version of a tool, by slug
+    folders: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path in tree.scan(catalog)[0]:
         steps = path.removesuffix(".yaml").split("/")
         if steps[0] == "toolkits" and len(steps) == 4:
@@ -55,7 +56,10 @@ def of_catalog(catalog: Path) -> Look:
     def record(path: str) -> Any:
         examined = checking.examine(catalog, path)
         if examined.problems or examined.record is None:
-            raise UsageError(f"{catalog / path} has problems: `toolcatalog check` shows them, and then it can be verified.")
+            raise UsageError(
+                f"{catalog / path} has problems: `toolcatalog check` shows them, and then it "
+                "can be verified."
+            )
         return examined.record
 
     def look(slug: str, version: str) -> Document | Gone:
@@ -66,7 +70,9 @@ def of_catalog(catalog: Path) -> Look:
         tool: model.ToolVersion = record(f"toolkits/{home}/{slug}/{version}.yaml")
         toolkit: model.Toolkit = record(f"toolkits/{home}/toolkit.yaml")
         served = resolve.tool(tool, toolkit, tuple(sorted(versions)))
-        document: dict[str, Any] = orjson.loads(snapshot.dump(snapshot.document(served, toolkit.name, toolkit.logo)))
+        document: dict[str, Any] = orjson.loads(
+            snapshot.dump(snapshot.document(served, toolkit.name, toolkit.logo))
+        )
         return document
 
     return look

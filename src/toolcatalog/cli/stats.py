@@ -1,7 +1,4 @@
-"""`toolcatalog stats`
-
-Serves: `stats` of the command line.
-"""
+"""`toolcatalog stats`"""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -25,14 +22,24 @@ Examples:
 
 @click.command("stats", epilog=_EPILOG)
 @options.build
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How it is shown.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How it is shown.",
+)
 def command(build: Path, form: str) -> None:
     """Tell what there is in a build, in numbers: of the newest version of each tool."""
     found = figures.figures(open_build(build), terminal.track)
     if form == "json":
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2))
     else:
-        terminal.show([(f"{what:24}", "dim"), (said, "")] if what or said else [] for what, said in _rows(found))
+        terminal.show(
+            [(f"{what:24}", "dim"), (said, "")] if what or said else []
+            for what, said in _rows(found)
+        )
 
 
 def _rows(of: Figures) -> Iterator[tuple[str, str]]:
@@ -40,8 +47,14 @@ def _rows(of: Figures) -> Iterator[tuple[str, str]]:
     yield "Tools", f"{of.tools:,} in {of.versions:,} versions"
     yield "Deprecated", _share(of.deprecated, of.tools)
     yield "Important", _share(of.important, of.tools)
-    for what, count, most in (("Scopes", of.scopes, of.most_scopes), ("Tags", of.tags, of.most_tags)):
-        yield what, f"{count:,}{': ' if most else ''}{', '.join(f'{visible(name)} {tools:,}' for name, tools in most)}"
+    for what, count, most in (
+        ("Scopes", of.scopes, of.most_scopes),
+        ("Tags", of.tags, of.most_tags),
+    ):
+        yield (
+            what,
+            f"{count:,}{': ' if most else ''}{', '.join(f'{visible(name)} {tools:,}' for name, tools in most)}",
+        )
     yield "Definitions", f"{of.bytes_whole:,} bytes in all, {of.bytes_median:,} in the middle"
     for place, (slug, size, tokens) in enumerate(of.largest):
         yield "" if place else "Largest", f"{slug}  {size:,} bytes, about {tokens:,} tokens"

@@ -1,7 +1,5 @@
-"""What people are told, on standard error: plain lines here, and what takes colours or a bar in `drawing`, loaded when it is needed.
-
-Serves: "Machine output (`--format json`) goes to standard output and nothing else does" of the command line, and "A progress bar on a
-terminal, plain lines in CI" of issue 2.
+"""What people are told, on standard error: plain lines here, and what takes colours or a bar in
+`drawing`, loaded when it is needed.
 """
 
 import importlib
@@ -22,7 +20,9 @@ def say(text: str) -> None:
 
 
 def show(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Lines of pieces with styles, on standard output: what was asked for, in colours where a person reads it."""
+    """Lines of pieces with styles, on standard output: what was asked for, in colours where a
+    person reads it.
+    """
     if sys.stdout.isatty():
         _drawing().shown(lines)
     else:
@@ -36,7 +36,9 @@ def error(text: str) -> None:
 
 
 def problems(found: Sequence[Problem], files: int, rest: str = "") -> None:
-    """Every problem as a compiler would show it, and a line that counts them, with the rest that there is to say behind it."""
+    """Every problem as a compiler would show it, and a line that counts them, with the rest that
+    there is to say behind it.
+    """
     if not found:
         say(f"All is well in {files:,} files. {rest}".rstrip())
     elif sys.stderr.isatty() or os.environ.get("FORCE_COLOR"):
@@ -48,7 +50,9 @@ def problems(found: Sequence[Problem], files: int, rest: str = "") -> None:
 
 @contextmanager
 def track(label: str, total: int) -> Iterator[Advance]:
-    """Show how far a stage of work is, at which rate and how much time is left; where there is no terminal, one line for each stage."""
+    """Show how far a stage of work is, at which rate and how much time is left; where there is no
+    terminal, one line for each stage.
+    """
     if not total:
         yield lambda _: None
     elif sys.stderr.isatty():

@@ -1,7 +1,4 @@
-"""`toolcatalog verify`
-
-Serves: "fails when a definition changed under the same version: no rug pulls" of issue 6.
-"""
+"""`toolcatalog verify`"""
 
 import os
 from pathlib import Path
@@ -32,15 +29,31 @@ gone, and with 2 where that could not be found out. What a server does not show 
 @options.lock
 @click.option("--build", type=options.FOLDER, help="The build to look into.  [default: build]")
 @click.option("--catalog", type=options.FOLDER, help="A folder of YAML files to look into instead.")
-@click.option("--url", metavar="BASE", help=f"A server to ask instead; the key is taken from {KEY}.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How problems are shown.")
-def command(lock_file: Path, build: Path | None, catalog: Path | None, url: str | None, form: str) -> int:
+@click.option(
+    "--url", metavar="BASE", help=f"A server to ask instead; the key is taken from {KEY}."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How problems are shown.",
+)
+def command(
+    lock_file: Path, build: Path | None, catalog: Path | None, url: str | None, form: str
+) -> int:
     """Tell whether the tools in a lock file are still what they were when they were locked."""
     if sum(one is not None for one in (build, catalog, url)) > 1:
-        raise UsageError("Give one of --build, --catalog and --url: one place is looked into at a time.")
+        raise UsageError(
+            "Give one of --build, --catalog and --url: one place is looked into at a time."
+        )
     lock = read(lock_file)
     if not lock:
-        raise UsageError(f"{lock_file} locks no tool, so there is nothing to verify: add those that are used with `toolcatalog lock`.")
+        raise UsageError(
+            f"{lock_file} locks no tool, so there is nothing to verify: add those that are "
+            "used with `toolcatalog lock`."
+        )
     look = _source(build, catalog, url)
     found: list[Difference] = []
     with terminal.track("Verifying", len(lock)) as advance:
@@ -67,8 +80,12 @@ def _tell(found: list[Difference], total: int, form: str) -> int:
         click.echo(orjson.dumps([one._asdict() for one in found], option=orjson.OPT_INDENT_2))
     else:
         for one in found:
-            terminal.say(f"{one.severity}[{one.rule}] {one.slug}: {one.message}\n  help: {one.help}")
+            terminal.say(
+                f"{one.severity}[{one.rule}] {one.slug}: {one.message}\n  help: {one.help}"
+            )
     terminal.say(
-        f"{total:,} tools verified: {errors:,} changed or gone." if errors else f"{total:,} tools verified: all are what was locked."
+        f"{total:,} tools verified: {errors:,} changed or gone."
+        if errors
+        else f"{total:,} tools verified: all are what was locked."
     )
     return 1 if errors else 0

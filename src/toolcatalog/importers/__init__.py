@@ -1,4 +1,5 @@
-"""Definitions of other programs into files of a catalog. Pure: what comes out is a tree of path and bytes.
+"""Definitions of other programs into files of a catalog. Pure: what comes out is a tree of path and
+bytes.
 
     wire          tool definitions as APIs of this family send them, to additions
     openapi       the operations of an OpenAPI document, to additions
@@ -17,7 +18,6 @@
     standing      what the catalog has already, and the version in which a change goes there
     additions     new tools to files
 
-Nothing is changed or dropped silently: what the format cannot hold is a `Loss`, and every one of them is told.
-
-Serves: "Each prints what it could not hold" of issue 6.
+Nothing is changed or dropped silently: what the format cannot hold is a `Loss`, and every one of
+them is told.
 """

@@ -1,6 +1,5 @@
-"""What goes over the wire as a body, in an OpenAPI document: the request's and the answer's schemas, and their fields. Pure.
-
-Serves: "Swagger 2.0, OpenAPI 3.0, 3.1; ... path/query/header/body merged" of issue 6.
+"""What goes over the wire as a body, in an OpenAPI document: the request's and the answer's
+schemas, and their fields. Pure.
 """
 
 import re
@@ -34,7 +33,9 @@ def requested(paper: Paper, operation: Operation, reader: Reader) -> Body | None
             return Body(one.get("schema", {}), paper.held(one, at, "required", bool))
     if operation.said.get("requestBody") is None or "swagger" in paper.root:
         return None
-    said, at = paper.found(operation.said["requestBody"], (*operation.at, "requestBody"), "a request body")
+    said, at = paper.found(
+        operation.said["requestBody"], (*operation.at, "requestBody"), "a request body"
+    )
     media, where, kind = _media(paper, said, at, reader, INPUTS)
     if not kind:
         return None
@@ -42,15 +43,23 @@ def requested(paper: Paper, operation: Operation, reader: Reader) -> Body | None
         if key not in ("schema", "example", "examples"):
             reader.lose((INPUTS,), f"`{key}` of a body")
     schema = media.get("schema", {} if _JSON.match(kind) or _FORM.match(kind) else FILE)
-    return Body(schema, paper.held(said, at, "required", bool), tuple(examples(paper, media, where)))
+    return Body(
+        schema, paper.held(said, at, "required", bool), tuple(examples(paper, media, where))
+    )
 
 
 def answered(paper: Paper, operation: Operation, reader: Reader) -> Any:
-    """The schema of the first answer that says that all went well and has one; None where there is none."""
+    """The schema of the first answer that says that all went well and has one; None where there is
+    none.
+    """
     responses = paper.held(operation.said, operation.at, "responses", dict)
     for code in sorted(code for code in responses if _GOOD.fullmatch(code)):
-        response, at = paper.found(responses[code], (*operation.at, "responses", code), "a response")
-        media = response if "swagger" in paper.root else _media(paper, response, at, reader, OUTPUTS)[0]
+        response, at = paper.found(
+            responses[code], (*operation.at, "responses", code), "a response"
+        )
+        media = (
+            response if "swagger" in paper.root else _media(paper, response, at, reader, OUTPUTS)[0]
+        )
         for key in ("headers", "links"):
             if response.get(key):
                 reader.lose((OUTPUTS,), f"`{key}` of a response")
@@ -67,11 +76,17 @@ def answered(paper: Paper, operation: Operation, reader: Reader) -> Any:
 def _tell_others(responses: Mapping[str, Any], code: str, reader: Reader) -> None:
     others = [other for other in responses if other != code and not other.startswith("x-")]
     if others:
-        reader.lose((OUTPUTS,), "responses other than the first that succeeds", ", ".join(sorted(others)))
+        reader.lose(
+            (OUTPUTS,), "responses other than the first that succeeds", ", ".join(sorted(others))
+        )
 
 
-def _media(paper: Paper, holder: dict[str, Any], at: Pointer, reader: Reader, field: str) -> tuple[dict[str, Any], Pointer, str]:
-    """What is said of one of the media types in a `content`: JSON if it is there, else a form, else the first; with its name."""
+def _media(
+    paper: Paper, holder: dict[str, Any], at: Pointer, reader: Reader, field: str
+) -> tuple[dict[str, Any], Pointer, str]:
+    """What is said of one of the media types in a `content`: JSON if it is there, else a form, else
+    the first; with its name.
+    """
     content = paper.held(holder, at, "content", dict)
     ranked = sorted(content, key=lambda kind: (not _JSON.match(kind), not _FORM.match(kind), kind))
     if not ranked:
@@ -92,13 +107,21 @@ def examples(paper: Paper, said: dict[str, Any], at: Pointer) -> list[Any]:
 
 
 def unfolded(reader: Reader, body: Body, field: str, name: str) -> Schema:
-    """The plain schema of an object that has the fields of a body; of one with the single field `name` where the body has none."""
+    """The plain schema of an object that has the fields of a body; of one with the single field
+    `name` where the body has none.
+    """
     before = len(reader.losses)
     whole = reader.plain(body.schema, (field,)) or {}
     own = whole.get("examples", [])
-    if whole.get("properties") and whole.get("type", "object") == "object" and not any(key in whole for key in BRANCHES):
+    if (
+        whole.get("properties")
+        and whole.get("type", "object") == "object"
+        and not any(key in whole for key in BRANCHES)
+    ):
         if whole.get("required") and not body.required and field == INPUTS:
-            reader.lose((field,), "a body that may be left out: what it needs is needed always here")
+            reader.lose(
+                (field,), "a body that may be left out: what it needs is needed always here"
+            )
         return {**_with_examples(whole, [*body.examples, *own])}
     del reader.losses[before:]  # they are told again, at their right places
     single = reader.plain(body.schema, (field, name))
@@ -112,7 +135,9 @@ def _with_examples(whole: Schema, found: list[Any]) -> Schema:
     """An object with the examples of the whole of it given to those of its fields that have none."""
     fields = dict(whole["properties"])
     for name, one in fields.items():
-        values = [example[name] for example in found if isinstance(example, Mapping) and name in example]
+        values = [
+            example[name] for example in found if isinstance(example, Mapping) and name in example
+        ]
         if values and "examples" not in one:
             fields[name] = {**one, "examples": values}
     return {**{key: whole[key] for key in whole if key != "examples"}, "properties": fields}

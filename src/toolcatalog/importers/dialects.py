@@ -1,10 +1,10 @@
 """JSON Schema as others write it, in one plain spelling. Pure.
 
-Pydantic, OpenAPI and people say one thing in many ways: `const`, `anyOf` with a null branch, lists of types, `$ref`, `allOf`. A plain
-schema has none of these: one `type` or branches, `nullable`, `enum`, and every schema within it is plain as well. The meaning stays;
-what cannot be said plainly is left out and told as a `Loss`. No knowledge of the catalog format, but for how deep a file may be.
-
-Serves: "refs inlined, cycles cut" of issue 6.
+Pydantic, OpenAPI and people say one thing in many ways: `const`, `anyOf` with a null branch, lists
+of types, `$ref`, `allOf`. A plain schema has none of these: one `type` or branches, `nullable`,
+`enum`, and every schema within it is plain as well. The meaning stays; what cannot be said plainly
+is left out and told as a `Loss`. No knowledge of the catalog format, but for how deep a file may
+be.
 """
 
 import json
@@ -16,13 +16,19 @@ from toolcatalog.errors import Pointer
 from toolcatalog.importers.references import led_to
 from toolcatalog.yaml12 import DEEPEST
 
-MOST = 20_000  # schemas that the references of one definition may unfold to: more would not fit into a file of 1 MiB
-_EACH = 50  # characters of values that cost as much as a schema: so many of them for each of the schemas make a file of 1 MiB
+# schemas that the references of one definition may unfold to: more would not fit into a file of 1
+# MiB
+MOST = 20_000
+# characters of values that cost as much as a schema: so many of them for each of the schemas make a
+# file of 1 MiB
+_EACH = 50
 _LONGEST_WAY = 50  # references that follow one another before there is anything but references
 BRANCHES = ("anyOf", "oneOf")
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
-_VALUES = ("enum", "examples", "example", "default", "const", "required")  # keywords that hold values and not schemas
-_KEYWORDS: Mapping[str, tuple[str, ...]] = {  # those that say something about values of this type alone
+# keywords that hold values and not schemas
+_VALUES = ("enum", "examples", "example", "default", "const", "required")
+# those that say something about values of this type alone
+_KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "string": ("pattern", "minLength", "maxLength"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     "array": ("items", "minItems", "maxItems", "uniqueItems"),
@@ -34,7 +40,9 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that is not held: where in the tool's file it would have stood, of what kind it is, and more about it."""
+    """Something that is not held: where in the tool's file it would have stood, of what kind it is,
+    and more about it.
+    """
 
     pointer: Pointer
     what: str
@@ -48,7 +56,9 @@ def keywords(kind: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Reader:
-    """Makes the schemas of one definition plain. `root` is what its references lead into; `losses` gathers what goes missing."""
+    """Makes the schemas of one definition plain. `root` is what its references lead into; `losses`
+    gathers what goes missing.
+    """
 
     root: Mapping[str, Any]
     losses: list[Loss] = field(default_factory=list)
@@ -85,21 +95,33 @@ class Reader:
             return f"what follows the first {MOST:,} schemas of a definition"
         if isinstance(schema, Mapping):
             return ""
-        return "`false`: a value that must not be there" if schema is False else "something that is not a schema"
+        return (
+            "`false`: a value that must not be there"
+            if schema is False
+            else "something that is not a schema"
+        )
 
     def respelled(self, own: Schema, at: Pointer) -> Schema:
-        """Older and shorter spellings in the plain one; a keyword of the wrong kind goes, so that nobody after this need ask."""
+        """Older and shorter spellings in the plain one; a keyword of the wrong kind goes, so that
+        nobody after this need ask.
+        """
         for key in [key for key, fits in _KINDS.items() if key in own and not fits(own[key])]:
             self.lose((*at, key), f"`{key}` of a form that is not read")
             del own[key]
-        if "const" in own and any(_same(own["const"], value) for value in own.get("enum", [own["const"]])):
+        if "const" in own and any(
+            _same(own["const"], value) for value in own.get("enum", [own["const"]])
+        ):
             own["enum"] = [own.pop("const")]
         if "example" in own:
             first = own.pop("example")
-            own["examples"] = [first, *(value for value in own.get("examples", ()) if not _same(value, first))]
+            own["examples"] = [
+                first,
+                *(value for value in own.get("examples", ()) if not _same(value, first)),
+            ]
         if own.get("x-nullable") is True:  # Swagger 2.0 has no word of its own for it
             own["nullable"] = own.pop("x-nullable")
-        if own.get("nullable") is False:  # says nothing: what stands within may take null all the same
+        # says nothing: what stands within may take null all the same
+        if own.get("nullable") is False:
             del own["nullable"]
         for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
@@ -122,13 +144,20 @@ class Reader:
             return {"type": types[0], **own}
         slot = next((key for key in BRANCHES if key not in own), None)
         if types and slot:
-            own[slot] = [{"type": name, **{key: own[key] for key in keywords(name) if key in own}} for name in types]
-            return {key: own[key] for key in own if not any(key in keywords(name) for name in types)}
+            own[slot] = [
+                {"type": name, **{key: own[key] for key in keywords(name) if key in own}}
+                for name in types
+            ]
+            return {
+                key: own[key] for key in own if not any(key in keywords(name) for name in types)
+            }
         if types:
             self.lose((*at, "type"), "a list of types beside `anyOf` and `oneOf`")
         return own
 
-    def parts(self, own: Schema, at: Pointer, refs: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    def parts(
+        self, own: Schema, at: Pointer, refs: tuple[str, ...]
+    ) -> Iterator[tuple[Any, tuple[str, ...]]]:
         """Take out of `own` the schemas that hold as a whole beside it: references and `allOf`."""
         own.pop("$defs", None), own.pop("definitions", None)
         if "$ref" in own:
@@ -137,10 +166,14 @@ class Reader:
             yield part, refs
 
     def chosen(self, own: Schema, key: str, at: Pointer) -> Schema:
-        """A choice of plain branches without those for null, which are `nullable`; a branch that is left alone holds as a whole."""
+        """A choice of plain branches without those for null, which are `nullable`; a branch that is
+        left alone holds as a whole.
+        """
         nulls = [branch for branch in own[key] if _is_null(branch)]
         left = [branch for branch in own[key] if not _is_null(branch)]
-        for word in [word for branch in nulls for word in branch if word not in ("type", "enum", "nullable")]:
+        for word in [
+            word for branch in nulls for word in branch if word not in ("type", "enum", "nullable")
+        ]:
             self.lose((*at, key), f"`{word}` of a null branch")
         if nulls and left and not _refuses_null(own):
             own["nullable"] = True
@@ -149,11 +182,17 @@ class Reader:
         del own[key]
         return self.joined(own, left[0] if left else {"type": "null"} if nulls else {}, at)
 
-    def target(self, ref: str, at: Pointer, refs: tuple[str, ...]) -> tuple[Schema, tuple[str, ...]]:
+    def target(
+        self, ref: str, at: Pointer, refs: tuple[str, ...]
+    ) -> tuple[Schema, tuple[str, ...]]:
         """What a reference leads to, and the references on the way from there."""
         found = led_to(self.root, ref)
         if not isinstance(found, Mapping):
-            what = "leads to nothing in its definition" if ref[:1] in ("", "#") else "leads to another document, which is not fetched"
+            what = (
+                "leads to nothing in its definition"
+                if ref[:1] in ("", "#")
+                else "leads to another document, which is not fetched"
+            )
             self.lose((*at, "$ref"), f"a `$ref` that {what}", ref)
             return {}, refs
         if len(refs) > _LONGEST_WAY:
@@ -161,17 +200,28 @@ class Reader:
             return {}, refs
         if ref in refs:
             self.lose((*at, "$ref"), "a schema within itself, cut where it comes again", ref)
-            return {key: found[key] for key in ("type", "title", "description") if key in found}, refs
+            return {
+                key: found[key] for key in ("type", "title", "description") if key in found
+            }, refs
         return {**found}, (*refs, ref)
 
     def within(self, key: str, value: Any, at: Pointer, refs: tuple[str, ...]) -> Iterator[Any]:
-        """The value of a keyword with the schemas in it made plain; nothing where it says nothing, or cannot be said."""
+        """The value of a keyword with the schemas in it made plain; nothing where it says nothing,
+        or cannot be said.
+        """
         if key == "properties":
-            inside = (*at, key) if len(at) > 1 else at  # a tool's parameters stand right below the name of the field
-            found = {name: self.plain(inner, (*inside, name), refs) for name, inner in value.items()}
+            # a tool's parameters stand right below the name of the field
+            inside = (*at, key) if len(at) > 1 else at
+            found = {
+                name: self.plain(inner, (*inside, name), refs) for name, inner in value.items()
+            }
             yield {name: inner for name, inner in found.items() if inner is not None}
         elif key in BRANCHES:
-            yield [inner for index, branch in enumerate(value) if (inner := self.plain(branch, (*at, key, index), refs)) is not None]
+            yield [
+                inner
+                for index, branch in enumerate(value)
+                if (inner := self.plain(branch, (*at, key, index), refs)) is not None
+            ]
         elif key == "items" and (value is True or value == {}):
             pass  # anything, as without it
         elif key in ("items", "additionalProperties") and isinstance(value, Mapping) and value:
@@ -183,7 +233,9 @@ class Reader:
             yield value
 
     def joined(self, own: Schema, part: Schema, at: Pointer) -> Schema:
-        """Both in one. Where they say different things of the same, the part becomes a branch: that holds as well."""
+        """Both in one. Where they say different things of the same, the part becomes a branch: that
+        holds as well.
+        """
         both: Schema = {**own}
         self.left -= len(own.get("properties", ())) // _EACH  # they are copied for each part
         clash = ["additionalProperties"] if _closes(own, part) or _closes(part, own) else []
@@ -201,9 +253,15 @@ class Reader:
 
 
 def _size(schema: Mapping[str, Any]) -> int:
-    """How many characters of text and of values a schema holds, other schemas within it aside: about, and quickly told."""
+    """How many characters of text and of values a schema holds, other schemas within it aside:
+    about, and quickly told.
+    """
     texts = sum(len(value) for value in schema.values() if isinstance(value, str))
-    return texts + sum(len(json.dumps(schema[key])) for key in _VALUES if isinstance(schema.get(key), list | dict | str))
+    return texts + sum(
+        len(json.dumps(schema[key]))
+        for key in _VALUES
+        if isinstance(schema.get(key), list | dict | str)
+    )
 
 
 def _names(schema: Schema) -> bool:
@@ -221,10 +279,14 @@ def _refuses_null(schema: Schema) -> bool:
 
 
 def _together(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
-    """What two schemas that both hold say by a keyword of both, and whether they agree; where not, it is what the first one says."""
+    """What two schemas that both hold say by a keyword of both, and whether they agree; where not,
+    it is what the first one says.
+    """
     one, other = own[key], part[key]
     if key == "properties":
-        return {**one, **other, **one}, all(_same(one[name], other[name]) for name in one.keys() & other.keys())
+        return {**one, **other, **one}, all(
+            _same(one[name], other[name]) for name in one.keys() & other.keys()
+        )
     if key == "required" and isinstance(one, list) and isinstance(other, list):
         return [*dict.fromkeys([*one, *other])], True
     if key == "enum":
@@ -245,13 +307,19 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _closes(one: Schema, other: Schema) -> bool:
-    """Tell whether `one` speaks of properties that it does not list, and `other` lists such: put together, they would mean less."""
-    return one.get("additionalProperties", True) is not True and bool(other.get("properties", {}).keys() - one.get("properties", {}).keys())
+    """Tell whether `one` speaks of properties that it does not list, and `other` lists such: put
+    together, they would mean less.
+    """
+    return one.get("additionalProperties", True) is not True and bool(
+        other.get("properties", {}).keys() - one.get("properties", {}).keys()
+    )
 
 
 def _is_null(branch: Schema) -> bool:
     """Tell whether a plain schema allows null and nothing else."""
-    return not _refuses_null(branch) and (branch.get("type") == "null" or branch.get("enum") == [None])
+    return not _refuses_null(branch) and (
+        branch.get("type") == "null" or branch.get("enum") == [None]
+    )
 
 
 def _is_text(value: Any) -> bool:

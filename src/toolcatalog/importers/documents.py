@@ -1,7 +1,4 @@
-"""Bytes of a JSON or YAML document to its value, with the line and column of any value in it. Pure.
-
-Serves: "An OpenAPI document that is wrong says where" of issue 6.
-"""
+"""Bytes of a JSON or YAML document to its value, with the line and column of any value in it. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -10,9 +7,11 @@ from typing import Any, NamedTuple, NoReturn
 from toolcatalog import yaml12
 from toolcatalog.errors import Pointer, UsageError
 
-DEEPEST = 200  # mappings and lists within each other: a catalog's files are less deep, but not all documents
+# mappings and lists within each other: a catalog's files are less deep, but not all documents
+DEEPEST = 200
 _LEAST = 1024 * 1024  # bytes: as many as a smaller document might have count for it
-_FOR_A_VALUE = 8  # bytes that a value takes at least, on the average; those that we know take 18 and more
+# bytes that a value takes at least, on the average; those that we know take 18 and more
+_FOR_A_VALUE = 8
 _SHOWN = 10
 
 
@@ -26,14 +25,17 @@ class Source(NamedTuple):
     def places(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
         """Line and column of the values at these pointers; 0 where the bytes do not tell."""
         try:
-            mark = yaml12.read(self.data, DEEPEST, _most(self.data)).mark if self.data else None  # JSON is YAML too
+            # JSON is YAML too
+            mark = yaml12.read(self.data, DEEPEST, _most(self.data)).mark if self.data else None
         except RecursionError:
             mark = None
         return [yaml12.place(mark, pointer, False)[:2] if mark else (0, 0) for pointer in pointers]
 
 
 def read(data: bytes, name: str) -> Source:
-    """The document in these bytes: JSON where they begin with a brace, else YAML. Raises UsageError, with line and column."""
+    """The document in these bytes: JSON where they begin with a brace, else YAML. Raises
+    UsageError, with line and column.
+    """
     if not data.lstrip().startswith(b"{"):
         return Source(name, _yaml(data, name), data)
     try:
@@ -43,7 +45,9 @@ def read(data: bytes, name: str) -> Source:
 
 
 def json_value(data: bytes) -> Any:
-    """The JSON value in these bytes, with nothing in it silently changed or dropped. Raises ValueError."""
+    """The JSON value in these bytes, with nothing in it silently changed or dropped. Raises
+    ValueError.
+    """
     return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
 
 
@@ -53,7 +57,10 @@ def _yaml(data: bytes, name: str) -> Any:
     except yaml12.Doubtful:
         found = yaml12.read(data, DEEPEST, _most(data))
     if found.faults:
-        told = [f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}" for fault in found.faults[:_SHOWN]]
+        told = [
+            f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}"
+            for fault in found.faults[:_SHOWN]
+        ]
         raise UsageError("\n".join(told))
     return found.value
 

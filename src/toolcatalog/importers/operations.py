@@ -1,7 +1,4 @@
-"""The operations of an OpenAPI document: where each stands, and what it is called. Pure.
-
-Serves: "a slug per operation" of issue 6.
-"""
+"""The operations of an OpenAPI document: where each stands, and what it is called. Pure."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -11,11 +8,18 @@ from toolcatalog.importers.paper import Paper
 from toolcatalog.importers.slugs import words
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_HINTS = {"get": "readOnlyHint", "head": "readOnlyHint", "delete": "destructiveHint", "put": "idempotentHint"}
+_HINTS = {
+    "get": "readOnlyHint",
+    "head": "readOnlyHint",
+    "delete": "destructiveHint",
+    "put": "idempotentHint",
+}
 
 
 class Operation(NamedTuple):
-    """An operation: its mapping and pointer, and the mapping and pointer of the path item around it."""
+    """An operation: its mapping and pointer, and the mapping and pointer of the path item around
+    it.
+    """
 
     method: str
     path: str
@@ -31,7 +35,9 @@ class Operation(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its name, which is that of its tool in other letters: the operationId, else method and path."""
+        """Its name, which is that of its tool in other letters: the operationId, else method and
+        path.
+        """
         given = self.said.get("operationId")
         return given if isinstance(given, str) and words(given) else f"{self.method} {self.path}"
 
@@ -42,9 +48,16 @@ class Operation(NamedTuple):
 
 
 def operations(paper: Paper) -> list[Operation]:
-    """All operations of a document, in its order. What is wrong with the document around them is among its faults."""
+    """All operations of a document, in its order. What is wrong with the document around them is
+    among its faults.
+    """
     paths = paper.held(paper.root, (), "paths", dict)
-    return [one for path, item in paths.items() if not path.startswith("x-") for one in _of_path(paper, path, item)]
+    return [
+        one
+        for path, item in paths.items()
+        if not path.startswith("x-")
+        for one in _of_path(paper, path, item)
+    ]
 
 
 def _of_path(paper: Paper, path: str, value: Any) -> Iterator[Operation]:
@@ -58,8 +71,12 @@ def _of_path(paper: Paper, path: str, value: Any) -> Iterator[Operation]:
             yield Operation(method, path, said, place, item, around)
 
 
-def parameters(paper: Paper, operation: Operation, lose: Callable[..., None]) -> list[tuple[dict[str, Any], Pointer]]:
-    """The parameters of an operation with their pointers: those of its path, each unless the operation has one of its own instead."""
+def parameters(
+    paper: Paper, operation: Operation, lose: Callable[..., None]
+) -> list[tuple[dict[str, Any], Pointer]]:
+    """The parameters of an operation with their pointers: those of its path, each unless the
+    operation has one of its own instead.
+    """
     found: dict[tuple[str, str], tuple[dict[str, Any], Pointer]] = {}
     for holder, at in ((operation.item, operation.around), (operation.said, operation.at)):
         own = set()
@@ -69,7 +86,11 @@ def parameters(paper: Paper, operation: Operation, lose: Callable[..., None]) ->
             if one and not all(key):
                 paper.fault(place, "a parameter needs `name` and `in`.")
             if key in own:
-                lose(("input_parameters", key[0]), "a parameter that stands twice: the last one counts", key[1])
+                lose(
+                    ("input_parameters", key[0]),
+                    "a parameter that stands twice: the last one counts",
+                    key[1],
+                )
             own.add(key)
             found[key] = one, place
     return [pair for key, pair in found.items() if all(key)]

@@ -1,6 +1,5 @@
-"""A document of another maker while it is read: each value of the kind that it should have, and what is wrong with its place. Pure.
-
-Serves: "An OpenAPI document that is wrong says where" of issue 6.
+"""A document of another maker while it is read: each value of the kind that it should have, and
+what is wrong with its place. Pure.
 """
 
 from collections.abc import Mapping
@@ -20,21 +19,36 @@ _SHOWN = 100  # characters of a reference in a sentence
 
 @dataclass(slots=True)
 class Paper:
-    """A document whose value is a mapping. `faults` gathers what is wrong, each once, with its pointer."""
+    """A document whose value is a mapping. `faults` gathers what is wrong, each once, with its
+    pointer.
+    """
 
     source: Source
     faults: dict[str, Pointer] = field(default_factory=dict)
 
     def fault(self, at: Pointer, sentence: str) -> None:
-        """Tell what is wrong with the value at a pointer. Raises UsageError where so much is wrong that nobody would read on."""
+        """Tell what is wrong with the value at a pointer. Raises UsageError where so much is wrong
+        that nobody would read on.
+        """
         self.faults.setdefault(f"{written(at)}: {sentence}", at)
         if len(self.faults) > MOST:
             self.stop()
 
     def stop(self) -> None:
         """Raise UsageError where anything is wrong: a sentence for each of the first few."""
-        found = sorted(zip(self.source.places([*self.faults.values()]), self.faults, strict=True)) if self.faults else []
-        stop([":".join([self.source.name, *(str(number) for number in place if number), f" {fault}"]) for place, fault in found])
+        found = (
+            sorted(zip(self.source.places([*self.faults.values()]), self.faults, strict=True))
+            if self.faults
+            else []
+        )
+        stop(
+            [
+                ":".join(
+                    [self.source.name, *(str(number) for number in place if number), f" {fault}"]
+                )
+                for place, fault in found
+            ]
+        )
 
     @property
     def root(self) -> dict[str, Any]:
@@ -43,7 +57,9 @@ class Paper:
         return value
 
     def held(self, holder: Mapping[str, Any], at: Pointer, key: str, kind: type[T]) -> T:
-        """The value of a key, which is of this kind; an empty one where there is none, or what stands there is of another."""
+        """The value of a key, which is of this kind; an empty one where there is none, or what
+        stands there is of another.
+        """
         value = holder.get(key)
         if isinstance(value, kind):
             return value
@@ -60,7 +76,8 @@ class Paper:
         return [text for text in said if isinstance(text, str)]
 
     def found(self, value: Any, at: Pointer, what: str) -> tuple[dict[str, Any], Pointer]:
-        """A mapping, which stands there or where a reference leads, and its pointer; empty, and a fault, where it is none.
+        """A mapping, which stands there or where a reference leads, and its pointer; empty, and a
+        fault, where it is none.
 
         `what` names it: `a parameter`.
         """
@@ -83,4 +100,8 @@ class Paper:
             return "which is in another document, and none is fetched: bundle all into one document first"
         if led_to(self.root, ref) is None:
             return "and there is nothing of this name"
-        return "at the end of too many references, or of one that leads back to itself" if way > _LONGEST_WAY else ""
+        return (
+            "at the end of too many references, or of one that leads back to itself"
+            if way > _LONGEST_WAY
+            else ""
+        )

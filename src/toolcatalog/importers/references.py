@@ -1,7 +1,4 @@
-"""References within one JSON document. Pure.
-
-Serves: "refs inlined" of issue 6.
-"""
+"""References within one JSON document. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +8,16 @@ from toolcatalog.errors import Pointer
 
 
 def is_local(ref: str) -> bool:
-    """Tell whether a reference leads into its own document, and not to another one or to a name that only a reader of anchors knows."""
+    """Tell whether a reference leads into its own document, and not to another one or to a name
+    that only a reader of anchors knows.
+    """
     return ref == "#" or ref.startswith("#/")
 
 
 def steps(ref: str) -> Pointer:
-    """The steps of a local reference from the root of its document: `#/paths/~1pets/get` is `paths`, `/pets`, `get`."""
+    """The steps of a local reference from the root of its document: `#/paths/~1pets/get` is
+    `paths`, `/pets`, `get`.
+    """
     return tuple(unquote(step).replace("~1", "/").replace("~0", "~") for step in ref.split("/")[1:])
 
 
@@ -29,7 +30,13 @@ def led_to(root: Any, ref: str) -> Any:
     """What a reference leads to; None where it leads to nothing, or out of the document."""
     found = root if is_local(ref) else None
     for step in steps(ref):
-        if isinstance(found, list) and isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 8:
+        if (
+            isinstance(found, list)
+            and isinstance(step, str)
+            and step.isascii()
+            and step.isdigit()
+            and len(step) < 8
+        ):
             found = found[int(step)] if int(step) < len(found) else None
         else:
             found = found.get(step) if isinstance(found, Mapping) else None

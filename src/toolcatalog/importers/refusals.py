@@ -1,8 +1,7 @@
 """A file's value without what the catalog would refuse of it. Pure.
 
-What that is is found by asking `schema`, so that nothing here repeats its rules, and only the very value that it names is left out.
-
-Serves: "both import into catalogs that pass `check` with no errors" of issue 6.
+What that is is found by asking `schema`, so that nothing here repeats its rules, and only the very
+value that it names is left out.
 """
 
 import copy
@@ -17,16 +16,24 @@ from toolcatalog.source import Document
 
 
 def sound(document: Document, needed: Mapping[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
-    """The value of a document without what the catalog refuses, and what that was. `needed` are fields that must be there."""
+    """The value of a document without what the catalog refuses, and what that was. `needed` are
+    fields that must be there.
+    """
     said = document.value
     held = {key: inner for key, inner in said.items() if holdable(inner, 2)}
     losses = [Loss((key,), f"`{key}` that no file can hold") for key in said if key not in held]
-    losses += [Loss((key,), f"no `{key}` in the source: made up", str(needed[key])) for key in needed if key not in held]
+    losses += [
+        Loss((key,), f"no `{key}` in the source: made up", str(needed[key]))
+        for key in needed
+        if key not in held
+    ]
     findings = _findings(document, value := {**needed, **held})
-    value = copy.deepcopy(value) if findings else value  # most are sound, and copying takes as long as all of this
+    # most are sound, and copying takes as long as all of this
+    value = copy.deepcopy(value) if findings else value
     while findings:
         findings = _in_bulk(findings) if len(findings) > MOST else findings
-        # An example may be refused for a description that is itself in the wrong: that one goes first.
+        # An example may be refused for a description that is itself in the wrong: that one goes
+        # first.
         urgent = [pointer for pointer in findings if not {"examples", "default"} & {*pointer[-2:]}]
         for pointer in sorted(urgent or findings, reverse=True):
             losses.append(_loss(pointer, findings[pointer]))
@@ -36,14 +43,21 @@ def sound(document: Document, needed: Mapping[str, Any]) -> tuple[dict[str, Any]
 
 
 def _findings(document: Document, value: dict[str, Any]) -> dict[Pointer, Finding]:
-    """What the catalog refuses, by the pointers of whole values: an example goes or stays, nothing within it does."""
+    """What the catalog refuses, by the pointers of whole values: an example goes or stays, nothing
+    within it does.
+    """
     _, findings = schema.record(Document(document.path, document.place, value, True))
     return {_whole(finding.pointer): finding for finding in findings}
 
 
 def _in_bulk(findings: dict[Pointer, Finding]) -> dict[Pointer, Finding]:
-    """The same with a list in the place of its items: where thousands do not fit, taking one by one away would take hours."""
-    return {pointer[:-1] if isinstance(pointer[-1], int) else pointer: finding for pointer, finding in findings.items()}
+    """The same with a list in the place of its items: where thousands do not fit, taking one by one
+    away would take hours.
+    """
+    return {
+        pointer[:-1] if isinstance(pointer[-1], int) else pointer: finding
+        for pointer, finding in findings.items()
+    }
 
 
 def _whole(pointer: Pointer) -> Pointer:

@@ -1,7 +1,4 @@
-"""Slugs for tools that come with names of other kinds. Pure.
-
-Serves: "Tool slug: `[A-Z0-9_][A-Z0-9_-]*`, at most 200 characters, unique over the whole catalog" of the catalog format.
-"""
+"""Slugs for tools that come with names of other kinds. Pure."""
 
 import re
 import unicodedata
@@ -16,20 +13,26 @@ _EDGES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-
 
 
 def words(name: str) -> str:
-    """A name in lower case, its words parted by `_`: `convertToPrivate` and `convert-to private` are both `convert_to_private`."""
+    """A name in lower case, its words parted by `_`: `convertToPrivate` and `convert-to private`
+    are both `convert_to_private`.
+    """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return re.sub("_+", "_", _EDGES.sub("_", plain)).strip("_").lower()
 
 
 def slugs(toolkit: str, tools: Sequence[tuple[str, str]]) -> list[str]:
-    """The slug of each of these tools, given as name and identity; those of a toolkit begin with its own.
+    """The slug of each of these tools, given as name and identity; those of a toolkit begin with
+    its own.
 
-    Each depends on the names alone and not on their order. Slugs that are too long, or would be those of several tools, end with a
-    digest of the identity.
+    Each depends on the names alone and not on their order. Slugs that are too long, or would be
+    those of several tools, end with a digest of the identity.
     """
     plain = [_slug(toolkit, name) for name, _ in tools]
     times = Counter(plain)
-    return [_told_apart(slug, identity, times[slug] > 1) for slug, (_, identity) in zip(plain, tools, strict=True)]
+    return [
+        _told_apart(slug, identity, times[slug] > 1)
+        for slug, (_, identity) in zip(plain, tools, strict=True)
+    ]
 
 
 def _slug(toolkit: str, name: str) -> str:
@@ -38,7 +41,8 @@ def _slug(toolkit: str, name: str) -> str:
 
 
 def _told_apart(slug: str, identity: str, shared: bool) -> str:
-    if len(slug) <= LONGEST and not shared and not slug.endswith("_"):  # there may be no letter in a name
+    # there may be no letter in a name
+    if len(slug) <= LONGEST and not shared and not slug.endswith("_"):
         return slug
     digest = sha256(identity.encode("utf-8", "surrogatepass"))[:_DIGEST].upper()
     return f"{slug[: LONGEST - _DIGEST - 1].rstrip('_')}_{digest}"

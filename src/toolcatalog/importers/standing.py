@@ -1,9 +1,8 @@
-"""Importing again: what of the new a catalog has already, and the version in which what has changed goes there. Pure.
+"""Importing again: what of the new a catalog has already, and the version in which what has changed
+goes there. Pure.
 
-A tool whose newest version says the same is left alone. One that has changed gets a version of its own: the one that it comes with,
-else the day's. Nothing that is published changes.
-
-Serves: "a second import of a changed source writes only new versions of what changed".
+A tool whose newest version says the same is left alone. One that has changed gets a version of its
+own: the one that it comes with, else the day's. Nothing that is published changes.
 """
 
 import json
@@ -28,7 +27,9 @@ def nothing(_: str) -> None:
 
 
 class Verdict(NamedTuple):
-    """The version in which a tool goes to the catalog, empty where the same is there; and the `deprecation` that it keeps."""
+    """The version in which a tool goes to the catalog, empty where the same is there; and the
+    `deprecation` that it keeps.
+    """
 
     version: str
     deprecation: dict[str, str] | None = None
@@ -36,9 +37,11 @@ class Verdict(NamedTuple):
 
 @dataclass(slots=True)
 class Standing:
-    """A catalog as an import finds it. `homes` are the toolkits of its tools, `known` all toolkits, `stocked` those that have tools.
+    """A catalog as an import finds it. `homes` are the toolkits of its tools, `known` all toolkits,
+    `stocked` those that have tools.
 
-    `read` gives the record of the file at a path, None where it has none; `today` is the version of what changes now, or empty.
+    `read` gives the record of the file at a path, None where it has none; `today` is the version of
+    what changes now, or empty.
     """
 
     read: Read
@@ -67,7 +70,9 @@ class Standing:
         return cls(read, today, homes, known, {*homes.values()}, dict(versions))
 
     def verdict(self, new: ToolVersion, said: str) -> Verdict:
-        """What becomes of a sound tool; `said` is the version that it comes with, if any. Raises UsageError where no version is left."""
+        """What becomes of a sound tool; `said` is the version that it comes with, if any. Raises
+        UsageError where no version is left.
+        """
         there = self.versions.get(new.slug, [])
         at = said if said in there else there[-1] if there else ""
         old = self.read(f"toolkits/{new.toolkit}/{new.slug}/{at}.yaml") if at else None
@@ -76,10 +81,14 @@ class Standing:
         if _deprecated_alike(old, new) and self.content(old) == self.content(new):
             return Verdict("")
         kept = old.deprecation if not new.deprecation or _deprecated_alike(old, new) else None
-        return Verdict(said or self.next(new, there), {key: text for key, text in asdict(kept).items() if text} if kept else None)
+        return Verdict(
+            said or self.next(new, there),
+            {key: text for key, text in asdict(kept).items() if text} if kept else None,
+        )
 
     def next(self, new: ToolVersion, there: list[str]) -> str:
-        """The version of a tool that comes without one, in a catalog that has the versions `there` of it, oldest first.
+        """The version of a tool that comes without one, in a catalog that has the versions `there`
+        of it, oldest first.
 
         Raises UsageError where the newest of them is the last that there can be.
         """
@@ -87,7 +96,10 @@ class Standing:
             return UNDATED
         found = versions.following(there[-1] if there else None, self.today.partition("_")[0])
         if found is None:
-            raise UsageError(f"{new.slug} has version {there[-1]} already, and there is none after it: remove that one.")
+            raise UsageError(
+                f"{new.slug} has version {there[-1]} already, and there is none after it: "
+                "remove that one."
+            )
         return found
 
     def content(self, tool: ToolVersion) -> str:
@@ -100,25 +112,35 @@ class Standing:
         return json.dumps(said, sort_keys=True)
 
     def needs_none(self, tool: ToolVersion) -> bool:
-        """Tell whether a tool needs no authentication: what it does not say itself, its toolkit does."""
+        """Tell whether a tool needs no authentication: what it does not say itself, its toolkit
+        does.
+        """
         if tool.no_auth is None and tool.toolkit not in self.free:
             toolkit = self.read(f"toolkits/{tool.toolkit}/toolkit.yaml")
             self.free[tool.toolkit] = isinstance(toolkit, Toolkit) and toolkit.no_auth
         return self.free[tool.toolkit] if tool.no_auth is None else tool.no_auth
 
     def gone(self, seen: Collection[str], toolkits: Collection[str]) -> list[str]:
-        """The slugs of tools in these toolkits that a source has not shown, those left out that are deprecated already."""
-        missing = sorted(slug for slug, toolkit in self.homes.items() if toolkit in toolkits and slug not in seen)
+        """The slugs of tools in these toolkits that a source has not shown, those left out that are
+        deprecated already.
+        """
+        missing = sorted(
+            slug for slug, toolkit in self.homes.items() if toolkit in toolkits and slug not in seen
+        )
         return [slug for slug in missing if not self.is_deprecated(slug)]
 
     def is_deprecated(self, slug: str) -> bool:
         """Tell whether the newest version of a tool is deprecated."""
-        newest = self.read(f"toolkits/{self.homes[slug]}/{slug}/{self.versions.get(slug, [UNDATED])[-1]}.yaml")
+        newest = self.read(
+            f"toolkits/{self.homes[slug]}/{slug}/{self.versions.get(slug, [UNDATED])[-1]}.yaml"
+        )
         return isinstance(newest, ToolVersion) and newest.deprecation is not None
 
 
 def _deprecated_alike(old: ToolVersion, new: ToolVersion) -> bool:
-    """Tell whether the new says nothing else of its deprecation: nothing at all, or no more than that it is deprecated."""
+    """Tell whether the new says nothing else of its deprecation: nothing at all, or no more than
+    that it is deprecated.
+    """
     if new.deprecation in (None, Deprecation()):
         return new.deprecation is None or old.deprecation is not None
     return new.deprecation == old.deprecation

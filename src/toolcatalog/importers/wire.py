@@ -1,9 +1,8 @@
 """Tool definitions as APIs of this family send them, to additions to a catalog. Pure.
 
-A definition has a slug, a name, a description, tags, and two JSON Schemas of objects; in some stand the toolkit, a version, scopes and
-whether the tool is deprecated as well. Everything that the catalog format can hold is handed on, and the rest is told.
-
-Serves: `import wire` of the command line.
+A definition has a slug, a name, a description, tags, and two JSON Schemas of objects; in some stand
+the toolkit, a version, scopes and whether the tool is deprecated as well. Everything that the
+catalog format can hold is handed on, and the rest is told.
 """
 
 import json
@@ -17,7 +16,16 @@ from toolcatalog.importers.dialects import Loss
 
 _PARAMETERS = ("input_parameters", "output_parameters")
 _TAKEN = ("name", "description", "scopes", "tags", "no_auth")  # as they are
-_READ = ("slug", "toolkit", "version", "available_versions", "is_deprecated", "deprecated", *_TAKEN, *_PARAMETERS)
+_READ = (
+    "slug",
+    "toolkit",
+    "version",
+    "available_versions",
+    "is_deprecated",
+    "deprecated",
+    *_TAKEN,
+    *_PARAMETERS,
+)
 
 
 def additions(value: Any) -> list[Addition]:
@@ -27,9 +35,18 @@ def additions(value: Any) -> list[Addition]:
     """
     definitions = value.get("items") if isinstance(value, dict) else value
     if not isinstance(definitions, list):
-        raise UsageError('There is no list of tool definitions here: give a JSON array, or a page as the API sends it, {"items": [...]}.')
+        raise UsageError(
+            "There is no list of tool definitions here: give a JSON array, or a page as the "
+            'API sends it, {"items": [...]}.'
+        )
     stop_at_many(len(definitions), len(json.dumps(definitions)))
-    stop([fault for number, definition in enumerate(definitions, 1) for fault in _faults(definition, number)])
+    stop(
+        [
+            fault
+            for number, definition in enumerate(definitions, 1)
+            for fault in _faults(definition, number)
+        ]
+    )
     return [_addition(definition) for definition in definitions]
 
 
@@ -47,7 +64,9 @@ def _faults(definition: Any, number: int) -> Iterator[str]:
 
 
 def _describes_an_object(schema: Any) -> bool:
-    return isinstance(schema, dict) and (isinstance(schema.get("type", {}), dict) or schema["type"] in ("object", ["object"]))
+    return isinstance(schema, dict) and (
+        isinstance(schema.get("type", {}), dict) or schema["type"] in ("object", ["object"])
+    )
 
 
 def _addition(definition: Mapping[str, Any]) -> Addition:
@@ -72,7 +91,9 @@ def _addition(definition: Mapping[str, Any]) -> Addition:
 
 def _is_deprecated(definition: Mapping[str, Any]) -> bool:
     details = definition.get("deprecated")
-    return definition.get("is_deprecated") is True or (isinstance(details, dict) and details.get("is_deprecated") is True)
+    return definition.get("is_deprecated") is True or (
+        isinstance(details, dict) and details.get("is_deprecated") is True
+    )
 
 
 def _untaken(definition: Mapping[str, Any]) -> Iterator[Loss]:
@@ -80,13 +101,28 @@ def _untaken(definition: Mapping[str, Any]) -> Iterator[Loss]:
     for key in definition:
         if key not in _READ:
             yield Loss((key,), f"`{key}` of a tool")
-    for key, kind in (("toolkit", dict), ("version", str), ("available_versions", list), ("deprecated", dict)):
+    for key, kind in (
+        ("toolkit", dict),
+        ("version", str),
+        ("available_versions", list),
+        ("deprecated", dict),
+    ):
         if not isinstance(definition.get(key), (kind, type(None))):
             yield Loss((key,), f"`{key}` of a form that is not read")
     there = definition.get("available_versions")
-    others = [one for one in there if one != definition.get("version")] if isinstance(there, list) else []
+    others = (
+        [one for one in there if one != definition.get("version")]
+        if isinstance(there, list)
+        else []
+    )
     if others:
-        yield Loss(("available_versions",), "`available_versions` other than the one that is described", ", ".join(map(str, others)))
+        yield Loss(
+            ("available_versions",),
+            "`available_versions` other than the one that is described",
+            ", ".join(map(str, others)),
+        )
     details = definition.get("deprecated")
-    if isinstance(details, dict) and details.get("displayName", definition.get("name")) != definition.get("name"):
+    if isinstance(details, dict) and details.get(
+        "displayName", definition.get("name")
+    ) != definition.get("name"):
         yield Loss(("deprecated", "displayName"), "`displayName` other than the name")

@@ -1,6 +1,5 @@
-"""Tags that clients act upon: hints that a tool reads, destroys or is safe to repeat, and `important`. Pure.
-
-Serves: "quality (hints agree with the verb; one `important` tool a toolkit)" of issue 6.
+"""Tags that clients act upon: hints that a tool reads, destroys or is safe to repeat, and
+`important`. Pure.
 """
 
 from collections import Counter
@@ -38,24 +37,43 @@ def destroying_tools_say_so(tool: ToolVersion) -> Iterator[Finding]:
         message = f"a tool that does {verb} has no tag `{DESTRUCTIVE}`"
         help = f"add `{DESTRUCTIVE}` to `tags`: clients ask the user before such a call"
         pointer, at_key = (("tags",), True) if tool.tags else ((), False)
-        yield Finding(path=tool.path, pointer=pointer, at_key=at_key, rule="hint-missing", message=message, help=help)
+        yield Finding(
+            path=tool.path,
+            pointer=pointer,
+            at_key=at_key,
+            rule="hint-missing",
+            message=message,
+            help=help,
+        )
 
 
 def hints_do_not_contradict(tool: ToolVersion) -> Iterator[Finding]:
-    """Hints fit each other and the verb: what reads does not destroy, and what destroys is not read-only."""
+    """Hints fit each other and the verb: what reads does not destroy, and what destroys is not
+    read-only.
+    """
     if READ_ONLY in tool.tags and DESTRUCTIVE in tool.tags:
-        yield _contradiction(tool, DESTRUCTIVE, f"the tool has both `{READ_ONLY}` and `{DESTRUCTIVE}`")
+        yield _contradiction(
+            tool, DESTRUCTIVE, f"the tool has both `{READ_ONLY}` and `{DESTRUCTIVE}`"
+        )
         return
     verb = _verb(tool)
     if READ_ONLY in tool.tags and _VERBS.get(verb) == "destroys":
         yield _contradiction(tool, READ_ONLY, f"a tool that does {verb} has the tag `{READ_ONLY}`")
     elif DESTRUCTIVE in tool.tags and _VERBS.get(verb) == "reads":
-        yield _contradiction(tool, DESTRUCTIVE, f"a tool that does {verb} has the tag `{DESTRUCTIVE}`")
+        yield _contradiction(
+            tool, DESTRUCTIVE, f"a tool that does {verb} has the tag `{DESTRUCTIVE}`"
+        )
 
 
 def _contradiction(tool: ToolVersion, tag: str, message: str) -> Finding:
     help = "keep the one that is true; if the tag is right, the slug misleads"
-    return Finding(path=tool.path, pointer=("tags", tool.tags.index(tag)), rule="hint-contradiction", message=message, help=help)
+    return Finding(
+        path=tool.path,
+        pointer=("tags", tool.tags.index(tag)),
+        rule="hint-contradiction",
+        message=message,
+        help=help,
+    )
 
 
 def _verb(tool: ToolVersion) -> str:
@@ -64,7 +82,9 @@ def _verb(tool: ToolVersion) -> str:
 
 @lru_cache(maxsize=4)  # both rules ask it of one tool, one after the other
 def _verb_of(toolkit: str, slug: str, name: str) -> str:
-    """The first word that is a known verb, of the slug behind the toolkit's, or else of the name; empty where there is none."""
+    """The first word that is a known verb, of the slug behind the toolkit's, or else of the name;
+    empty where there is none.
+    """
     behind = slug[len(toolkit) :] if slug.casefold().startswith(toolkit.casefold()) else slug
     return _first_verb(behind.replace("-", "_").split("_")) or _first_verb(name.upper().split())
 
@@ -79,27 +99,47 @@ def toolkits_have_important_tools(catalog: Catalog) -> Iterator[Finding]:
         if not important:
             message = f"none of the {tools:,} tools is tagged `{IMPORTANT}`"
             help = "tag those that most people need: clients that ask for a toolkit as a whole show only these"
-            yield Finding(path=f"toolkits/{toolkit}/toolkit.yaml", rule="important-none", message=message, help=help)
+            yield Finding(
+                path=f"toolkits/{toolkit}/toolkit.yaml",
+                rule="important-none",
+                message=message,
+                help=help,
+            )
 
 
 def few_tools_are_important(catalog: Catalog) -> Iterator[Finding]:
     """A toolkit of more than a handful of tools does not feature most of them."""
     for toolkit, tools, important in _counts(catalog):
         if important > tools / 2:
-            message, expected = f"{important:,} of the {tools:,} tools are tagged `{IMPORTANT}`", "half of them at most"
+            message, expected = (
+                f"{important:,} of the {tools:,} tools are tagged `{IMPORTANT}`",
+                "half of them at most",
+            )
             help = "leave the tag on those that most people need"
-            yield Finding(path=f"toolkits/{toolkit}/toolkit.yaml", rule="important-many", message=message, expected=expected, help=help)
+            yield Finding(
+                path=f"toolkits/{toolkit}/toolkit.yaml",
+                rule="important-many",
+                message=message,
+                expected=expected,
+                help=help,
+            )
 
 
 def _counts(catalog: Catalog) -> Iterator[tuple[str, int, int]]:
-    """Of each described toolkit with more than a handful of living tools: its slug, how many, and how many of them are important."""
+    """Of each described toolkit with more than a handful of living tools: its slug, how many, and
+    how many of them are important.
+    """
     tools: Counter[str] = Counter()
     important: Counter[str] = Counter()
     for tool in living(catalog):
         tools[tool.toolkit] += 1
         if IMPORTANT in tool.tags:
             important[tool.toolkit] += 1
-    return ((one, tools[one], important[one]) for one in sorted(tools) if tools[one] > _HANDFUL and one in catalog.toolkits)
+    return (
+        (one, tools[one], important[one])
+        for one in sorted(tools)
+        if tools[one] > _HANDFUL and one in catalog.toolkits
+    )
 
 
 LINTS: tuple[Lint, ...] = (

@@ -1,10 +1,8 @@
-"""What only a revision before can tell: whether what was published still is as it was, and what a new version does to who used the old one.
+"""What only a revision before can tell: whether what was published still is as it was, and what a
+new version does to who used the old one.
 
-Each rule goes by what differs between a revision and the catalog as it is now, and by the day: what was announced to be gone may go from
-that day on. Nothing here knows git.
-
-Serves: "a published version changed, a version that jumps back, a breaking change without a new version, a removal without a deprecation
-window".
+Each rule goes by what differs between a revision and the catalog as it is now, and by the day: what
+was announced to be gone may go from that day on. Nothing here knows git.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,7 +20,8 @@ _FIELDS = {"input": "input_parameters", "output": "output_parameters"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What differs since a revision; of the tools that differ the versions of then; what the deprecated versions say now; the day.
+    """What differs since a revision; of the tools that differ the versions of then; what the
+    deprecated versions say now; the day.
 
     `broken` are the tool versions that cannot be read now: `check` says of them what is wrong.
     """
@@ -43,7 +42,9 @@ class Past(NamedTuple):
 
 
 def check(history: History) -> list[Finding]:
-    """All findings of all rules. A finding of something removed names a path that is not there any more."""
+    """All findings of all rules. A finding of something removed names a path that is not there any
+    more.
+    """
     return [*chain.from_iterable(past.check(history) for past in PASTS)]
 
 
@@ -60,7 +61,10 @@ def versions_stay(history: History) -> Iterator[Finding]:
             rule="history-version-changed",
             message=f"this version is published, and it changed, {broken}: {_told(entry.changes)}",
             expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
-            help=f"put that one back, and make the change in a new version: `toolcatalog bump {entry.slug}`",
+            help=(
+                "put that one back, and make the change in a new version: `toolcatalog bump "
+                f"{entry.slug}`"
+            ),
         )
 
 
@@ -68,11 +72,19 @@ def versions_go_forward(history: History) -> Iterator[Finding]:
     """A new version is newer than all that were published."""
     for entry in _of(history, "new version", "not compared"):
         published = history.published.get((entry.toolkit, entry.slug), ())
-        if entry.version and entry.version not in published and published and entry.version < published[-1]:
+        if (
+            entry.version
+            and entry.version not in published
+            and published
+            and entry.version < published[-1]
+        ):
             yield Finding(
                 path=entry.path,
                 rule="history-version-back",
-                message=f"this version is new, and sorts before {published[-1]}, which is published: it would not be the newest",
+                message=(
+                    f"this version is new, and sorts before {published[-1]}, which is published: "
+                    "it would not be the newest"
+                ),
                 expected=f"a version after {published[-1]}",
                 help="give the file a later name, such as that of today",
             )
@@ -82,11 +94,18 @@ def versions_are_kept(history: History) -> Iterator[Finding]:
     """A published version is not removed before it was announced to be."""
     for entry in _of(history, "version removed"):
         if not _may_go(entry, history.today):
-            yield _removed("history-version-removed", entry, f"version {entry.version} of `{entry.slug}`", history)
+            yield _removed(
+                "history-version-removed",
+                entry,
+                f"version {entry.version} of `{entry.slug}`",
+                history,
+            )
 
 
 def tools_are_kept(history: History) -> Iterator[Finding]:
-    """A published tool is not removed before it was announced to be. Of a whole toolkit that is gone, see the next rule."""
+    """A published tool is not removed before it was announced to be. Of a whole toolkit that is
+    gone, see the next rule.
+    """
     gone = _gone_toolkits(history)
     for entry in _of(history, "removed"):
         if entry.slug and entry.toolkit not in gone and not _may_go(entry, history.today):
@@ -97,20 +116,36 @@ def toolkits_are_kept(history: History) -> Iterator[Finding]:
     """A published toolkit is not removed before all of its tools were announced to be."""
     tools = [entry for entry in _of(history, "removed") if entry.slug]
     for toolkit, path in _gone_toolkits(history).items():
-        early = [entry for entry in tools if entry.toolkit == toolkit and not _may_go(entry, history.today)]
+        early = [
+            entry
+            for entry in tools
+            if entry.toolkit == toolkit and not _may_go(entry, history.today)
+        ]
         if early:
-            count = f"{len(early):,} of its tools, `{early[0].slug}` first," if len(early) > 1 else f"its tool `{early[0].slug}`"
+            count = (
+                f"{len(early):,} of its tools, `{early[0].slug}` first,"
+                if len(early) > 1
+                else f"its tool `{early[0].slug}`"
+            )
             yield Finding(
                 path=path,
                 rule="history-toolkit-removed",
-                message=f"the toolkit `{toolkit}` was removed, and {count} had no announced end that has passed",
+                message=(
+                    f"the toolkit `{toolkit}` was removed, and {count} had no announced end that "
+                    "has passed"
+                ),
                 expected="tools that are deprecated with a `sunset`, and that day to have come",
-                help=f"put the toolkit back ({_restore(history, f'toolkits/{toolkit}')}), and deprecate its tools with a `sunset`",
+                help=(
+                    f"put the toolkit back ({_restore(history, f'toolkits/{toolkit}')}), and "
+                    "deprecate its tools with a `sunset`"
+                ),
             )
 
 
 def changes_are_announced(history: History) -> Iterator[Finding]:
-    """A new version that breaks callers comes with a word to those of the one before: a deprecation of that with a sunset."""
+    """A new version that breaks callers comes with a word to those of the one before: a deprecation
+    of that with a sunset.
+    """
     for entry in _of(history, "new version"):
         before = Key(entry.toolkit, entry.slug, entry.before)
         if (broken := _breaking(entry)) and not history.deprecated.get(before, {}).get("sunset"):
@@ -121,20 +156,32 @@ def changes_are_announced(history: History) -> Iterator[Finding]:
                 rule="history-breaking",
                 message=f"this version breaks callers of {entry.before}: {_told(broken)}",
                 expected=f"changes that no caller notices, or an announced end of {entry.before}",
-                help=f"keep what callers rely on, or say in {entry.before}.yaml, by `deprecation` with a `sunset`, how long that one stays",
+                help=(
+                    f"keep what callers rely on, or say in {entry.before}.yaml, by `deprecation` "
+                    "with a `sunset`, how long that one stays"
+                ),
             )
 
 
 def all_is_compared(history: History) -> Iterator[Finding]:
-    """What could not be read at the revision cannot be compared, which is not the same as no change."""
+    """What could not be read at the revision cannot be compared, which is not the same as no
+    change.
+    """
     for entry in _of(history, "not compared"):
-        was_there = entry.before or entry.version in history.published.get((entry.toolkit, entry.slug), ())
-        concerned = {Key(entry.toolkit, entry.slug, version) for version in (entry.version, entry.before)}
+        was_there = entry.before or entry.version in history.published.get(
+            (entry.toolkit, entry.slug), ()
+        )
+        concerned = {
+            Key(entry.toolkit, entry.slug, version) for version in (entry.version, entry.before)
+        }
         if entry.slug and was_there and concerned.isdisjoint(history.broken):
             yield Finding(
                 path=entry.path,
                 rule="history-not-compared",
-                message=f"this version could not be compared with {history.comparison.before}: {entry.why}",
+                message=(
+                    f"this version could not be compared with {history.comparison.before}: "
+                    f"{entry.why}"
+                ),
                 help="look at the difference yourself: what was published must not change",
             )
 
@@ -156,7 +203,11 @@ def _of(history: History, *whats: str) -> Iterator[Entry]:
 
 def _gone_toolkits(history: History) -> dict[str, str]:
     """The toolkits that were removed as a whole, and the paths of their own files."""
-    return {entry.toolkit: entry.path for entry in _of(history, "removed") if entry.toolkit and not entry.slug}
+    return {
+        entry.toolkit: entry.path
+        for entry in _of(history, "removed")
+        if entry.toolkit and not entry.slug
+    }
 
 
 def _may_go(entry: Entry, today: str) -> bool:
@@ -164,13 +215,20 @@ def _may_go(entry: Entry, today: str) -> bool:
 
 
 def _removed(rule: str, entry: Entry, what: str, history: History) -> Finding:
-    announced = f"its `sunset` is {entry.sunset}, which has not come" if entry.sunset else "nothing had announced that, by a `sunset`"
+    announced = (
+        f"its `sunset` is {entry.sunset}, which has not come"
+        if entry.sunset
+        else "nothing had announced that, by a `sunset`"
+    )
     return Finding(
         path=entry.path,
         rule=rule,
         message=f"{what} was removed, and {announced}",
         expected="a deprecation with a `sunset`, and that day to have come",
-        help=f"put it back ({_restore(history, entry.path)}), and announce its end: `toolcatalog deprecate {entry.slug} --sunset DATE`",
+        help=(
+            f"put it back ({_restore(history, entry.path)}), and announce its end: `toolcatalog "
+            f"deprecate {entry.slug} --sunset DATE`"
+        ),
     )
 
 

@@ -1,8 +1,7 @@
 """Identity: a slug says whose tool it is, fits everywhere, and is not mistaken for another. Pure.
 
-Slugs that are alike are found among the tools of one toolkit by grouping what they come to, never by comparing each with each.
-
-Serves: "identity (prefix, length, near-duplicate slugs, case twins)" of issue 6.
+Slugs that are alike are found among the tools of one toolkit by grouping what they come to, never
+by comparing each with each.
 """
 
 from collections import defaultdict
@@ -15,32 +14,48 @@ from toolcatalog.lints.kinds import Lint, Survey
 from toolcatalog.lints.places import inputs, living
 from toolcatalog.model import ROUTER, Catalog, Listed, ToolVersion
 
-_LONGEST = 64  # characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
+# characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
+_LONGEST = 64
 _ARTICLES = frozenset(("A", "AN", "THE"))
-_JOINTS = frozenset(("AS", "AT", "BY", "FOR", "FROM", "IN", "INTO", "OF", "ON", "OR", "TO", "USING", "WITH"))
+_JOINTS = frozenset(
+    ("AS", "AT", "BY", "FOR", "FROM", "IN", "INTO", "OF", "ON", "OR", "TO", "USING", "WITH")
+)
 _VOCABULARY = 100_000  # words that are compared: a catalog with more long ones is not made of words
-_LONG_ENOUGH = 6  # letters: of shorter words many are one letter apart and mean different things (get and set, close and clone)
+# letters: of shorter words many are one letter apart and mean different things (get and set, close
+# and clone)
+_LONG_ENOUGH = 6
 _NO_SEPARATORS = dict.fromkeys(map(ord, "-_."))
 
 
 def slug_begins_with_its_toolkit(tool: ToolVersion) -> Iterator[Finding]:
-    """A tool's slug begins with that of its toolkit, in capitals; `-` and `_` are alike. Meta tools belong to no toolkit's prefix."""
+    """A tool's slug begins with that of its toolkit, in capitals; `-` and `_` are alike. Meta tools
+    belong to no toolkit's prefix.
+    """
     prefix = tool.toolkit.upper()
-    if tool.toolkit != ROUTER and not tool.slug.replace("-", "_").startswith(f"{prefix.replace('-', '_')}_"):
+    if tool.toolkit != ROUTER and not tool.slug.replace("-", "_").startswith(
+        f"{prefix.replace('-', '_')}_"
+    ):
         message = f"the slug does not begin with the toolkit's, `{tool.toolkit}`"
         expected, help = (
             f"`{prefix}_...`",
             "rename the folder: in a model's list only the slug says whose tool it is",
         )
-        yield Finding(path=tool.path, rule="slug-prefix", message=message, expected=expected, help=help)
+        yield Finding(
+            path=tool.path, rule="slug-prefix", message=message, expected=expected, help=help
+        )
 
 
 def slug_fits_a_function_name(tool: ToolVersion) -> Iterator[Finding]:
     """A tool's slug is no longer than providers take as a name."""
     if len(tool.slug) > _LONGEST:
         message = f"the slug has {len(tool.slug)} characters"
-        expected, help = f"at most {_LONGEST}", "leave out articles and what the toolkit says anyway"
-        yield Finding(path=tool.path, rule="slug-long", message=message, expected=expected, help=help)
+        expected, help = (
+            f"at most {_LONGEST}",
+            "leave out articles and what the toolkit says anyway",
+        )
+        yield Finding(
+            path=tool.path, rule="slug-long", message=message, expected=expected, help=help
+        )
 
 
 def parameters_are_told_apart(tool: ToolVersion) -> Iterator[Finding]:
@@ -54,7 +69,14 @@ def parameters_are_told_apart(tool: ToolVersion) -> Iterator[Finding]:
         if other != place.name:
             message = f"`{place.name}` differs from `{other}` only in case or separators"
             help = "give one of them a name that says what is different"
-            yield Finding(path=tool.path, pointer=place.pointer, at_key=True, rule="parameter-twins", message=message, help=help)
+            yield Finding(
+                path=tool.path,
+                pointer=place.pointer,
+                at_key=True,
+                rule="parameter-twins",
+                message=message,
+                help=help,
+            )
 
 
 def _plain(name: str) -> str:
@@ -69,19 +91,28 @@ def toolkits_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
         if other != slug:
             message = f"the toolkit `{slug}` differs from `{other}` only in separators"
             yield Finding(
-                path=f"toolkits/{slug}/toolkit.yaml", rule="toolkit-twins", message=message, help="rename one of the folders, or join them"
+                path=f"toolkits/{slug}/toolkit.yaml",
+                rule="toolkit-twins",
+                message=message,
+                help="rename one of the folders, or join them",
             )
 
 
 def slugs_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
-    """Slugs of one toolkit differ in more than separators, the order of words, singular and plural, or one letter of a long word.
+    """Slugs of one toolkit differ in more than separators, the order of words, singular and plural,
+    or one letter of a long word.
 
-    Only tools that are in use are looked at: what a deprecated tool is replaced by may well be alike.
+    Only tools that are in use are looked at: what a deprecated tool is replaced by may well be
+    alike.
     """
     toolkits: defaultdict[str, list[Listed]] = defaultdict(list)
     for tool in living(catalog):
         toolkits[tool.toolkit].append(tool)
-    near = _neighbours(sorted({word for tools in toolkits.values() for tool in tools for word in _words(tool.slug)}))
+    near = _neighbours(
+        sorted(
+            {word for tools in toolkits.values() for tool in tools for word in _words(tool.slug)}
+        )
+    )
     for tools in toolkits.values():
         twins = {**_misspelt(tools, near), **_grouped(tools, _sense), **_grouped(tools, _plain)}
         for tool in tools if twins else ():
@@ -99,7 +130,9 @@ def _grouped(tools: Iterable[Listed], key: Callable[[str], str]) -> dict[str, st
 
 
 def _sense(slug: str) -> str:
-    """The words without articles, in the singular and, between words such as TO and FOR, in one order."""
+    """The words without articles, in the singular and, between words such as TO and FOR, in one
+    order.
+    """
     parts: list[list[str]] = [[]]
     for word in _words(slug):
         if word in _JOINTS:
@@ -120,7 +153,9 @@ def _singular(word: str) -> str:
 
 
 def _misspelt(tools: Iterable[Listed], near: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """Slugs that come to an earlier one when one of their words is another that is near to it, each with that one."""
+    """Slugs that come to an earlier one when one of their words is another that is near to it, each
+    with that one.
+    """
     found: dict[str, str] = {}
     seen: set[str] = set()
     for slug in (tool.slug for tool in tools):  # sorted by slug
@@ -134,11 +169,14 @@ def _misspelt(tools: Iterable[Listed], near: Mapping[str, Collection[str]]) -> d
 
 
 def _neighbours(words: Iterable[str]) -> Mapping[str, Collection[str]]:
-    """Long words with those that come to the same when one letter is left out of one or both; words without any are left out."""
+    """Long words with those that come to the same when one letter is left out of one or both; words
+    without any are left out.
+    """
     shapes: defaultdict[str, list[str]] = defaultdict(list)
     long = (word for word in words if len(word) >= _LONG_ENOUGH and word.isalpha())
     for word in islice(long, _VOCABULARY):
-        for shape in {word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))}:  # the first letter is seldom mistaken
+        # the first letter is seldom mistaken
+        for shape in {word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))}:
             shapes[shape].append(word)
     near: defaultdict[str, set[str]] = defaultdict(set)
     for alike in shapes.values():

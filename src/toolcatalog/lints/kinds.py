@@ -1,9 +1,9 @@
-"""What a rule of advice is: its id, how bad it is unless `catalog.yaml` says otherwise, and the function that looks.
+"""What a rule of advice is: its id, how bad it is unless `catalog.yaml` says otherwise, and the
+function that looks.
 
-A `Lint` looks at one version of a tool, as written; what it finds is kept in the build's cache with the tool, so it must not depend on
-anything else. A `Survey` looks at the whole catalog, in which tools are no more than listed, each time.
-
-Serves: "each a small function with an id, ... a severity that `catalog.yaml` can change" of issue 6.
+A `Lint` looks at one version of a tool, as written; what it finds is kept in the build's cache with
+the tool, so it must not depend on anything else. A `Survey` looks at the whole catalog, in which
+tools are no more than listed, each time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,4 +37,6 @@ HISTORY: Mapping[str, str] = {
     "history-toolkit-removed": "error",
     "history-breaking": "warning",
     "history-not-compared": "warning",
-}  # the severities of the rules in `history`, which takes long to load, and without a revision to compare with nobody needs it
+    # the severities of the rules in `history`, which takes long to load, and without a revision to
+    # compare with nobody needs it
+}

@@ -1,8 +1,8 @@
-"""What must not stand in a tool's texts because it does harm wherever it is copied to: keys, and links that run or carry something. Pure.
+"""What must not stand in a tool's texts because it does harm wherever it is copied to: keys, and
+links that run or carry something. Pure.
 
-Examples must stay possible, so what is plainly made up passes: `xoxb-your-token`, `AKIA...EXAMPLE`, `https://user:password@host`.
-
-Serves: "security (secrets, data: and javascript: URLs)" of issue 6.
+Examples must stay possible, so what is plainly made up passes: `xoxb-your-token`, `AKIA...EXAMPLE`,
+`https://user:password@host`.
 """
 
 import re
@@ -18,7 +18,8 @@ _SHOWN = 8  # characters of a key that are told again
 _FEWEST = 8  # different characters: a key by chance has more
 _MADE_UP = re.compile(
     r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token|1234567|7654321|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
-    "|eyJzdWIiOiIxMjM0NTY3ODkw|16C7e42F292c6912E7710c838347Ae178B4a",  # what jwt.io and GitHub's documentation show
+    # what jwt.io and GitHub's documentation show
+    "|eyJzdWIiOiIxMjM0NTY3ODkw|16C7e42F292c6912E7710c838347Ae178B4a",
     re.IGNORECASE,
 )
 
@@ -43,17 +44,31 @@ _KEYS = (
     _key("a GitHub token", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
     _key("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
     _key("a Slack token", "xox xapp-", r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{20,}"),
-    _key("a Slack webhook", "hooks.slack.com/services/", r"hooks\.slack\.com/services/T\w{8,}/B\w{8,}/\w{20,}"),
+    _key(
+        "a Slack webhook",
+        "hooks.slack.com/services/",
+        r"hooks\.slack\.com/services/T\w{8,}/B\w{8,}/\w{20,}",
+    ),
     _key("a Stripe key", "k_live_ whsec_", r"\b(?:[sr]k_live|whsec)_[A-Za-z0-9]{16,}"),
     _key("an OpenAI or Anthropic key", "sk-", r"\bsk-[A-Za-z0-9_-]{32,}"),
     _key("a SendGrid key", "SG.", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
     _key("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}\b"),
     _key("a PyPI token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{50,}"),
     _key("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}\b"),
-    _key("a Shopify token", "shpat_ shpca_ shppa_ shpss_", r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"),
+    _key(
+        "a Shopify token", "shpat_ shpca_ shppa_ shpss_", r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"
+    ),
     _key("an Azure storage key", "AccountKey=", r"AccountKey=[A-Za-z0-9+/]{80,}=*"),
-    _key("a JSON Web Token", "eyJ", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
-    _key("a private key", "KEY-----", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?:\\[rn]|\s)*[A-Za-z0-9+/=]{40,}"),
+    _key(
+        "a JSON Web Token",
+        "eyJ",
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}",
+    ),
+    _key(
+        "a private key",
+        "KEY-----",
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?:\\[rn]|\s)*[A-Za-z0-9+/=]{40,}",
+    ),
 )
 _SCRIPTS = Marks("script:", "data:text/", "data:application/")
 _CARRIERS = Marks("data:")
@@ -62,14 +77,20 @@ _SCRIPT = re.compile(
     r"\b(?:javascript|vbscript):(?=[^\s:,.`'\")])|\bdata:(?:text/html|application/xhtml\+xml|(?:text|application)/javascript)[;,]",
     re.IGNORECASE,
 )
-_DATA = re.compile(r"\bdata:[a-z]+/[a-z0-9.+-]+(?:;[a-z0-9=_.-]+)*,[A-Za-z0-9+/%=_-]{32,}", re.IGNORECASE)
-_PLAIN = re.compile(r"\bhttp://([a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}|\d+(?:\.\d+){3})(?![a-z0-9.{<-])", re.IGNORECASE)
+_DATA = re.compile(
+    r"\bdata:[a-z]+/[a-z0-9.+-]+(?:;[a-z0-9=_.-]+)*,[A-Za-z0-9+/%=_-]{32,}", re.IGNORECASE
+)
+_PLAIN = re.compile(
+    r"\bhttp://([a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}|\d+(?:\.\d+){3})(?![a-z0-9.{<-])",
+    re.IGNORECASE,
+)
 _NEAR = re.compile(
     r"(?:127|10|0)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|169\.254\.\d+\.\d+"
     r"|(?:.*\.)?(?:localhost|local|internal|lan|example|test|invalid|example\.(?:com|org|net))",
     re.IGNORECASE,
 )
-_IDENTIFIERS = re.compile(  # addresses that nobody opens: names of vocabularies and of XML namespaces
+# addresses that nobody opens: names of vocabularies and of XML namespaces
+_IDENTIFIERS = re.compile(
     r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
     re.IGNORECASE,
 )
@@ -87,10 +108,23 @@ def no_secret_is_told(tool: ToolVersion) -> Iterator[Finding]:
     texts = texts_of(tool)
     kinds = [kind for kind in _KEYS if kind.marks.stand_in(texts.whole)]
     for text in texts.all if kinds else ():
-        kind, key = next(((one, key) for one in kinds for key in one.shape.findall(text.said) if not _is_made_up(key)), (None, ""))
+        kind, key = next(
+            (
+                (one, key)
+                for one in kinds
+                for key in one.shape.findall(text.said)
+                if not _is_made_up(key)
+            ),
+            (None, ""),
+        )
         if kind:
-            message, help = f"this looks like {kind.what}: `{key[:_SHOWN]}...`", "revoke it, it is public now; then write a made-up one"
-            yield text.finding(tool, "secret", message, help, expected="a placeholder such as `your-token`")
+            message, help = (
+                f"this looks like {kind.what}: `{key[:_SHOWN]}...`",
+                "revoke it, it is public now; then write a made-up one",
+            )
+            yield text.finding(
+                tool, "secret", message, help, expected="a placeholder such as `your-token`"
+            )
 
 
 def _is_made_up(key: str) -> bool:
@@ -103,7 +137,13 @@ def links_run_nothing(tool: ToolVersion) -> Iterator[Finding]:
     for text in texts.all if _SCRIPTS.stand_in(texts.folded) else ():
         if found := _SCRIPT.search(text.said):
             message = f"a link that runs a script where it is opened: `{found[0]}`"
-            yield text.finding(tool, "link-script", message, "link to a page on the web, or leave it out", expected="an https link")
+            yield text.finding(
+                tool,
+                "link-script",
+                message,
+                "link to a page on the web, or leave it out",
+                expected="an https link",
+            )
 
 
 def links_carry_nothing(tool: ToolVersion) -> Iterator[Finding]:
@@ -120,12 +160,21 @@ def links_carry_nothing(tool: ToolVersion) -> Iterator[Finding]:
 
 
 def links_are_encrypted(tool: ToolVersion) -> Iterator[Finding]:
-    """No text sends anybody to a host on the web without encryption. Examples do not: they show what there is."""
+    """No text sends anybody to a host on the web without encryption. Examples do not: they show
+    what there is.
+    """
     texts = texts_of(tool)
     for text in texts.all if _HTTP.stand_in(texts.folded) else ():
-        hosts = (host for host in _PLAIN.findall(text.said) if not (_NEAR.fullmatch(host) or _IDENTIFIERS.fullmatch(host)))
+        hosts = (
+            host
+            for host in _PLAIN.findall(text.said)
+            if not (_NEAR.fullmatch(host) or _IDENTIFIERS.fullmatch(host))
+        )
         if not text.is_example and (host := next(hosts, None)):
-            message, help = f"a link to {host} that is not encrypted", "write `https://`, or leave the link out"
+            message, help = (
+                f"a link to {host} that is not encrypted",
+                "write `https://`, or leave the link out",
+            )
             yield text.finding(tool, "link-plain", message, help, expected="an https link")
 
 
@@ -133,9 +182,21 @@ def links_hold_no_passwords(tool: ToolVersion) -> Iterator[Finding]:
     """No link in a text has a user and a password in it."""
     texts = texts_of(tool)
     for text in texts.all if _AT_HOST.search(texts.whole) else ():
-        if any(not _PLACEHOLDER.fullmatch(password) and not _MADE_UP.search(password) for password in _CREDENTIALS.findall(text.said)):
-            message, help = "a link with a password in it", "leave the password out; if it is a real one, change it where it is used"
-            yield text.finding(tool, "link-credentials", message, help, expected="a placeholder such as `https://user:password@host`")
+        if any(
+            not _PLACEHOLDER.fullmatch(password) and not _MADE_UP.search(password)
+            for password in _CREDENTIALS.findall(text.said)
+        ):
+            message, help = (
+                "a link with a password in it",
+                "leave the password out; if it is a real one, change it where it is used",
+            )
+            yield text.finding(
+                tool,
+                "link-credentials",
+                message,
+                help,
+                expected="a placeholder such as `https://user:password@host`",
+            )
 
 
 LINTS: tuple[Lint, ...] = (

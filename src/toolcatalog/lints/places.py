@@ -1,6 +1,5 @@
-"""Where the rules look: every parameter description of a tool with its place, and the tools that are in use. Pure.
-
-Serves: "every parameter described; ... nesting depth" of issue 6.
+"""Where the rules look: every parameter description of a tool with its place, and the tools that
+are in use. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +15,8 @@ Description = Mapping[str, Any]
 class Place(NamedTuple):
     """One parameter description and how to come to it from the file's root.
 
-    `name` is empty where the value has none: items, other properties, a branch. `level` counts the objects that it lies in.
+    `name` is empty where the value has none: items, other properties, a branch. `level` counts the
+    objects that it lies in.
     """
 
     pointer: Pointer
@@ -26,7 +26,8 @@ class Place(NamedTuple):
 
 
 _NESTING = frozenset(("properties", "items", "additionalProperties", "anyOf", "oneOf"))
-_last: list[tuple[ToolVersion, Sequence[Place]]] = []  # a dozen rules look at one tool, one after another
+# a dozen rules look at one tool, one after another
+_last: list[tuple[ToolVersion, Sequence[Place]]] = []
 
 
 def inputs(tool: ToolVersion) -> Sequence[Place]:
@@ -47,7 +48,9 @@ def _places(parameters: Mapping[str, Description], root: str) -> Sequence[Place]
     return places
 
 
-def _add(places: list[Place], parameters: Mapping[str, Description], pointer: Pointer, level: int) -> None:
+def _add(
+    places: list[Place], parameters: Mapping[str, Description], pointer: Pointer, level: int
+) -> None:
     for name, description in parameters.items():
         place = Place((*pointer, name), name, description, level)
         places.append(place)

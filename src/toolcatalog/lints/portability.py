@@ -1,8 +1,8 @@
-"""Portability: what is good JSON Schema and some provider of models refuses all the same, with every other tool of the request. Pure.
+"""Portability: what is good JSON Schema and some provider of models refuses all the same, with
+every other tool of the request. Pure.
 
-The limits are those of providers' documents and of what their servers answered; each rule's page names the source and its date.
-
-Serves: "portability (names that the agent frameworks accept, nesting depth, token budget of a definition)" of issue 6.
+The limits are those of providers' documents and of what their servers answered; each rule's page
+names the source and its date.
 """
 
 import re
@@ -45,7 +45,9 @@ def slug_begins_like_a_name(tool: ToolVersion) -> Iterator[Finding]:
     if not (first.isalpha() or first == "_"):
         message, expected = f"the slug begins with `{first}`", "a letter or `_`"
         help = "rename the folder: put a word before it"
-        yield Finding(path=tool.path, rule="slug-start", message=message, expected=expected, help=help)
+        yield Finding(
+            path=tool.path, rule="slug-start", message=message, expected=expected, help=help
+        )
 
 
 def parameters_have_plain_names(tool: ToolVersion) -> Iterator[Finding]:
@@ -54,14 +56,25 @@ def parameters_have_plain_names(tool: ToolVersion) -> Iterator[Finding]:
     for place in inputs(tool):
         if place.name and not _NAME.fullmatch(place.name):
             message = f"the parameter name `{place.name}` is not plain"
-            yield _at_key(tool, place.pointer, "parameter-name", message, "ASCII letters, digits, `_`, `.` and `-` only", help)
+            yield _at_key(
+                tool,
+                place.pointer,
+                "parameter-name",
+                message,
+                "ASCII letters, digits, `_`, `.` and `-` only",
+                help,
+            )
         elif len(place.name) > _LONGEST_NAME:
             message = f"the parameter name has {len(place.name)} characters"
-            yield _at_key(tool, place.pointer, "parameter-name", message, f"at most {_LONGEST_NAME}", help)
+            yield _at_key(
+                tool, place.pointer, "parameter-name", message, f"at most {_LONGEST_NAME}", help
+            )
 
 
 def inputs_are_shallow(tool: ToolVersion) -> Iterator[Finding]:
-    """Objects lie in each other no deeper than strict modes take; told at the first value that is too deep."""
+    """Objects lie in each other no deeper than strict modes take; told at the first value that is
+    too deep.
+    """
     deep = next((place for place in inputs(tool) if place.level > _DEEPEST), None)
     if deep:
         message = f"this value lies in {deep.level} objects within each other"
@@ -76,16 +89,32 @@ def inputs_are_few(tool: ToolVersion) -> Iterator[Finding]:
     if count > _MOST_PARAMETERS:
         message = f"the tool takes {count:,} parameters, nested ones counted"
         help = "split the tool by what people do with it, and leave out what nobody sets"
-        yield _at_key(tool, ("input_parameters",), "parameters-many", message, f"at most {_MOST_PARAMETERS}", help)
+        yield _at_key(
+            tool,
+            ("input_parameters",),
+            "parameters-many",
+            message,
+            f"at most {_MOST_PARAMETERS}",
+            help,
+        )
 
 
 def definition_is_small(tool: ToolVersion) -> Iterator[Finding]:
-    """A definition leaves room in a model's context: an estimate, of four bytes of the inputs as written a token."""
+    """A definition leaves room in a model's context: an estimate, of four bytes of the inputs as
+    written a token.
+    """
     size = -(-(len(tool.description) + len(dump(tool.input_parameters))) // 4)
     if size > _MOST_TOKENS:
         message = f"the definition takes about {size:,} tokens"
         help = "shorten descriptions, examples and enums, or split the tool"
-        yield _at_key(tool, ("input_parameters",), "definition-large", message, f"at most {_MOST_TOKENS:,}", help)
+        yield _at_key(
+            tool,
+            ("input_parameters",),
+            "definition-large",
+            message,
+            f"at most {_MOST_TOKENS:,}",
+            help,
+        )
 
 
 def enums_are_short(tool: ToolVersion) -> Iterator[Finding]:
@@ -96,10 +125,19 @@ def enums_are_short(tool: ToolVersion) -> Iterator[Finding]:
         count = len(place.description.get("enum", ()))
         total += count
         if count > _MOST_VALUES:
-            yield _at_key(tool, (*place.pointer, "enum"), "enum-large", f"the enum has {count:,} values", f"at most {_MOST_VALUES}", help)
+            yield _at_key(
+                tool,
+                (*place.pointer, "enum"),
+                "enum-large",
+                f"the enum has {count:,} values",
+                f"at most {_MOST_VALUES}",
+                help,
+            )
     if total > _ALL_VALUES:
         message = f"the enums have {total:,} values together"
-        yield _at_key(tool, ("input_parameters",), "enum-large", message, f"at most {_ALL_VALUES}", help)
+        yield _at_key(
+            tool, ("input_parameters",), "enum-large", message, f"at most {_ALL_VALUES}", help
+        )
 
 
 def enums_are_texts(tool: ToolVersion) -> Iterator[Finding]:
@@ -108,7 +146,14 @@ def enums_are_texts(tool: ToolVersion) -> Iterator[Finding]:
     for place in inputs(tool):
         kind = place.description.get("type", "string")
         if kind != "string" and "enum" in place.description:
-            yield _at_key(tool, (*place.pointer, "enum"), "enum-not-text", f"an enum of type {kind}", "an enum of type string", help)
+            yield _at_key(
+                tool,
+                (*place.pointer, "enum"),
+                "enum-not-text",
+                f"an enum of type {kind}",
+                "an enum of type string",
+                help,
+            )
 
 
 def arrays_say_of_what(tool: ToolVersion) -> Iterator[Finding]:
@@ -116,7 +161,14 @@ def arrays_say_of_what(tool: ToolVersion) -> Iterator[Finding]:
     for place in inputs(tool):
         if place.description.get("type") == "array" and "items" not in place.description:
             message = "this array does not say what it is a list of"
-            yield _at_key(tool, place.pointer, "array-items", message, "`items` with a type", "add `items: {type: ...}`")
+            yield _at_key(
+                tool,
+                place.pointer,
+                "array-items",
+                message,
+                "`items` with a type",
+                "add `items: {type: ...}`",
+            )
 
 
 def patterns_are_common(tool: ToolVersion) -> Iterator[Finding]:
@@ -124,11 +176,22 @@ def patterns_are_common(tool: ToolVersion) -> Iterator[Finding]:
     for place in inputs(tool):
         odd = _oddity(place.description["pattern"]) if "pattern" in place.description else ""
         if odd:
-            expected = "what every engine knows: characters, sets, plain groups, `|`, counts, `^` and `$`"
-            help = "write it without, or drop the pattern and say in the description what is allowed"
+            expected = (
+                "what every engine knows: characters, sets, plain groups, `|`, counts, `^` and `$`"
+            )
+            help = (
+                "write it without, or drop the pattern and say in the description what is allowed"
+            )
             pointer = (*place.pointer, "pattern")
             message = f"the pattern has {odd}"
-            yield Finding(path=tool.path, pointer=pointer, rule="pattern-rare", message=message, expected=expected, help=help)
+            yield Finding(
+                path=tool.path,
+                pointer=pointer,
+                rule="pattern-rare",
+                message=message,
+                expected=expected,
+                help=help,
+            )
 
 
 def _oddity(pattern: str) -> str:
@@ -144,14 +207,34 @@ def formats_are_common(tool: ToolVersion) -> Iterator[Finding]:
     for place in inputs(tool):
         named = place.description.get("format")
         if named is not None and named not in _FORMATS:
-            message, expected = f"strict modes refuse the format `{named}`", "one of " + ", ".join(_FORMATS)
+            message, expected = (
+                f"strict modes refuse the format `{named}`",
+                "one of " + ", ".join(_FORMATS),
+            )
             help = "drop the format and say in the description what the text looks like"
             pointer = (*place.pointer, "format")
-            yield Finding(path=tool.path, pointer=pointer, rule="format-rare", message=message, expected=expected, help=help)
+            yield Finding(
+                path=tool.path,
+                pointer=pointer,
+                rule="format-rare",
+                message=message,
+                expected=expected,
+                help=help,
+            )
 
 
-def _at_key(tool: ToolVersion, pointer: Pointer, rule: str, message: str, expected: str, help: str) -> Finding:
-    return Finding(path=tool.path, pointer=pointer, at_key=True, rule=rule, message=message, expected=expected, help=help)
+def _at_key(
+    tool: ToolVersion, pointer: Pointer, rule: str, message: str, expected: str, help: str
+) -> Finding:
+    return Finding(
+        path=tool.path,
+        pointer=pointer,
+        at_key=True,
+        rule=rule,
+        message=message,
+        expected=expected,
+        help=help,
+    )
 
 
 LINTS: tuple[Lint, ...] = (

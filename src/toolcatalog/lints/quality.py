@@ -1,8 +1,8 @@
-"""Quality of texts: whether a model that reads a definition learns what the tool does, when to use it and what to give it. Pure.
+"""Quality of texts: whether a model that reads a definition learns what the tool does, when to use
+it and what to give it. Pure.
 
-Only what can be told with hardly any false alarm: nobody can measure good prose, but anybody can see an empty line.
-
-Serves: "quality (a description that says what, when and what not; every parameter described)" of issue 6.
+Only what can be told with hardly any false alarm: nobody can measure good prose, but anybody can
+see an empty line.
 """
 
 import re
@@ -33,7 +33,13 @@ def description_is_there(tool: ToolVersion) -> Iterator[Finding]:
     """A tool's description is not empty."""
     if _lacks(tool) == "description-empty":
         help = "say what the tool does, when to use it and when not"
-        yield Finding(path=tool.path, pointer=_AT, rule="description-empty", message="the description is empty", help=help)
+        yield Finding(
+            path=tool.path,
+            pointer=_AT,
+            rule="description-empty",
+            message="the description is empty",
+            help=help,
+        )
 
 
 def description_adds_to_the_name(tool: ToolVersion) -> Iterator[Finding]:
@@ -41,15 +47,27 @@ def description_adds_to_the_name(tool: ToolVersion) -> Iterator[Finding]:
     if _lacks(tool) == "description-repeats-name":
         message = "the description only repeats the name"
         help = "say what the name does not: what comes back, when to use the tool and when not"
-        yield Finding(path=tool.path, pointer=_AT, rule="description-repeats-name", message=message, help=help)
+        yield Finding(
+            path=tool.path, pointer=_AT, rule="description-repeats-name", message=message, help=help
+        )
 
 
 def description_says_what(tool: ToolVersion) -> Iterator[Finding]:
     """A tool's description is long enough to say what the tool does."""
     if _lacks(tool) == "description-short":
-        message, expected = "the description is too short to say what the tool does", f"a sentence of {_FEWEST} words at least"
+        message, expected = (
+            "the description is too short to say what the tool does",
+            f"a sentence of {_FEWEST} words at least",
+        )
         help = "say what it does and to what"
-        yield Finding(path=tool.path, pointer=_AT, rule="description-short", message=message, expected=expected, help=help)
+        yield Finding(
+            path=tool.path,
+            pointer=_AT,
+            rule="description-short",
+            message=message,
+            expected=expected,
+            help=help,
+        )
 
 
 def description_says_when(tool: ToolVersion) -> Iterator[Finding]:
@@ -57,7 +75,9 @@ def description_says_when(tool: ToolVersion) -> Iterator[Finding]:
     if _lacks(tool) == "description-brief":
         message = "the description says what the tool does, but hardly when to use it and when not"
         help = "add when to choose it, and which tool to take instead where it does not fit"
-        yield Finding(path=tool.path, pointer=_AT, rule="description-brief", message=message, help=help)
+        yield Finding(
+            path=tool.path, pointer=_AT, rule="description-brief", message=message, help=help
+        )
 
 
 def _lacks(tool: ToolVersion) -> str:
@@ -66,7 +86,8 @@ def _lacks(tool: ToolVersion) -> str:
 
 @lru_cache(maxsize=4)  # four rules ask it of one tool, one after another
 def _lack(name: str, slug: str, text: str) -> str:
-    """The rule that speaks of what a description lacks, the worst only; none where it lacks nothing.
+    """The rule that speaks of what a description lacks, the worst only; none where it lacks
+    nothing.
 
     Words are counted in ASCII text only: many languages do not put spaces between them.
     """
@@ -95,7 +116,14 @@ def description_is_no_manual(tool: ToolVersion) -> Iterator[Finding]:
             f"at most {_LONGEST:,} characters",
             "keep what helps to choose the tool; say details at the parameters",
         )
-        yield Finding(path=tool.path, pointer=_AT, rule="description-long", message=message, expected=expected, help=help)
+        yield Finding(
+            path=tool.path,
+            pointer=_AT,
+            rule="description-long",
+            message=message,
+            expected=expected,
+            help=help,
+        )
 
 
 def description_comes_to_the_point(tool: ToolVersion) -> Iterator[Finding]:
@@ -103,7 +131,13 @@ def description_comes_to_the_point(tool: ToolVersion) -> Iterator[Finding]:
     found = _FILLER.match(tool.description)
     if found:
         message = f"the description begins with `{found[0].strip()}`, which is true of every tool"
-        yield Finding(path=tool.path, pointer=_AT, rule="description-filler", message=message, help="begin with what it does: a verb")
+        yield Finding(
+            path=tool.path,
+            pointer=_AT,
+            rule="description-filler",
+            message=message,
+            help="begin with what it does: a verb",
+        )
 
 
 def deprecation_is_a_field(tool: ToolVersion) -> Iterator[Finding]:
@@ -114,7 +148,13 @@ def deprecation_is_a_field(tool: ToolVersion) -> Iterator[Finding]:
         if _DEPRECATED.match(text):
             message = f"the {key} calls the tool deprecated, but there is no `deprecation`"
             help = "add `deprecation:` with `reason` and `replaced_by`; clients and the site go by that"
-            yield Finding(path=tool.path, pointer=(key,), rule="deprecation-unmarked", message=message, help=help)
+            yield Finding(
+                path=tool.path,
+                pointer=(key,),
+                rule="deprecation-unmarked",
+                message=message,
+                help=help,
+            )
             return
 
 
@@ -124,7 +164,14 @@ def deprecation_is_explained(tool: ToolVersion) -> Iterator[Finding]:
     if said is not None and not said.reason.strip() and not said.replaced_by:
         message = "the tool is deprecated without a reason and without a replacement"
         help = "add `replaced_by`, or a `reason` that says what to do instead"
-        yield Finding(path=tool.path, pointer=("deprecation",), at_key=True, rule="deprecation-unexplained", message=message, help=help)
+        yield Finding(
+            path=tool.path,
+            pointer=("deprecation",),
+            at_key=True,
+            rule="deprecation-unexplained",
+            message=message,
+            help=help,
+        )
 
 
 def inputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
@@ -141,14 +188,25 @@ def outputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
     for place in outputs(tool):
         if place.name and _is_blank(place):
             message = f"the output `{place.name}` has no description"
-            yield _at(tool, place, "output-undescribed", message, "say what the value means, so that an agent need not guess")
+            yield _at(
+                tool,
+                place,
+                "output-undescribed",
+                message,
+                "say what the value means, so that an agent need not guess",
+            )
 
 
 def descriptions_add_to_names(tool: ToolVersion) -> Iterator[Finding]:
     """The description of a named input is more than its name again."""
     for place in inputs(tool):
         text = place.description.get("description", "")
-        if place.name and text and len(text) <= 2 * len(place.name) + 2 and _bare(text) == _bare(place.name):
+        if (
+            place.name
+            and text
+            and len(text) <= 2 * len(place.name) + 2
+            and _bare(text) == _bare(place.name)
+        ):
             message = f"the description of `{place.name}` only repeats the name"
             help = "say what the name does not: the form, the unit, where the value comes from"
             yield _at(tool, place, "parameter-repeats-name", message, help)
@@ -163,7 +221,9 @@ def _at(tool: ToolVersion, place: Place, rule: str, message: str, help: str) -> 
     """A finding at a parameter's description, or at its name where it has none."""
     written = "description" in place.description
     pointer = (*place.pointer, "description") if written else place.pointer
-    return Finding(path=tool.path, pointer=pointer, at_key=not written, rule=rule, message=message, help=help)
+    return Finding(
+        path=tool.path, pointer=pointer, at_key=not written, rule=rule, message=message, help=help
+    )
 
 
 LINTS: tuple[Lint, ...] = (

@@ -1,6 +1,5 @@
-"""References that lead somewhere, and not on: that a replacement exists is an error of `rules`, that it is alive is advice. Pure.
-
-Serves: "references (replacement exists and is alive)" of issue 6.
+"""References that lead somewhere, and not on: that a replacement exists is an error of `rules`,
+that it is alive is advice. Pure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,13 +17,25 @@ def replacements_are_alive(catalog: Catalog) -> Iterator[Finding]:
         named = tool.replaced_by
         if named and named != tool.slug and named in dead:
             message, last = f"the replacement `{named}` is deprecated itself", _last(named, dead)
-            help = f"name `{last}`, which replaces it" if last and last != tool.slug else "name a tool that is in use, or none"
+            help = (
+                f"name `{last}`, which replaces it"
+                if last and last != tool.slug
+                else "name a tool that is in use, or none"
+            )
             pointer = ("deprecation", "replaced_by")
-            yield Finding(path=tool.path, pointer=pointer, rule="replacement-deprecated", message=message, help=help)
+            yield Finding(
+                path=tool.path,
+                pointer=pointer,
+                rule="replacement-deprecated",
+                message=message,
+                help=help,
+            )
 
 
 def _last(slug: str, dead: Mapping[str, str]) -> str:
-    """Where a chain of replacements ends; empty where it ends with a deprecated tool, or goes in a circle."""
+    """Where a chain of replacements ends; empty where it ends with a deprecated tool, or goes in a
+    circle.
+    """
     for _ in range(len(dead) + 1):
         if slug not in dead:
             return slug

@@ -1,9 +1,9 @@
-"""What a tool's texts must not do to those who read them: hide something, pass for something else, or give a model orders. Pure.
+"""What a tool's texts must not do to those who read them: hide something, pass for something else,
+or give a model orders. Pure.
 
-A description is read by models as well as by people, and a model cannot tell it from what its user asks. The patterns are few and
-precise: each finds what attacks in the open have looked like, and hardly anything else.
-
-Serves: "security (hidden and bidirectional Unicode, look-alike letters, instruction-like text aimed at a model, scope growth)" of issue 6.
+A description is read by models as well as by people, and a model cannot tell it from what its user
+asks. The patterns are few and precise: each finds what attacks in the open have looked like, and
+hardly anything else.
 """
 
 import re
@@ -21,7 +21,8 @@ from toolcatalog.model import Catalog, Listed, ToolVersion
 _FEW = 3  # characters that a message names
 _LONGEST = 80  # characters of a text that a message repeats
 _CONTROLS = (r"\u00", r"\b", r"\f")  # as they stand in JSON
-# Cyrillic and Greek letters that look like Latin ones. Not all letters of those scripts: `Δt` and `kΩ` are what they look like.
+# Cyrillic and Greek letters that look like Latin ones. Not all letters of those scripts: `Δt` and
+# `kΩ` are what they look like.
 _ALIKE = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - that is the point
 _ALIKE_LETTER = re.compile(f"[{_ALIKE}]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -36,7 +37,9 @@ _SECRETS = (
 
 
 class _Order(NamedTuple):
-    """A way to speak to a model: what such a text does, what stands in every one of them (one of each), and how it is told for sure."""
+    """A way to speak to a model: what such a text does, what stands in every one of them (one of
+    each), and how it is told for sure.
+    """
 
     what: str
     marks: Sequence[Marks]
@@ -50,13 +53,19 @@ def _order(what: str, marks: Sequence[Marks], *pattern: str) -> _Order:
 _ORDERS = (
     _order(
         "sets aside what the model was told before",
-        (Marks("ignore", "disregard", "forget"), Marks("instruction", "prompt", "guidelines", "guardrails", "directions", " rules")),
+        (
+            Marks("ignore", "disregard", "forget"),
+            Marks("instruction", "prompt", "guidelines", "guardrails", "directions", " rules"),
+        ),
         r"\b(?:ignore|disregard|forget)\s+(?:(?:all|any|every|of|the|your|my|these|those|other)\s+){0,4}",
         rf"(?:previous|prior|above|earlier|preceding|foregoing|system|developer)\s+{_TALK}\b",
     ),
     _order(
         "wants something kept from the user",
-        (Marks("the user", "the human"), Marks("tell ", "telling ", "inform ", "informing ", "mention", "reveal", "disclos")),
+        (
+            Marks("the user", "the human"),
+            Marks("tell ", "telling ", "inform ", "informing ", "mention", "reveal", "disclos"),
+        ),
         r"\b(?:do\s+not|don['\u2019]?t|never|without|must\s+not|should\s+not)\s+(?:ever\s+)?",
         r"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing))\s+(?:\w+\s+){0,3}?(?:to\s+)?the\s+(?:user|human)\b",
     ),
@@ -68,7 +77,18 @@ _ORDERS = (
     ),
     _order(
         "has the marks of a prompt",
-        (Marks("<|", "<<sys", "<important", "<system", "<instruction", "<secret", "<hidden", "[inst]"),),
+        (
+            Marks(
+                "<|",
+                "<<sys",
+                "<important",
+                "<system",
+                "<instruction",
+                "<secret",
+                "<hidden",
+                "[inst]",
+            ),
+        ),
         r"<(?:important|system|instructions?|secret|hidden)>|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id)\|>",
         r"|<<SYS>>|\[INST\]",
     ),
@@ -82,7 +102,17 @@ _ORDERS = (
         "sends elsewhere what is not the tool's",
         (
             Marks(" http", " www."),
-            Marks("conversation", "chat", "messages", "prompt", "environment", "credential", "password", "key", "token"),
+            Marks(
+                "conversation",
+                "chat",
+                "messages",
+                "prompt",
+                "environment",
+                "credential",
+                "password",
+                "key",
+                "token",
+            ),
         ),
         rf"\b(?:send|post|upload|forward|transmit|leak|exfiltrate|append|copy)\b[^.!?\n]{{0,60}}\b{_SECRETS}\b",
         r"[^.!?\n]{0,40}\b(?:to|at)\s+(?:https?://|www\.)",
@@ -104,7 +134,10 @@ def nothing_is_hidden(tool: ToolVersion) -> Iterator[Finding]:
         if found := [*dict.fromkeys(unseen.hidden(text.said))]:
             told = ", ".join(_named(char) for char in found[:_FEW])
             more = f" and {len(found) - _FEW:,} more" if len(found) > _FEW else ""
-            message, help = f"a reader does not see {told}{more}", "remove it, or write what is meant: models read what people do not see"
+            message, help = (
+                f"a reader does not see {told}{more}",
+                "remove it, or write what is meant: models read what people do not see",
+            )
             yield text.finding(tool, "hidden-character", message, help)
 
 
@@ -113,20 +146,36 @@ def _named(char: str) -> str:
 
 
 def letters_are_what_they_look_like(tool: ToolVersion) -> Iterator[Finding]:
-    """No word mixes Latin letters with such of other scripts that look the same, and no name has only those."""
+    """No word mixes Latin letters with such of other scripts that look the same, and no name has
+    only those.
+    """
     texts = texts_of(tool)
     if not _ALIKE_LETTER.search(texts.odd):
         return
     for text in texts.all:
-        if word := _mixed(text.said) or (text.said if text.is_name and _only_alike(text.said) else ""):
-            letters = ", ".join(_named(char) for char in [*dict.fromkeys(_ALIKE_LETTER.findall(word))][:_FEW])
-            message, help = f"`{word}` has letters that only look like Latin ones: {letters}", "type the word again, with one script"
+        if word := _mixed(text.said) or (
+            text.said if text.is_name and _only_alike(text.said) else ""
+        ):
+            letters = ", ".join(
+                _named(char) for char in [*dict.fromkeys(_ALIKE_LETTER.findall(word))][:_FEW]
+            )
+            message, help = (
+                f"`{word}` has letters that only look like Latin ones: {letters}",
+                "type the word again, with one script",
+            )
             yield text.finding(tool, "lookalike-letters", message, help)
 
 
 def _mixed(text: str) -> str:
     """The first word with letters of both kinds; empty where there is none."""
-    return next((word for word in _WORD.findall(text) if _ALIKE_LETTER.search(word) and _LATIN.search(word)), "")
+    return next(
+        (
+            word
+            for word in _WORD.findall(text)
+            if _ALIKE_LETTER.search(word) and _LATIN.search(word)
+        ),
+        "",
+    )
 
 
 def _only_alike(text: str) -> bool:
@@ -136,9 +185,18 @@ def _only_alike(text: str) -> bool:
 def texts_give_no_orders(tool: ToolVersion) -> Iterator[Finding]:
     """No text speaks to the model that reads it, to turn it from what its user wants."""
     texts = texts_of(tool)
-    orders = [order for order in _ORDERS if all(marks.stand_in(texts.folded) for marks in order.marks)]
+    orders = [
+        order for order in _ORDERS if all(marks.stand_in(texts.folded) for marks in order.marks)
+    ]
     for text in texts.all if orders else ():
-        told = next(((order.what, found[0]) for order in orders if (found := order.pattern.search(text.said))), None)
+        told = next(
+            (
+                (order.what, found[0])
+                for order in orders
+                if (found := order.pattern.search(text.said))
+            ),
+            None,
+        )
         if told:
             said = " ".join(told[1].split())
             message = f"the text {told[0]}: `{said if len(said) <= _LONGEST else f'{said[: _LONGEST - 3]}...'}`"
@@ -147,9 +205,11 @@ def texts_give_no_orders(tool: ToolVersion) -> Iterator[Finding]:
 
 
 def scopes_do_not_grow(catalog: Catalog) -> Iterator[Finding]:
-    """The newest version of a tool does not ask for more scopes on top of all those that the one before asked for.
+    """The newest version of a tool does not ask for more scopes on top of all those that the one
+    before asked for.
 
-    Where some go and others come, nobody can tell from their names whether that is more or less; `diff` shows it.
+    Where some go and others come, nobody can tell from their names whether that is more or less;
+    `diff` shows it.
     """
     for before, tool in _newest_two(catalog):
         grown = [scope for scope in tool.scopes if scope not in before.scopes]
@@ -159,7 +219,9 @@ def scopes_do_not_grow(catalog: Catalog) -> Iterator[Finding]:
             message = f"asks for {named}{more}, which {before.version} did not"
             help = "ask for less, or say in the pull request what needs it: users grant these scopes without being asked again"
             pointer = ("scopes", [*tool.scopes].index(grown[0]))
-            yield Finding(path=tool.path, pointer=pointer, rule="scopes-grow", message=message, help=help)
+            yield Finding(
+                path=tool.path, pointer=pointer, rule="scopes-grow", message=message, help=help
+            )
 
 
 def _newest_two(catalog: Catalog) -> Iterator[tuple[Listed, Listed]]:

@@ -1,9 +1,8 @@
-"""Every text of a tool with its place; and before that, quickly, whether there is anything in them worth a look. Pure.
+"""Every text of a tool with its place; and before that, quickly, whether there is anything in them
+worth a look. Pure.
 
-Nearly no tool holds what the rules of security look for. So each asks first whether one of a few marks stands anywhere in the tool, written
-as one text, and walks the texts only where one does.
-
-Serves: "security (hidden and bidirectional Unicode, look-alike letters, instruction-like text aimed at a model, secrets, ...)" of issue 6.
+Nearly no tool holds what the rules of security look for. So each asks first whether one of a few
+marks stands anywhere in the tool, written as one text, and walks the texts only where one does.
 """
 
 import re
@@ -26,12 +25,14 @@ _SHOWN = ("examples", "default", "enum")
 class Marks:
     """Short strings, of which one stands in every text that a rule is about.
 
-    All are looked for at once, by an automaton: JSON Schema's `pattern` is that in the validator that we have anyway, in a hundredth of
-    the time that `re` takes.
+    All are looked for at once, by an automaton: JSON Schema's `pattern` is that in the validator
+    that we have anyway, in a hundredth of the time that `re` takes.
     """
 
     def __init__(self, *marks: str) -> None:
-        self._gate = jsonschema_rs.Draft202012Validator({"pattern": "|".join(map(re.escape, marks))})
+        self._gate = jsonschema_rs.Draft202012Validator(
+            {"pattern": "|".join(map(re.escape, marks))}
+        )
 
     def stand_in(self, text: str) -> bool:
         """Tell whether one of them is a part of this text."""
@@ -39,7 +40,9 @@ class Marks:
 
 
 class Text(NamedTuple):
-    """One text of a tool: how to come to it from the file's root, whether it is the key there, what it says, whether it is an example."""
+    """One text of a tool: how to come to it from the file's root, whether it is the key there, what
+    it says, whether it is an example.
+    """
 
     pointer: Pointer
     at_key: bool
@@ -51,7 +54,9 @@ class Text(NamedTuple):
         """Whether it names the tool or a parameter."""
         return (self.at_key and not self.is_example) or self.pointer == ("name",)
 
-    def finding(self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = "") -> Finding:
+    def finding(
+        self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = ""
+    ) -> Finding:
         """A finding at this text."""
         where = {"path": tool.path, "pointer": self.pointer, "at_key": self.at_key}
         return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]  # of `where` each is sound
@@ -63,7 +68,15 @@ class Texts:
     def __init__(self, tool: ToolVersion) -> None:
         self.tool = tool
         reason = tool.deprecation.reason if tool.deprecation else ""
-        whole = [tool.name, tool.description, reason, tool.scopes, tool.tags, tool.input_parameters, tool.output_parameters]
+        whole = [
+            tool.name,
+            tool.description,
+            reason,
+            tool.scopes,
+            tool.tags,
+            tool.input_parameters,
+            tool.output_parameters,
+        ]
         self._json = orjson.dumps(whole)
 
     @cached_property
@@ -81,7 +94,9 @@ class Texts:
 
     @cached_property
     def odd(self) -> str:
-        """All characters in them that are not printable ASCII; JSON has controls as escapes, so those are not among them."""
+        """All characters in them that are not printable ASCII; JSON has controls as escapes, so
+        those are not among them.
+        """
         rest = self._json.translate(None, _PRINTABLE)
         return rest.decode() if rest else ""
 

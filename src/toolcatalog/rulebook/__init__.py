@@ -1,9 +1,9 @@
-"""The rulebook: a page for every rule that a check can name, beside this file. Pure, but for reading the pages.
+"""The rulebook: a page for every rule that a check can name, beside this file. Pure, but for
+reading the pages.
 
-A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with `(always)` where `catalog.yaml` cannot
-change it), and the parts Why, Wrong, Right and Mend. docs/rules.md is made of the first lines of all of them.
-
-Serves: "each a small function with an id, a docs page" of issue 6.
+A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with
+`(always)` where `catalog.yaml` cannot change it), and the parts Why, Wrong, Right and Mend.
+docs/rules.md is made of the first lines of all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,4 +86,8 @@ def is_fixed(rule: str) -> bool:
 
 
 def _said(rule: str) -> str:
-    return next(line.removeprefix(_SEVERITY) for line in page(rule).splitlines() if line.startswith(_SEVERITY))
+    return next(
+        line.removeprefix(_SEVERITY)
+        for line in page(rule).splitlines()
+        if line.startswith(_SEVERITY)
+    )

@@ -1,4 +1,5 @@
-"""The read API over HTTP: three operations, answered from an opened snapshot. No catalog knowledge, no YAML.
+"""The read API over HTTP: three operations, answered from an opened snapshot. No catalog knowledge,
+no YAML.
 
 A request goes through these rooms, one way:
 
@@ -10,9 +11,9 @@ A request goes through these rooms, one way:
     questions   query string and body to a typed question, or everything that is wrong with them
     answers     bytes to status, headers and body: ETag, 304, caching; refusals to the error envelope
 
-`openapi` describes all that. What is answered from is `live`, exchanged by `reloading`; how often a key may list, `limiting` counts, or
-with Redis `pooled`. `process` puts one process together, and `running` starts, watches and ends as many as are wanted. What they tell of
-themselves:
+`openapi` describes all that. What is answered from is `live`, exchanged by `reloading`; how often a
+key may list, `limiting` counts, or with Redis `pooled`. `process` puts one process together, and
+`running` starts, watches and ends as many as are wanted. What they tell of themselves:
 
     witness     one call for each answered request: counted (`tallies`), and noted where that is wanted (`accesslog`, `tracing`)
     ledger      the counts of several processes, as one
@@ -24,8 +25,6 @@ Agents are answered beside it, over HTTP or over standard input and output:
     speaking    messages of MCP, as the official SDK reads and writes them
     agents      what an agent asks, and what it is answered, by the same view as the operations
     offers      the four tools by which it asks
-
-Serves: "parameters, keys, errors, headers; routes of ten lines; no catalog knowledge" of the design.
 """
 
 from toolcatalog.server.app import create_app

@@ -1,10 +1,11 @@
-"""The access log: a JSON object a line for each request that was answered, written by a thread, so that no request ever waits for a disk.
+"""The access log: a JSON object a line for each request that was answered, written by a thread, so
+that no request ever waits for a disk.
 
-A line tells whose key it was by the key's id; the key itself, and all other headers, never come here. Lines of several processes stay
-whole: each write is of whole lines, to a file opened to append, or no larger than a pipe takes in one piece. A file that was renamed or
-removed (logrotate) is opened anew before the next lines. Where lines cannot be written, they are dropped and counted, and the log says so.
-
-Serves: "structured JSON access log with request id, key id, snapshot, never the key".
+A line tells whose key it was by the key's id; the key itself, and all other headers, never come
+here. Lines of several processes stay whole: each write is of whole lines, to a file opened to
+append, or no larger than a pipe takes in one piece. A file that was renamed or removed (logrotate)
+is opened anew before the next lines. Where lines cannot be written, they are dropped and counted,
+and the log says so.
 """
 
 import contextlib
@@ -31,14 +32,17 @@ _MANY = 192  # lines that are not left lying so long: some 64 KiB
 _MOST = 16_384  # lines that wait while a disk hangs; more are dropped
 _LARGEST = 64 * 1024  # bytes of one write
 _LONGEST = 2048  # bytes of a path with its query
-_LINE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # bytes that a pipe takes in one piece
+# bytes that a pipe takes in one piece
+_LINE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512
 _SHORT = 256  # bytes of a path, where the line would be longer than that
 _PATIENCE = 2.0  # seconds that the end of a process waits for the last lines
 _log = logging.getLogger("toolcatalog.server")
 
 
 class Entry(NamedTuple):
-    """One answered request. `at`: seconds since 1970; `size`: of the body, as sent; `key`, `project`: empty where no good key came."""
+    """One answered request. `at`: seconds since 1970; `size`: of the body, as sent; `key`,
+    `project`: empty where no good key came.
+    """
 
     at: float
     seconds: float
@@ -56,7 +60,9 @@ class Entry(NamedTuple):
 
 
 def line(entry: Entry) -> bytes:
-    """The line of a request, with its line break. What a client sent stands in JSON strings: whatever could end a line is escaped there."""
+    """The line of a request, with its line break. What a client sent stands in JSON strings:
+    whatever could end a line is escaped there.
+    """
     whole = _json(entry, _LONGEST)
     return whole if len(whole) <= _LINE else _json(entry, _SHORT)
 
@@ -88,7 +94,10 @@ def check(file: Path) -> None:
     try:
         os.close(_opened(file))
     except OSError as error:
-        raise UsageError(f"The access log {file} cannot be written ({error.strerror}): name another file with --access-log.") from None
+        raise UsageError(
+            f"The access log {file} cannot be written ({error.strerror}): name another file "
+            "with --access-log."
+        ) from None
 
 
 def _opened(file: Path | None) -> int:
@@ -153,7 +162,9 @@ class AccessLog:
             self._write(handle, batch)
 
     def _followed(self) -> int:
-        """Where to write: a new file where the old one was renamed or removed. Raises OSError where there is neither."""
+        """Where to write: a new file where the old one was renamed or removed. Raises OSError where
+        there is neither.
+        """
         held = self._handle
         if held is None or self._file is None:
             return _opened(self._file)
@@ -185,7 +196,10 @@ class AccessLog:
     def _drop(self, number: int, error: OSError) -> None:
         self._tallies.happened(DROPPED, number)
         if self._works:
-            _log.error("lines of the access log are dropped, and counted: it cannot be written (%s)", error.strerror)
+            _log.error(
+                "lines of the access log are dropped, and counted: it cannot be written (%s)",
+                error.strerror,
+            )
         self._works = False
 
 

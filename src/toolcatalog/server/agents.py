@@ -1,9 +1,9 @@
-"""What an agent asks a catalog over MCP, and what it is answered: four tools over one snapshot. Pure; no HTTP, and nothing of the SDK.
+"""What an agent asks a catalog over MCP, and what it is answered: four tools over one snapshot.
+Pure; no HTTP, and nothing of the SDK.
 
-A search gives a line for each tool and a reading gives everything, because a model pays for each word that it reads. What goes wrong with
-a call is an answer in words, which a model can mend, and never a trace. The tools of the catalog themselves are told of and never run.
-
-Serves: "an agent searches the catalog, reads a tool, lists a session's meta tools as MCP tools".
+A search gives a line for each tool and a reading gives everything, because a model pays for each
+word that it reads. What goes wrong with a call is an answer in words, which a model can mend, and
+never a trace. The tools of the catalog themselves are told of and never run.
 """
 
 from bisect import bisect_right
@@ -24,7 +24,9 @@ from toolcatalog.versions import LATEST
 
 
 class Seen(NamedTuple):
-    """What whoever asks may see: of a store these toolkits (None: all), and the sessions of this project (None: of any)."""
+    """What whoever asks may see: of a store these toolkits (None: all), and the sessions of this
+    project (None: of any).
+    """
 
     store: Store
     toolkits: Collection[str] | None = None
@@ -37,7 +39,9 @@ class Seen(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer in words for a model, and as a value for programs; that is None where the call went wrong."""
+    """An answer in words for a model, and as a value for programs; that is None where the call went
+    wrong.
+    """
 
     text: str
     value: dict[str, Any] | None = None
@@ -47,12 +51,16 @@ class Said(NamedTuple):
 
 
 def definitions(seen: Seen, session: str = "") -> list[Definition]:
-    """The tools that are listed: the catalog's own, and behind them a session's meta tools. Raises Refused where it cannot be seen."""
+    """The tools that are listed: the catalog's own, and behind them a session's meta tools. Raises
+    Refused where it cannot be seen.
+    """
     return [*offers.OFFERED, *(session_tools(seen, session) if session else ())]
 
 
 def session_tools(seen: Seen, id: str) -> list[Definition]:
-    """A session's meta tools as MCP tools, as `export mcp --session` makes them. Raises Refused where the session cannot be seen."""
+    """A session's meta tools as MCP tools, as `export mcp --session` makes them. Raises Refused
+    where the session cannot be seen.
+    """
     found = seen.view.session(id, seen.project)
     if isinstance(found, Refusal):
         raise Refused(found)
@@ -65,7 +73,8 @@ def session_tools(seen: Seen, id: str) -> list[Definition]:
 
 
 def answer(seen: Seen, name: str, arguments: Arguments, session: str = "") -> Said | None:
-    """What a call is answered, mistakes included; None where no tool has this name. An empty argument is an absent one, as in the API.
+    """What a call is answered, mistakes included; None where no tool has this name. An empty
+    argument is an absent one, as in the API.
 
     A tool of the catalog, or of the session that is listed, is one that is known and not run.
     """
@@ -93,22 +102,35 @@ def encode(seen: Seen, name: str, arguments: Arguments) -> None:
 def _search(seen: Seen, arguments: Arguments) -> Said:
     view, toolkit, query = seen.view, arguments.get("toolkit"), arguments["query"].strip()
     filters = Filters(toolkits=(toolkit,) if toolkit else None, query=query)
-    question = ListQuestion(None, filters, Pins(), Page(1, int(arguments.get("limit", offers.USUAL))), "relevance", True)
+    question = ListQuestion(
+        None, filters, Pins(), Page(1, int(arguments.get("limit", offers.USUAL))), "relevance", True
+    )
     if problems := view.refusals(question):
         raise Refused(*problems)
     numbers, total = view.tools(question)
     tools = [_row(orjson.loads(seen.store.document(number)[0])) for number in numbers.tolist()]
     if tools:
-        shown = f"{total:,} tools found" + (f", the best {len(tools)}" if len(tools) < total else "")
+        shown = f"{total:,} tools found" + (
+            f", the best {len(tools)}" if len(tools) < total else ""
+        )
         return Said("\n".join([f"{shown}:", *map(_line, tools)]), {"tools": tools, "total": total})
     suggested = view.suggestion(question)
-    mend = f"Did you mean: {suggested}" if suggested else "Try other words" + (", or all toolkits." if toolkit else ".")
-    return Said(f"No tool was found. {mend}", {"tools": [], "total": 0, **({"suggestion": suggested} if suggested else {})})
+    mend = (
+        f"Did you mean: {suggested}"
+        if suggested
+        else "Try other words" + (", or all toolkits." if toolkit else ".")
+    )
+    return Said(
+        f"No tool was found. {mend}",
+        {"tools": [], "total": 0, **({"suggestion": suggested} if suggested else {})},
+    )
 
 
 def _get(seen: Seen, arguments: Arguments) -> Said:
     version = arguments.get("version", LATEST)
-    found = seen.view.tool(arguments["slug"], ToolQuestion(None if version == LATEST else version, Pins()))
+    found = seen.view.tool(
+        arguments["slug"], ToolQuestion(None if version == LATEST else version, Pins())
+    )
     if isinstance(found, Refusal):
         raise Refused(found)
     document = bytes(seen.store.document(found)[0])
@@ -122,7 +144,11 @@ def _toolkits(seen: Seen, arguments: Arguments) -> Said:
     page = every[start : start + int(arguments.get("limit", offers.USUAL_TOOLKITS))]
     toolkits = [{"slug": slug, "tools": _size(seen.store, slug)} for slug in page]
     is_last = start + len(page) >= len(every)
-    lines = [f"{len(every):,} toolkits:" if is_last and not start else f"{len(page):,} of {len(every):,} toolkits:"]
+    lines = [
+        f"{len(every):,} toolkits:"
+        if is_last and not start
+        else f"{len(page):,} of {len(every):,} toolkits:"
+    ]
     lines += [f"{one['slug']} ({one['tools']} tools)" for one in toolkits]
     more = {} if is_last else {"next": page[-1]}
     lines += [] if is_last else [f"There are more after {page[-1]}."]
@@ -139,7 +165,9 @@ def _size(store: Store, toolkit: str) -> int:
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool as a search shows it. What cannot be seen is named: a reader of the list would not know of it, and a model would."""
+    """A tool as a search shows it. What cannot be seen is named: a reader of the list would not
+    know of it, and a model would.
+    """
     return {
         "slug": document["slug"],
         "name": _one_line(document["name"]),
@@ -170,7 +198,10 @@ def _described_only(seen: Seen, name: str, session: str) -> Said | None:
         return Said(f"{refused} Read it with get_tool, and call it where it lives.")
     of_session = session_tools(seen, session) if session else []
     if any(tool["name"] == name for tool in of_session):
-        return Said(f"{refused} It is a meta tool of session {session}: call it where that session's tools are run.")
+        return Said(
+            f"{refused} It is a meta tool of session {session}: call it where that session's "
+            "tools are run."
+        )
     return None
 
 
@@ -181,14 +212,20 @@ _HELP = {  # where the API's own advice speaks of its paths
 
 
 def _sentence(seen: Seen, refusal: Refusal) -> str:
-    """A refusal of the API in words for an agent, who knows no parameters of HTTP and, without a project, has no key."""
+    """A refusal of the API in words for an agent, who knows no parameters of HTTP and, without a
+    project, has no key.
+    """
     _, _, line = refusal.line.partition(": ")
     fix = refusal.fix.replace(", as Retry-After says", "")
     if not fix.startswith("Did you mean"):
         fix = _HELP.get(refusal.slug, fix)
     if refusal.slug == "forbidden" and seen.project is None:
-        line, fix = "that toolkit is not among those that are shown here.", _HELP["toolkit_not_found"]
-    begins = line[:1].upper() if line.partition(" ")[0].isalpha() else line[:1]  # an id stays as it is
+        line, fix = (
+            "that toolkit is not among those that are shown here.",
+            _HELP["toolkit_not_found"],
+        )
+    # an id stays as it is
+    begins = line[:1].upper() if line.partition(" ")[0].isalpha() else line[:1]
     return f"{begins}{line[1:]} {fix}"
 
 

@@ -1,6 +1,5 @@
-"""Bytes to answers: status, headers and body, with ETag, 304, caching, request id and snapshot. Knows nothing of tools, and no framework.
-
-Serves: ETag/304 and HEAD; an answer that needs a key is never kept by a shared cache; "Every answer names its snapshot".
+"""Bytes to answers: status, headers and body, with ETag, 304, caching, request id and snapshot.
+Knows nothing of tools, and no framework.
 """
 
 import hashlib
@@ -24,7 +23,9 @@ NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-pol
 
 
 class Marks(NamedTuple):
-    """What every answer names: its request, the snapshot that it comes from (empty where none is open), and the trace it is part of."""
+    """What every answer names: its request, the snapshot that it comes from (empty where none is
+    open), and the trace it is part of.
+    """
 
     request_id: bytes
     snapshot: bytes
@@ -33,19 +34,29 @@ class Marks(NamedTuple):
     @property
     def headers(self) -> list[Header]:
         """The same as headers."""
-        named = ((b"x-request-id", self.request_id), (b"x-catalog-snapshot", self.snapshot), (tracing.NAME, self.traceparent))
+        named = (
+            (b"x-request-id", self.request_id),
+            (b"x-catalog-snapshot", self.snapshot),
+            (tracing.NAME, self.traceparent),
+        )
         return [(name, value) for name, value in named if value]
 
 
 def answer(body: bytes, tag: bytes, held: bytes | None, marks: Marks) -> Answer:
-    """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own `If-None-Match`, or None."""
+    """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own
+    `If-None-Match`, or None.
+    """
     if held is not None and _holds(held, _ETAG % tag):
         return 304, _unchanged(_ETAG % tag, marks.headers), b""
     return 200, _whole(_ETAG % tag, b"%d" % len(body), marks.headers), body
 
 
-def written(body: list[Piece], tag: bytes, held: bytes | None, marks: Marks) -> tuple[int, bytes, list[Piece]]:
-    """As `answer`, ready to be sent: the headers as lines, the body in pieces. For answers from a snapshot that are part of no trace."""
+def written(
+    body: list[Piece], tag: bytes, held: bytes | None, marks: Marks
+) -> tuple[int, bytes, list[Piece]]:
+    """As `answer`, ready to be sent: the headers as lines, the body in pieces. For answers from a
+    snapshot that are part of no trace.
+    """
     if held is not None and _holds(held, _ETAG % tag):
         return 304, _UNCHANGED % (tag, marks.request_id, marks.snapshot), []
     return 200, _WHOLE % (tag, sum(map(len, body)), marks.request_id, marks.snapshot), body
@@ -57,7 +68,15 @@ def lines(headers: Sequence[Header]) -> bytes:
 
 
 def _whole(etag: bytes, size: bytes, marks: Sequence[Header]) -> list[Header]:
-    return [(b"etag", etag), _REVALIDATE, _VARY, (b"content-length", size), _JSON, *marks, *NOTHING_RUNS]
+    return [
+        (b"etag", etag),
+        _REVALIDATE,
+        _VARY,
+        (b"content-length", size),
+        _JSON,
+        *marks,
+        *NOTHING_RUNS,
+    ]
 
 
 def _unchanged(etag: bytes, marks: Sequence[Header]) -> list[Header]:
@@ -80,10 +99,20 @@ def _holds(held: bytes, etag: bytes) -> bool:
 def refuse(refusals: Sequence[Refusal], marks: Marks, *more: Header) -> Answer:
     """The error envelope under its status. Errors are never cached."""
     body = envelope(refusals, marks.request_id.decode())
-    headers = [_NEVER, *more, _VARY_ERROR, (b"content-length", b"%d" % len(body)), _JSON, *marks.headers, *NOTHING_RUNS]
+    headers = [
+        _NEVER,
+        *more,
+        _VARY_ERROR,
+        (b"content-length", b"%d" % len(body)),
+        _JSON,
+        *marks.headers,
+        *NOTHING_RUNS,
+    ]
     return first(refusals).status, headers, body
 
 
 def tag_of(body: bytes) -> bytes:
-    """The tag of a body, or of the tag and the text that a body is made of: 128 bits in hexadecimal."""
+    """The tag of a body, or of the tag and the text that a body is made of: 128 bits in
+    hexadecimal.
+    """
     return hashlib.blake2b(body, digest_size=16).hexdigest().encode()

@@ -1,6 +1,5 @@
-"""The application: its routes, and what Starlette refuses by itself. Every operation is a line or two: who asks, what, the answer.
-
-Serves: "Endpoints" of the interface.
+"""The application: its routes, and what Starlette refuses by itself. Every operation is a line or
+two: who asks, what, the answer.
 """
 
 import string
@@ -35,7 +34,9 @@ _PLAIN = string.punctuation.replace("%", "") + " "  # of a header
 
 
 def create_app(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> ASGIApp:
-    """The ASGI application that answers from what is live, at more routes too, and serves the site at `/` where there is one."""
+    """The ASGI application that answers from what is live, at more routes too, and serves the site
+    at `/` where there is one.
+    """
     return Front(live, long_way(live, site, more))
 
 
@@ -50,7 +51,10 @@ def long_way(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> A
     routes.append(Route("/openapi.json", api.openapi))
     routes.append(Route("/healthz", api.health))
     routes.append(Route("/readyz", api.ready))
-    app = Starlette(routes=routes, exception_handlers={Refused: _refused, HTTPException: _http_refused, Exception: _failed})
+    app = Starlette(
+        routes=routes,
+        exception_handlers={Refused: _refused, HTTPException: _http_refused, Exception: _failed},
+    )
     app.router.redirect_slashes = False
     if site:
         app.router.default = _Site(site)
@@ -68,11 +72,18 @@ class Api:
     async def tool(self, request: Request) -> Response:
         """Get tool by slug."""
         key, operations = self._key(request), _operations(request)
-        return _answer(request, operations.tool(key, request.path_params["slug"], request.scope["query_string"]))
+        return _answer(
+            request,
+            operations.tool(key, request.path_params["slug"], request.scope["query_string"]),
+        )
 
     async def tools(self, request: Request) -> Response:
         """List available tools."""
-        key, operations, query = self._key(request), _operations(request), request.scope["query_string"]
+        key, operations, query = (
+            self._key(request),
+            _operations(request),
+            request.scope["query_string"],
+        )
         await self._count(request, key)
         if operations.store.knows_meaning:
             await run_in_threadpool(operations.encode, query)  # meanwhile others are answered
@@ -109,7 +120,9 @@ class Api:
         return key
 
     async def _count(self, request: Request, key: Key) -> None:
-        """Count a list where lists are counted; refuses one too many. Where the key stands is told with whatever answer comes."""
+        """Count a list where lists are counted; refuses one too many. Where the key stands is told
+        with whatever answer comes.
+        """
         if self.live.limits and "limits" not in request.scope:  # the short way may have counted it
             now = await self.live.limits.hit(key.id)
             request.scope["limits"] = now.headers()
@@ -126,7 +139,9 @@ def _operations(request: Request) -> Operations:
 
 
 def _answer(request: Request, found: Tagged) -> Response:
-    status, headers, body = answer(b"".join(found.pieces), found.tag, _header(request, "if-none-match"), marks(request))
+    status, headers, body = answer(
+        b"".join(found.pieces), found.tag, _header(request, "if-none-match"), marks(request)
+    )
     return response((status, [*headers, *_suggested(found.suggested), *_limits(request)], body))
 
 
@@ -137,7 +152,9 @@ def _limits(request: Request) -> list[Header]:
 
 
 def _suggested(query: str) -> list[Header]:
-    """The header with a query that was perhaps meant; whatever is not plain ASCII in it, and `%`, is percent-encoded."""
+    """The header with a query that was perhaps meant; whatever is not plain ASCII in it, and `%`,
+    is percent-encoded.
+    """
     return [(b"x-suggested-query", quote(query, safe=_PLAIN).encode())] if query else []
 
 
@@ -157,15 +174,20 @@ async def _body(request: Request) -> bytes:
 
 
 class _Files(StaticFiles):
-    """Starlette's, but what is not there is refused as everywhere, unless a browser asks: people get the site's own page about that."""
+    """Starlette's, but what is not there is refused as everywhere, unless a browser asks: people
+    get the site's own page about that.
+    """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         found = await super().get_response(path, scope)
         if found.status_code != 404:
             return found
-        if "text/html" not in Headers(scope=scope).get("accept", "") or not isinstance(found, FileResponse):
+        if "text/html" not in Headers(scope=scope).get("accept", "") or not isinstance(
+            found, FileResponse
+        ):
             raise HTTPException(404)
-        page = await run_in_threadpool(Path(found.path).read_bytes)  # whole, also where a range of a page was asked for
+        # whole, also where a range of a page was asked for
+        page = await run_in_threadpool(Path(found.path).read_bytes)
         return HTMLResponse(page, 404, {"cache-control": "no-store"})
 
 
@@ -176,7 +198,8 @@ class _Site:
         self.files = _Files(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"].startswith("/api/") or "/." in scope["path"]:  # files of our own, and of others, that are no pages
+        # files of our own, and of others, that are no pages
+        if scope["path"].startswith("/api/") or "/." in scope["path"]:
             raise HTTPException(404)
         with CLIENTS.another() as has_room:
             if not has_room:
@@ -185,7 +208,9 @@ class _Site:
 
 
 _POLICY = (
-    b"default-src 'self'; img-src 'self' https: data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"  # logos lie elsewhere
+    # logos lie elsewhere
+    b"default-src 'self'; img-src 'self' https: data:; base-uri 'none'; form-action 'self'; "
+    b"frame-ancestors 'none'"
 )
 
 
@@ -198,7 +223,9 @@ async def _with_policy(send: Send, message: Message) -> None:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
-    again = [(b"retry-after", b"1")] if any(refusal.status == 503 for refusal in error.refusals) else []
+    again = (
+        [(b"retry-after", b"1")] if any(refusal.status == 503 for refusal in error.refusals) else []
+    )
     return response(refuse(error.refusals, marks(request), *again, *_limits(request)))
 
 
@@ -212,10 +239,22 @@ async def _http_refused(request: Request, error: Exception) -> Response:
     where, status = request.url.path[:200], error.status_code
     if status == 405:
         allowed = ", ".join(sorted((error.headers or {}).get("Allow", "GET, HEAD").split(", ")))
-        refusal = Refusal(405, "method_not_allowed", f"{request.method} is not answered at {where}.", f"Use {allowed}.")
+        refusal = Refusal(
+            405,
+            "method_not_allowed",
+            f"{request.method} is not answered at {where}.",
+            f"Use {allowed}.",
+        )
         return response(refuse([refusal], marks(request), (b"allow", allowed.encode())))
     if status == 404:
-        refusal = Refusal(404, "route_not_found", f"There is nothing at {where}.", "See /openapi.json for the paths that are there.")
+        refusal = Refusal(
+            404,
+            "route_not_found",
+            f"There is nothing at {where}.",
+            "See /openapi.json for the paths that are there.",
+        )
     else:
-        refusal = Refusal(status, "invalid_request", str(error.detail), "See /openapi.json for what is answered.")
+        refusal = Refusal(
+            status, "invalid_request", str(error.detail), "See /openapi.json for what is answered."
+        )
     return response(refuse([refusal], marks(request)))

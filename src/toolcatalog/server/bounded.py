@@ -1,11 +1,12 @@
-"""uvicorn's HTTP protocol with bounds on what one client may take: memory for a request, and a connection that nothing comes of.
+"""uvicorn's HTTP protocol with bounds on what one client may take: memory for a request, and a
+connection that nothing comes of.
 
-uvicorn reads a head of any length, waits for the rest of a request for ever, and keeps an answer until somebody takes it; so a few lines of
-somebody's script would hold all memory or all descriptors. Time is bounded by a look at each connection every so often, which costs a
-request next to nothing. A request that is still the same one, and not whole, at the second look ends its connection, and so does a client
-that has taken nothing of its answer for six. A connection for which there is no descriptor (`descriptors`) is refused.
-
-Serves: "slow clients, half-open connections, oversized headers, ... thousands of idle connections: memory flat".
+uvicorn reads a head of any length, waits for the rest of a request for ever, and keeps an answer
+until somebody takes it; so a few lines of somebody's script would hold all memory or all
+descriptors. Time is bounded by a look at each connection every so often, which costs a request next
+to nothing. A request that is still the same one, and not whole, at the second look ends its
+connection, and so does a client that has taken nothing of its answer for six. A connection for
+which there is no descriptor (`descriptors`) is refused.
 """
 
 from asyncio import Transport
@@ -19,8 +20,10 @@ from toolcatalog.server.edge import identify
 from toolcatalog.server.refusals import Refusal, crowded, invalid
 
 LARGEST_HEAD = 64 * 1024  # bytes, beside the packet in which it begins
-LARGEST = 8 * 1024 * 1024  # bytes of a request with its body, of which nobody here needs more than 64 KiB
-LEAST = 64 * 1024  # bytes of an answer whose taking counts: systems tell in lumps that there is room again
+# bytes of a request with its body, of which nobody here needs more than 64 KiB
+LARGEST = 8 * 1024 * 1024
+# bytes of an answer whose taking counts: systems tell in lumps that there is room again
+LEAST = 64 * 1024
 _LOOKS = 6  # for which a client may take nothing
 _CLOSE: Header = (b"connection", b"close")
 
@@ -36,8 +39,10 @@ class Bounded(HttpToolsProtocol):
         self._between = True  # requests: nothing of a next one has been read
         self._in_head = False  # of a request
         self._size = 0  # bytes of the request at hand, beside the packet in which it began
-        self._steps = 0  # grows with each request that begins, and each time that a client has taken what there was
-        self._looked = (-1, 0)  # steps, and bytes still to be taken, when something had last changed
+        # grows with each request that begins, and each time that a client has taken what there was
+        self._steps = 0
+        # steps, and bytes still to be taken, when something had last changed
+        self._looked = (-1, 0)
         self._still = 0  # looks since
         self._look_task: Any = None
         self._running: Any = None  # what answers just now; `cycle` is what came last
@@ -65,7 +70,14 @@ class Bounded(HttpToolsProtocol):
         if self._between or self.transport.is_closing():
             return
         if self._in_head and self._size > LARGEST_HEAD:
-            self._refuse(Refusal(431, "head_too_large", f"head: more than {LARGEST_HEAD // 1024} KiB.", "Send fewer and shorter headers."))
+            self._refuse(
+                Refusal(
+                    431,
+                    "head_too_large",
+                    f"head: more than {LARGEST_HEAD // 1024} KiB.",
+                    "Send fewer and shorter headers.",
+                )
+            )
         elif self._size > LARGEST:
             self.transport.close()
 
@@ -96,7 +108,12 @@ class Bounded(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the same text for all that is no HTTP
         """Refuse what is no HTTP in the envelope of all errors, and close."""
-        self._refuse(invalid("request: not HTTP/1.1.", "Send HTTP/1.1, as RFC 9112 has it; TLS ends in a proxy before this server."))
+        self._refuse(
+            invalid(
+                "request: not HTTP/1.1.",
+                "Send HTTP/1.1, as RFC 9112 has it; TLS ends in a proxy before this server.",
+            )
+        )
 
     def _look(self) -> None:
         """End the connection where it waits for its client, and nothing has changed."""
@@ -107,14 +124,25 @@ class Bounded(HttpToolsProtocol):
             self._looked, self._still = (steps, left), 0
         if left and self._still >= _LOOKS:
             self.transport.abort()  # what is left has nobody to take it
-        elif self._still and not left and not self.flow.read_paused and (not self._between or not steps):
+        elif (
+            self._still
+            and not left
+            and not self.flow.read_paused
+            and (not self._between or not steps)
+        ):
             self._end()
         self._look_task = self.loop.call_later(self.patience, self._look)
 
     def _end(self) -> None:
-        """Tell a client that it took too long for a head, and close; others know what they were about."""
+        """Tell a client that it took too long for a head, and close; others know what they were
+        about.
+        """
         if self._in_head:
-            self._refuse(Refusal(408, "request_timeout", "head: not whole in time.", "Send a request in one go."))
+            self._refuse(
+                Refusal(
+                    408, "request_timeout", "head: not whole in time.", "Send a request in one go."
+                )
+            )
         else:
             self.transport.close()
 
@@ -128,9 +156,15 @@ class Bounded(HttpToolsProtocol):
         return b""
 
     def _may_answer(self) -> bool:
-        """Tell whether an answer would stand alone: nothing of another has been sent, and none comes before it."""
+        """Tell whether an answer would stand alone: nothing of another has been sent, and none
+        comes before it.
+        """
         running = self._running
-        is_first = running is None or running.response_complete or (running is self.cycle and not running.response_started)
+        is_first = (
+            running is None
+            or running.response_complete
+            or (running is self.cycle and not running.response_started)
+        )
         return is_first and not self.flow.write_paused
 
     def _refuse(self, refusal: Refusal) -> None:
@@ -138,6 +172,16 @@ class Bounded(HttpToolsProtocol):
         if self._may_answer():
             if self._running is not None:
                 self._running.disconnected = True  # whatever it was about to say
-            status, headers, body = refuse([refusal], Marks(identify(None), self._snapshot()), _CLOSE)
-            self.transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[status], lines(self.server_state.default_headers), lines(headers), body))
+            status, headers, body = refuse(
+                [refusal], Marks(identify(None), self._snapshot()), _CLOSE
+            )
+            self.transport.write(
+                b"%b%b%b\r\n%b"
+                % (
+                    STATUS_LINE[status],
+                    lines(self.server_state.default_headers),
+                    lines(headers),
+                    body,
+                )
+            )
         self.transport.close()

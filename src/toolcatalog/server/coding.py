@@ -1,6 +1,5 @@
-"""Answers in the coding that a client asks for: zstd or gzip, by Starlette's own machinery, large ones in a thread.
-
-Serves: "zstd and gzip where the client asks, never slow on the event loop", and strong tags: coded bytes have a tag of their own.
+"""Answers in the coding that a client asks for: zstd or gzip, by Starlette's own machinery, large
+ones in a thread.
 """
 
 import re
@@ -20,7 +19,9 @@ else:
 
 CODINGS = ("zstd", "gzip")  # the better one first
 _SMALLEST = 1024  # bytes: less is not worth it
-_INLINE = 64 * 1024  # bytes packed at once, in half a millisecond; more goes to a thread, and others are answered meanwhile
+# bytes packed at once, in half a millisecond; more goes to a thread, and others are answered
+# meanwhile
+_INLINE = 64 * 1024
 _GZIP_LEVEL = 3  # a third of the time of level 6 for a seventh more bytes
 _ZSTD_LEVEL = 3  # on a page of 3 MB a fifth of the time of gzip's level 3, and 0.6 of its bytes
 
@@ -28,7 +29,8 @@ _ZSTD_LEVEL = 3  # on a page of 3 MB a fifth of the time of gzip's level 3, and 
 def chosen(header: str) -> str:
     """The coding to answer in for an Accept-Encoding: `zstd`, `gzip`, or empty for none.
 
-    It must be named, or `*` be, with a weight above 0 (RFC 9110, 12.5.3). Of several the one of the greatest weight; of equal ones, zstd.
+    It must be named, or `*` be, with a weight above 0 (RFC 9110, 12.5.3). Of several the one of the
+    greatest weight; of equal ones, zstd.
     """
     weights: dict[str, float] = {}
     for part in header.lower().split(","):
@@ -45,7 +47,9 @@ def _weight(parameter: str) -> float:
 
 
 class Coded:
-    """Wraps an application: its answers in one coding. The tag of coded bytes ends with its name, which the application never sees."""
+    """Wraps an application: its answers in one coding. The tag of coded bytes ends with its name,
+    which the application never sees.
+    """
 
     def __init__(self, app: ASGIApp, coding: str) -> None:
         self.app = app

@@ -1,8 +1,8 @@
-"""Descriptors that a process holds for its clients: one for each connection, and another while a file of the site is sent through it.
+"""Descriptors that a process holds for its clients: one for each connection, and another while a
+file of the site is sent through it.
 
-Some no client gets: without them a revoked key would be good, and an old build served, for as long as somebody holds all others.
-
-Serves: "slow clients, half-open connections, oversized headers, ... thousands of idle connections: memory flat".
+Some no client gets: without them a revoked key would be good, and an old build served, for as long
+as somebody holds all others.
 """
 
 import logging
@@ -29,7 +29,9 @@ def room() -> int:
 
 
 def check() -> None:
-    """Raises UsageError where the limit leaves too few for the server alone: it would fail at one file or another, now or later."""
+    """Raises UsageError where the limit leaves too few for the server alone: it would fail at one
+    file or another, now or later.
+    """
     if _allowed() < _OWN:
         few = f"This process may have {_allowed()} files open, and a server needs {_OWN} for itself"
         raise UsageError(f"{few}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).")
@@ -49,7 +51,9 @@ class Descriptors:
         self._told = -_QUIET  # when the log last said that there are no more
 
     def take(self) -> bool:
-        """Count one more, and tell whether there is room for it. It is to be given back in any case."""
+        """Count one more, and tell whether there is room for it. It is to be given back in any
+        case.
+        """
         self._held += 1
         if self._held > self.most:
             self._tell()
@@ -72,7 +76,11 @@ class Descriptors:
         if now - self._told >= _QUIET:
             self._told = now
             what = "connections, and files of the site on their way, are as many as the limit of open files allows"
-            _log.error("%s (%d): more are refused. Raise the limit (ulimit -n), or put a proxy in front", what, self.most)
+            _log.error(
+                "%s (%d): more are refused. Raise the limit (ulimit -n), or put a proxy in front",
+                what,
+                self.most,
+            )
 
 
 CLIENTS = Descriptors(room())  # of this process

@@ -1,6 +1,5 @@
-"""What holds for every answer: a request id, the snapshot, a coding where asked for, CORS, and no fault without an envelope. Pure ASGI.
-
-Serves: "`request_id` equals the `X-Request-Id` response header (the caller's own is kept if it is sane)" of the decisions.
+"""What holds for every answer: a request id, the snapshot, a coding where asked for, CORS, and no
+fault without an envelope. Pure ASGI.
 """
 
 import itertools
@@ -26,19 +25,37 @@ from toolcatalog.server.refusals import Refusal
 from toolcatalog.server.witness import Answered, asked
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
-_EXPOSED = ("ETag", "X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Suggested-Query", "X-Catalog-Snapshot")
-_SERIES = secrets.token_hex(8).encode()  # of this process: a worker is spawned, not forked, and has one of its own
+_EXPOSED = (
+    "ETag",
+    "X-Request-Id",
+    "Retry-After",
+    "RateLimit",
+    "RateLimit-Policy",
+    "X-Suggested-Query",
+    "X-Catalog-Snapshot",
+)
+# of this process: a worker is spawned, not forked, and has one of its own
+_SERIES = secrets.token_hex(8).encode()
 _NUMBERS = itertools.count()
 _log = logging.getLogger("toolcatalog.server")
 
 
 class Edge:
-    """Wraps the application. What it answers from, and with which marks, is settled here for the whole request."""
+    """Wraps the application. What it answers from, and with which marks, is settled here for the
+    whole request.
+    """
 
     def __init__(self, app: ASGIApp, live: Live) -> None:
         self.live = live
         methods = ("GET", "HEAD", "OPTIONS")
-        self._cors = _Cors(app, allow_origins=["*"], allow_methods=methods, allow_headers=["*"], expose_headers=_EXPOSED, max_age=86400)
+        self._cors = _Cors(
+            app,
+            allow_origins=["*"],
+            allow_methods=methods,
+            allow_headers=["*"],
+            expose_headers=_EXPOSED,
+            max_age=86400,
+        )
         self._coded = {coding: Coded(self._found, coding) for coding in CODINGS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +69,9 @@ class Edge:
         scope["serving"] = serving = self.live.now
         request_id = identify(None if given is None else given.encode("latin-1"))
         traceparent = tracing.sane(headers.get("traceparent", "").encode("latin-1"))
-        scope["marks"] = marks = Marks(request_id, serving.snapshot if serving else b"", traceparent)
+        scope["marks"] = marks = Marks(
+            request_id, serving.snapshot if serving else b"", traceparent
+        )
         scope["found"] = found = _Found()
         status, size = 0, 0
 
@@ -65,27 +84,48 @@ class Edge:
             await send(message)
 
         try:
-            await self._coded.get(chosen(headers.get("accept-encoding", "")), self._found)(scope, receive, send_on)
+            await self._coded.get(chosen(headers.get("accept-encoding", "")), self._found)(
+                scope, receive, send_on
+            )
         except ClientDisconnect:
-            _log.info("request %s: the client went away before it had sent its body", request_id.decode())
+            _log.info(
+                "request %s: the client went away before it had sent its body", request_id.decode()
+            )
         except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer, and the log all of it
-            _log.exception("request %s: %s %r failed%s", request_id.decode(), scope["method"], scope["path"], _of_trace(traceparent))
+            _log.exception(
+                "request %s: %s %r failed%s",
+                request_id.decode(),
+                scope["method"],
+                scope["path"],
+                _of_trace(traceparent),
+            )
             if not status:
                 await fault(marks)(scope, receive, send_on)
         if status:
             size = 0 if scope["method"] == "HEAD" else size
-            told = (marks, scope["method"], asked(scope), scope.get("client"), found.route(scope["method"], status), found.key)
+            told = (
+                marks,
+                scope["method"],
+                asked(scope),
+                scope.get("client"),
+                found.route(scope["method"], status),
+                found.key,
+            )
             self.live.witness.saw(Answered(*told, status, size, began))
 
     async def _found(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note what was found out about it: a coding hands on a copy of the scope."""
+        """Pass a request on, and note what was found out about it: a coding hands on a copy of the
+        scope.
+        """
         try:
             await self._cors(scope, receive, send)
         finally:
             scope["found"].note(scope)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Begin and end with the server: in the end all has been answered, and what is still to be written down is."""
+        """Begin and end with the server: in the end all has been answered, and what is still to be
+        written down is.
+        """
         while (await heard(receive))["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
         self.live.witness.close()
@@ -93,7 +133,9 @@ class Edge:
 
 
 class _Found:
-    """What the application finds out about a request: which of its routes leads there, and whose key came with it."""
+    """What the application finds out about a request: which of its routes leads there, and whose
+    key came with it.
+    """
 
     def __init__(self) -> None:
         self.key: Key | None = None
@@ -104,7 +146,9 @@ class _Found:
         self.key, self._path = scope.get("key"), getattr(scope.get("route"), "path", "")
 
     def route(self, method: str, status: int) -> str:
-        """The route as it is counted: its template; `site` for pages and `preflight`, which have none; `none` where nothing is."""
+        """The route as it is counted: its template; `site` for pages and `preflight`, which have
+        none; `none` where nothing is.
+        """
         if self._path or status >= 400:
             return self._path or "none"
         return "preflight" if method == "OPTIONS" else "site"
@@ -118,17 +162,26 @@ def _complete(headers: Sequence[Header], marks: Marks) -> list[Header]:
     """What is in every answer, added where it is not there yet: pages, and what CORS answers."""
     found = [*map(_vary_once, headers)]
     there = {name for name, _ in found}
-    return [*found, *(header for header in (*marks.headers, *NOTHING_RUNS) if header[0] not in there)]
+    return [
+        *found,
+        *(header for header in (*marks.headers, *NOTHING_RUNS) if header[0] not in there),
+    ]
 
 
 def _vary_once(header: Header) -> Header:
     """A `Vary` that several hands have written says each name once."""
     name, value = header
-    return (name, b", ".join(dict.fromkeys(one.strip() for one in value.split(b",")))) if name == b"vary" else header
+    return (
+        (name, b", ".join(dict.fromkeys(one.strip() for one in value.split(b","))))
+        if name == b"vary"
+        else header
+    )
 
 
 class _Cors(CORSMiddleware):
-    """Any origin may read. A preflight is never an error: the browser reads the lists and refuses by itself."""
+    """Any origin may read. A preflight is never an error: the browser reads the lists and refuses
+    by itself.
+    """
 
     def preflight_response(self, request_headers: Headers) -> Response:
         response = super().preflight_response(request_headers)
@@ -139,7 +192,9 @@ class _Cors(CORSMiddleware):
 def fault(marks: Marks) -> Response:
     """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
     fix = f"Try again; if it lasts, report request id {marks.request_id.decode()} to the operator."
-    return response(refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], marks))
+    return response(
+        refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], marks)
+    )
 
 
 def response(answer: Answer) -> Response:
@@ -151,11 +206,19 @@ def response(answer: Answer) -> Response:
 
 
 def marks(request: Request) -> Marks:
-    """What the answer to a request names: the id, the caller's own where it is sane, and the snapshot."""
+    """What the answer to a request names: the id, the caller's own where it is sane, and the
+    snapshot.
+    """
     found: Marks = request.scope["marks"]
     return found
 
 
 def identify(given: bytes | None) -> bytes:
-    """The id that a request came with where it is sane, else a new one: no two requests to any server have the same."""
-    return given if given is not None and _SANE_ID.fullmatch(given) else b"%s%016x" % (_SERIES, next(_NUMBERS))
+    """The id that a request came with where it is sane, else a new one: no two requests to any
+    server have the same.
+    """
+    return (
+        given
+        if given is not None and _SANE_ID.fullmatch(given)
+        else b"%s%016x" % (_SERIES, next(_NUMBERS))
+    )

@@ -1,10 +1,10 @@
-"""The short way for the two plain requests that nearly all traffic consists of: get a tool and list tools.
+"""The short way for the two plain requests that nearly all traffic consists of: get a tool and list
+tools.
 
-It does no work of its own: the operations, the answers and the headers are those of the long way, through Edge and Starlette, and so
-are the bytes. What is not plain goes the long way: another path or method, an `Origin`, a coding asked for, a query whose meaning is to
-be found, a list for which Redis counts, every fault, and everything while no snapshot is open.
-
-Serves: "where its routing costs too much, a small ASGI dispatcher in front is fair" of issue 3.
+It does no work of its own: the operations, the answers and the headers are those of the long way,
+through Edge and Starlette, and so are the bytes. What is not plain goes the long way: another path
+or method, an `Origin`, a coding asked for, a query whose meaning is to be found, a list for which
+Redis counts, every fault, and everything while no snapshot is open.
 """
 
 import re
@@ -29,15 +29,20 @@ from toolcatalog.server.tallies import MISSED
 from toolcatalog.server.witness import Answered, asked
 
 _TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
-_ONE = {tools: f"{tools}/{{slug}}" for tools in _TOOLS}  # the route of a tool, as the long way has it
+# the route of a tool, as the long way has it
+_ONE = {tools: f"{tools}/{{slug}}" for tools in _TOOLS}
 _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
 _LONGEST = 256  # bytes of a query string
 _PATHS = b"|".join(re.escape(path.encode()) for path in sorted(_TOOLS))
-_LINE = re.compile(rb"GET (%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST))
+_LINE = re.compile(
+    rb"GET (%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST)
+)
 
 
 class _Plain(NamedTuple):
-    """A plain request: what answers it, the tool that it asks for (None: a list), its route, and its headers, names in lower case."""
+    """A plain request: what answers it, the tool that it asks for (None: a list), its route, and
+    its headers, names in lower case.
+    """
 
     now: Serving
     slug: str | None
@@ -52,8 +57,10 @@ class Front:
         self.live = live
         self.rest = rest
         self._tallies = live.witness.tallies
-        self._counts = live.limits if isinstance(live.limits, Counts) else None  # at once, in memory
-        self._asks = live.limits is not None and self._counts is None  # Redis, for each list: that is no short way
+        # at once, in memory
+        self._counts = live.limits if isinstance(live.limits, Counts) else None
+        # Redis, for each list: that is no short way
+        self._asks = live.limits is not None and self._counts is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -66,12 +73,18 @@ class Front:
         await send({"type": "http.response.body", "body": body})
 
     def answer(self, scope: Scope) -> Answer | None:
-        """The answer to a plain request; None for any other, and where something fails: the long way tells and logs it."""
+        """The answer to a plain request; None for any other, and where something fails: the long
+        way tells and logs it.
+        """
         began, plain = perf_counter(), self._plain(scope)
         if plain is None:
             return None
         headers, key = plain.headers, None
-        marks = Marks(identify(headers.get(b"x-request-id")), plain.now.snapshot, tracing.sane(headers.get(tracing.NAME)))
+        marks = Marks(
+            identify(headers.get(b"x-request-id")),
+            plain.now.snapshot,
+            tracing.sane(headers.get(tracing.NAME)),
+        )
         try:
             key = self.live.keys.find(headers.get(b"x-api-key", b"")) or stranger()
             answered = self._answered(scope, plain, key, marks)
@@ -81,7 +94,17 @@ class Front:
             return None
         if answered:
             size = 0 if scope["method"] == "HEAD" else len(answered[2])
-            told = Answered(marks, scope["method"], asked(scope), scope.get("client"), plain.route, key, answered[0], size, began)
+            told = Answered(
+                marks,
+                scope["method"],
+                asked(scope),
+                scope.get("client"),
+                plain.route,
+                key,
+                answered[0],
+                size,
+                began,
+            )
             self.live.witness.saw(told)
         return answered
 
@@ -90,32 +113,47 @@ class Front:
         path, query, now = scope["path"], scope["query_string"], self.live.now
         above, _, slug = path.rpartition("/")
         is_one = above in _TOOLS and slug != ""
-        if now is None or not (is_one or path in _TOOLS) or scope["method"] not in _METHODS or _is_long(now, query):
+        if (
+            now is None
+            or not (is_one or path in _TOOLS)
+            or scope["method"] not in _METHODS
+            or _is_long(now, query)
+        ):
             return None
         if self._asks and not is_one:
             return None
-        headers = dict(reversed(scope["headers"]))  # the first of several lines counts, as in Starlette
+        # the first of several lines counts, as in Starlette
+        headers = dict(reversed(scope["headers"]))
         coding = headers.get(b"accept-encoding")
         if b"origin" in headers or (coding is not None and chosen(coding.decode("latin-1"))):
             return None
         return _Plain(now, slug if is_one else None, _ONE[above] if is_one else path, headers)
 
     def _answered(self, scope: Scope, plain: _Plain, key: Key, marks: Marks) -> Answer | None:
-        """The answer for the holder of a key; None where there is more to tell than here. Raises Refused."""
+        """The answer for the holder of a key; None where there is more to tell than here. Raises
+        Refused.
+        """
         limits: Sequence[Header] = ()
         if self._counts and plain.slug is None:
             standing = self._counts.count(key.id)
-            limits = scope["limits"] = standing.headers()  # for the long way too: a list is counted once
+            # for the long way too: a list is counted once
+            limits = scope["limits"] = standing.headers()
             if not standing.is_within:
                 raise Refused(standing.refusal())
         found = _found(plain.now, key, plain.slug, scope["query_string"])
         if found.suggested:
             return None
-        status, headers, body = answer(b"".join(found.pieces), found.tag, plain.headers.get(b"if-none-match"), marks)
+        status, headers, body = answer(
+            b"".join(found.pieces), found.tag, plain.headers.get(b"if-none-match"), marks
+        )
         return status, [*headers, *limits], body
 
-    def again(self, packet: bytes, head: Head, client: tuple[str, int] | None = None) -> tuple[int, bytes, list[Piece]] | None:
-        """The answer to a packet whose head is this one: status, lines of headers, body; None for any other, and for what is refused."""
+    def again(
+        self, packet: bytes, head: Head, client: tuple[str, int] | None = None
+    ) -> tuple[int, bytes, list[Piece]] | None:
+        """The answer to a packet whose head is this one: status, lines of headers, body; None for
+        any other, and for what is refused.
+        """
         began = perf_counter()
         line, _, rest = packet.partition(b"\r")
         is_same, held = head.again(rest)
@@ -141,11 +179,17 @@ class Front:
         self._tallies.answered(found.route, answered[0], perf_counter() - began, key.id)
         if self.live.witness.log:
             size = sum(map(len, answered[2]))
-            self.live.witness.note(Answered(marks, "GET", line[4:-9], client, found.route, key, answered[0], size, began))
+            self.live.witness.note(
+                Answered(
+                    marks, "GET", line[4:-9], client, found.route, key, answered[0], size, began
+                )
+            )
         return answered
 
     def _known(self, now: Serving, key: Key, line: bytes) -> Tagged | None:
-        """What is asked for with a key of these toolkits, remembered or for the first time; None where it is not plain."""
+        """What is asked for with a key of these toolkits, remembered or for the first time; None
+        where it is not plain.
+        """
         found = now.remembered.get((key.toolkits, line))
         if found:
             self._tallies.hits += 1
@@ -155,7 +199,9 @@ class Front:
 
 
 def _first(now: Serving, key: Key, line: bytes, *, only_one: bool) -> Tagged | None:
-    """What is asked for with a key of these toolkits for the first time; None where it is not plain, or a list for which Redis is asked."""
+    """What is asked for with a key of these toolkits for the first time; None where it is not
+    plain, or a list for which Redis is asked.
+    """
     line_asked = _LINE.fullmatch(line)
     if line_asked is None:
         return None
@@ -171,9 +217,15 @@ def _first(now: Serving, key: Key, line: bytes, *, only_one: bool) -> Tagged | N
 
 
 def _is_long(now: Serving, query: bytes) -> bool:
-    """Tell whether a query string takes long to answer: where there is a text to find the meaning of."""
-    return len(query) > _LONGEST or (now.store.knows_meaning and (b"query=" in query or b"search=" in query))
+    """Tell whether a query string takes long to answer: where there is a text to find the meaning
+    of.
+    """
+    return len(query) > _LONGEST or (
+        now.store.knows_meaning and (b"query=" in query or b"search=" in query)
+    )
 
 
 def _found(now: Serving, key: Key, slug: str | None, query: bytes) -> Tagged:
-    return now.operations.tools(key, query) if slug is None else now.operations.tool(key, slug, query)
+    return (
+        now.operations.tools(key, query) if slug is None else now.operations.tool(key, slug, query)
+    )

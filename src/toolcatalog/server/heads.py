@@ -1,10 +1,10 @@
-"""The head of a request that came before on the same connection: the same bytes behind the request line mean the same again.
+"""The head of a request that came before on the same connection: the same bytes behind the request
+line mean the same again.
 
-A client on a kept connection sends the same headers with each request, so parsing them is most of the work of a small answer. What is
-remembered is the bytes and what they said: whose request it is, by the digest of the key. Whether that key is still good is asked each
-time. One line may have another value each time, and is read by itself: `If-None-Match`.
-
-Serves: "get answered 304 ≥ 0.90" of issue 3.
+A client on a kept connection sends the same headers with each request, so parsing them is most of
+the work of a small answer. What is remembered is the bytes and what they said: whose request it is,
+by the digest of the key. Whether that key is still good is asked each time. One line may have
+another value each time, and is read by itself: `If-None-Match`.
 """
 
 import re
@@ -21,7 +21,9 @@ _is_tag = re.compile(_TAG).fullmatch
 
 
 class Head(NamedTuple):
-    """A packet that held one request and nothing else, from the end of its request line on: all of it, or what stands around the tag."""
+    """A packet that held one request and nothing else, from the end of its request line on: all of
+    it, or what stands around the tag.
+    """
 
     before: bytes
     after: bytes | None
@@ -38,7 +40,9 @@ class Head(NamedTuple):
 
 
 def learn(rest: bytes, headers: Sequence[Header]) -> Head | None:
-    """The head of a packet that was parsed to these headers, names in lower case; None where it will not come again, or is not plain."""
+    """The head of a packet that was parsed to these headers, names in lower case; None where it
+    will not come again, or is not plain.
+    """
     found = dict(reversed(headers))
     held, digest = found.get(b"if-none-match"), digest_of(found.get(b"x-api-key", b""))
     if b"x-request-id" in found or tracing.NAME in found:

@@ -1,11 +1,10 @@
-"""How often a key may list: so many requests in a second, a minute or an hour, counted for each key by itself.
+"""How often a key may list: so many requests in a second, a minute or an hour, counted for each key
+by itself.
 
-The rule is a sliding window counter: what was counted in the window before still counts for the part of it that the last so many seconds
-cover. So nobody gets twice the rate at the border of two windows, and a key costs three numbers whatever the rate. The clock is the
-monotonic one: a clock that is set, or jumps, lets nobody in and locks nobody out. `pooled` keeps the same counts in Redis.
-
-Serves: "Rate limiting on list per key (`--rate 100/s`, off by default), `RateLimit`, `RateLimit-Policy`, `Retry-After` 1-59, 429 in the
-envelope".
+The rule is a sliding window counter: what was counted in the window before still counts for the
+part of it that the last so many seconds cover. So nobody gets twice the rate at the border of two
+windows, and a key costs three numbers whatever the rate. The clock is the monotonic one: a clock
+that is set, or jumps, lets nobody in and locks nobody out. `pooled` keeps the same counts in Redis.
 """
 
 import math
@@ -29,12 +28,16 @@ class Rate(NamedTuple):
     seconds: int
 
     def share(self, processes: int) -> "Rate":
-        """What each of so many processes may let through, so that all together let through no more than this."""
+        """What each of so many processes may let through, so that all together let through no more
+        than this.
+        """
         return Rate(self.amount // processes, self.seconds)
 
 
 class Standing(NamedTuple):
-    """Where a key stands after a request: if that was within the rate, how many more are, and in how many seconds there will be more."""
+    """Where a key stands after a request: if that was within the rate, how many more are, and in
+    how many seconds there will be more.
+    """
 
     rate: Rate
     is_within: bool
@@ -42,7 +45,9 @@ class Standing(NamedTuple):
     wait: float
 
     def headers(self) -> list[Header]:
-        """`RateLimit-Policy` and `RateLimit` as structured fields, and `Retry-After` where the request is refused."""
+        """`RateLimit-Policy` and `RateLimit` as structured fields, and `Retry-After` where the
+        request is refused.
+        """
         told: list[Header] = [
             (b"ratelimit-policy", b'"list";q=%d;w=%d' % self.rate),
             (b"ratelimit", b'"list";r=%d;t=%d' % (self.remaining, self._whole_seconds())),
@@ -52,7 +57,9 @@ class Standing(NamedTuple):
     def refusal(self) -> Refusal:
         """What is told to a client that asks too often."""
         line = f"x-api-key: this key may list {self.rate.amount} times in {self.rate.seconds} s, and has done so."
-        return Refusal(429, "rate_limited", line, f"Try again in {self._retry()} s, as Retry-After says.")
+        return Refusal(
+            429, "rate_limited", line, f"Try again in {self._retry()} s, as Retry-After says."
+        )
 
     def _whole_seconds(self) -> int:
         return max(1, math.ceil(self.wait))
@@ -65,7 +72,9 @@ class Limits(Protocol):
     """Who counts."""
 
     async def hit(self, id: str) -> Standing:
-        """Count a request of the key with this id, if it is within the rate, and tell where the key stands now."""
+        """Count a request of the key with this id, if it is within the rate, and tell where the key
+        stands now.
+        """
         ...
 
 
@@ -76,27 +85,37 @@ def rate_of(text: str) -> Rate | None:
 
 
 def standing(rate: Rate, is_within: bool, previous: int, current: int, left: float) -> Standing:
-    """Where a key stands that has been counted so often in the window before and in this one, which has so many seconds left."""
+    """Where a key stands that has been counted so often in the window before and in this one, which
+    has so many seconds left.
+    """
     remaining = max(0, rate.amount - weighed(rate, previous, current, left))
     if remaining or current >= rate.amount or not previous:
         return Standing(rate, is_within, remaining, left)
-    return Standing(rate, is_within, 0, max(0.0, left - rate.seconds * (rate.amount - current) / previous))
+    return Standing(
+        rate, is_within, 0, max(0.0, left - rate.seconds * (rate.amount - current) / previous)
+    )
 
 
 def weighed(rate: Rate, previous: int, current: int, left: float) -> int:
-    """How much counts now: all of this window, and of the one before the part that is not yet so many seconds ago."""
+    """How much counts now: all of this window, and of the one before the part that is not yet so
+    many seconds ago.
+    """
     return int(previous * left / rate.seconds) + current
 
 
 class Window(NamedTuple):
-    """What is kept of a key: when its window began, and how often it was counted in the one before and in this one."""
+    """What is kept of a key: when its window began, and how often it was counted in the one before
+    and in this one.
+    """
 
     start: float
     previous: int
     current: int
 
     def at(self, now: float, seconds: int) -> "Window":
-        """The window of so many seconds in which this moment lies (in seconds of the clock that `start` is told by)."""
+        """The window of so many seconds in which this moment lies (in seconds of the clock that
+        `start` is told by).
+        """
         passed = int((now - self.start) // seconds)
         if passed == 0:
             return self

@@ -1,9 +1,8 @@
 """What a server answers from just now: one snapshot, exchanged for another between two requests.
 
-A request takes `now` once and goes by that to its end, so no answer is put together from two snapshots. What was served before goes when
-the last request that holds it is done: its files are mapped, and the mapping ends with the last piece of it that is still to be sent.
-
-Serves: "swaps between requests, and closes the old when its last request is done".
+A request takes `now` once and goes by that to its end, so no answer is put together from two
+snapshots. What was served before goes when the last request that holds it is done: its files are
+mapped, and the mapping ends with the last piece of it that is still to be sent.
 """
 
 import os
@@ -40,12 +39,19 @@ class Serving:
 
 
 class Live:
-    """What is served `now` (None: nothing is open yet), to the holders of which keys, and whether this server is about to end.
+    """What is served `now` (None: nothing is open yet), to the holders of which keys, and whether
+    this server is about to end.
 
     `limits` count the lists of each key; None: nobody does.
     """
 
-    def __init__(self, keys: KeyRing, store: Store | None, draining: Flag | None = None, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        keys: KeyRing,
+        store: Store | None,
+        draining: Flag | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self.keys = keys
         self.limits = limits
         self.now = None if store is None else Serving(store, keys)

@@ -1,10 +1,9 @@
 """`POST /mcp`: MCP over streamable HTTP, to the holders of keys. Needs the extra `mcp`.
 
-Each request stands by itself: whose key it is, from which snapshot it is answered, and a transport of the SDK that lives as long as the
-request. Nothing is kept between two, so any worker and any replica may answer the next one, and the server needs no lifespan. Who is no
-guest here is refused in the API's envelope; what is wrong with a message is answered in MCP's own way.
-
-Serves: "`/mcp` (extra `[mcp]`, official SDK)".
+Each request stands by itself: whose key it is, from which snapshot it is answered, and a transport
+of the SDK that lives as long as the request. Nothing is kept between two, so any worker and any
+replica may answer the next one, and the server needs no lifespan. Who is no guest here is refused
+in the API's envelope; what is wrong with a message is answered in MCP's own way.
 """
 
 import re
@@ -29,7 +28,9 @@ _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 
 
 def route(live: Live) -> Route:
-    """The route to the endpoint. A GET would open a stream of news, and a DELETE end a session: there are none, so both are 405."""
+    """The route to the endpoint. A GET would open a stream of news, and a DELETE end a session:
+    there are none, so both are 405.
+    """
     return Route(PATH, Mcp(live), methods=["POST"])
 
 
@@ -40,7 +41,9 @@ class Mcp:
         self.live = live
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Raises Refused for one without a good key, and from a page of another origin."""
+        """Answer one request. Raises Refused for one without a good key, and from a page of another
+        origin.
+        """
         request = Request(scope, receive)
         _refuse_pages(request.headers.get("origin"))
         key = self._key(request)
@@ -49,7 +52,9 @@ class Mcp:
             raise Refused(refusal)
         body = await _body(request)
         talking = StreamableHTTPSessionManager(
-            speaking.server(lambda: seen, session, partial(self._count, key)), json_response=True, stateless=True
+            speaking.server(lambda: seen, session, partial(self._count, key)),
+            json_response=True,
+            stateless=True,
         )
         async with talking.run():
             await talking.handle_request(scope, _Replayed(body, receive), send)
@@ -62,7 +67,9 @@ class Mcp:
         return key
 
     async def _count(self, key: Key) -> Refusal | None:
-        """Count a search as a list of this key, where lists are counted; what is said to one too many."""
+        """Count a search as a list of this key, where lists are counted; what is said to one too
+        many.
+        """
         if self.live.limits is None:
             return None
         now = await self.live.limits.hit(key.id)
@@ -85,14 +92,22 @@ class _Replayed:
 
     async def __call__(self) -> Message:
         body, self.body = self.body, None
-        return await self.receive() if body is None else {"type": "http.request", "body": body, "more_body": False}
+        return (
+            await self.receive()
+            if body is None
+            else {"type": "http.request", "body": body, "more_body": False}
+        )
 
 
 def _refuse_pages(origin: str | None) -> None:
-    """Refuse what a page in a browser sends, unless it is a page of the own machine, as inspectors of MCP are."""
+    """Refuse what a page in a browser sends, unless it is a page of the own machine, as inspectors
+    of MCP are.
+    """
     if origin and not _OWN_MACHINE.fullmatch(origin):
         fix = "Call it from a program, or from a page at localhost."
-        raise Refused(Refusal(403, "forbidden", f"origin: pages of {origin[:200]} may not call {PATH}.", fix))
+        raise Refused(
+            Refusal(403, "forbidden", f"origin: pages of {origin[:200]} may not call {PATH}.", fix)
+        )
 
 
 async def _body(request: Request) -> bytes:
@@ -101,5 +116,10 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         data += chunk
         if len(data) > LARGEST_BODY:
-            raise Refused(invalid("body: more than 64 KiB.", "Send one message of MCP at a time, without what is not needed."))
+            raise Refused(
+                invalid(
+                    "body: more than 64 KiB.",
+                    "Send one message of MCP at a time, without what is not needed.",
+                )
+            )
     return data

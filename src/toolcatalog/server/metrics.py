@@ -1,9 +1,9 @@
-"""Counts as Prometheus reads them: by its own library, which is loaded when somebody asks, from numbers that are plain until then.
+"""Counts as Prometheus reads them: by its own library, which is loaded when somebody asks, from
+numbers that are plain until then.
 
-The library's own way with several processes is a file of a megabyte for each process that ever was, all of them read at each scrape; a
-server that runs for years and replaces its workers has `ledger` for that.
-
-Serves: "/metrics (prometheus-client ...) on its own bind when asked, right under several workers".
+The library's own way with several processes is a file of a megabyte for each process that ever was,
+all of them read at each scrape; a server that runs for years and replaces its workers has `ledger`
+for that.
 """
 
 import os
@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from toolcatalog import threads
-from toolcatalog.server.tallies import BOUNDS, DROPPED, FAILED, FETCHED, HIT, MISSED, REFUSED, RELOADED, Counts, Now, total
+from toolcatalog.server.tallies import (
+    BOUNDS,
+    DROPPED,
+    FAILED,
+    FETCHED,
+    HIT,
+    MISSED,
+    REFUSED,
+    RELOADED,
+    Counts,
+    Now,
+    total,
+)
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -31,12 +43,21 @@ Counted = Callable[[], Counts]  # those of one
 
 _EVENTS = {
     RELOADED: ("toolcatalog_snapshot_reloads", "New snapshots taken over, by each process."),
-    REFUSED: ("toolcatalog_snapshot_refused", "New snapshots that were not whole, by each process; the one before stayed."),
+    REFUSED: (
+        "toolcatalog_snapshot_refused",
+        "New snapshots that were not whole, by each process; the one before stayed.",
+    ),
     HIT: ("toolcatalog_remembered_hits", "Answers put together before and given again."),
     MISSED: ("toolcatalog_remembered_misses", "Plain questions that were not remembered."),
-    DROPPED: ("toolcatalog_access_log_dropped", "Lines of the access log that could not be written."),
+    DROPPED: (
+        "toolcatalog_access_log_dropped",
+        "Lines of the access log that could not be written.",
+    ),
     FETCHED: ("toolcatalog_store_fetched", "Snapshots fetched from the object store."),
-    FAILED: ("toolcatalog_store_failures", "Looks at the object store that failed, or found what was refused."),
+    FAILED: (
+        "toolcatalog_store_failures",
+        "Looks at the object store that failed, or found what was refused.",
+    ),
 }
 
 
@@ -48,7 +69,9 @@ class Text(NamedTuple):
 
 
 def text(every: Every, accept: str) -> Text:
-    """The metrics in the format that an `Accept` header asks for: Prometheus's text, or OpenMetrics. Takes some milliseconds."""
+    """The metrics in the format that an `Accept` header asks for: Prometheus's text, or
+    OpenMetrics. Takes some milliseconds.
+    """
     from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only who is scraped needs it
 
     encode, kind = choose_encoder(accept)
@@ -56,7 +79,9 @@ def text(every: Every, accept: str) -> Text:
 
 
 def serve(every: Every, listener: socket.socket) -> None:
-    """Answer scrapes, and nothing else, on a socket of their own, in threads of this process, until it ends."""
+    """Answer scrapes, and nothing else, on a socket of their own, in threads of this process, until
+    it ends.
+    """
     from prometheus_client import make_wsgi_app  # noqa: PLC0415
 
     server = _Server(listener)
@@ -80,7 +105,8 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
-        self.server_name, self.server_port = listener.getsockname()[:2]  # by itself it would ask the DNS for a name
+        # by itself it would ask the DNS for a name
+        self.server_name, self.server_port = listener.getsockname()[:2]
         self.setup_environ()
 
 
@@ -107,9 +133,19 @@ class _Collector:
 def _requests(counts: Counts) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415
 
-    requests = CounterMetricFamily("toolcatalog_requests", "Requests answered.", labels=["route", "status"])
-    latency = HistogramMetricFamily("toolcatalog_request_duration_seconds", "From its headers to the end of its answer.", labels=["route"])
-    keys = CounterMetricFamily("toolcatalog_key_requests", "Requests by the id of their key; none: without a good one.", labels=["key"])
+    requests = CounterMetricFamily(
+        "toolcatalog_requests", "Requests answered.", labels=["route", "status"]
+    )
+    latency = HistogramMetricFamily(
+        "toolcatalog_request_duration_seconds",
+        "From its headers to the end of its answer.",
+        labels=["route"],
+    )
+    keys = CounterMetricFamily(
+        "toolcatalog_key_requests",
+        "Requests by the id of their key; none: without a good one.",
+        labels=["key"],
+    )
     for name, cell in sorted(counts.answered.items()):
         status, _, route = name.partition(" ")
         requests.add_metric([route, status], sum(cell[:-1]))
@@ -125,7 +161,9 @@ def _by_route(answered: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[
     found: dict[str, Sequence[float]] = {}
     for name, cell in answered.items():
         route = name.partition(" ")[2]
-        found[route] = [a + b for a, b in zip(found[route], cell, strict=True)] if route in found else cell
+        found[route] = (
+            [a + b for a, b in zip(found[route], cell, strict=True)] if route in found else cell
+        )
     return found
 
 
@@ -139,7 +177,10 @@ def _events(counts: Counts) -> Iterator["Metric"]:
 def _processes(processes: Sequence[Now]) -> Iterator["Metric"]:
     from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415
 
-    info = InfoMetricFamily("toolcatalog_snapshot", "The snapshot that is served; two while processes take over a new one.")
+    info = InfoMetricFamily(
+        "toolcatalog_snapshot",
+        "The snapshot that is served; two while processes take over a new one.",
+    )
     since = "Since a process first opened it, by a clock that never jumps."
     age = GaugeMetricFamily("toolcatalog_snapshot_age_seconds", since, labels=["digest"])
     opened: defaultdict[str, list[float]] = defaultdict(list)
@@ -152,15 +193,23 @@ def _processes(processes: Sequence[Now]) -> Iterator["Metric"]:
     yield from (info, age)
     yield GaugeMetricFamily("toolcatalog_processes", "Processes that answer.", len(processes))
     remembered = sum(process.remembered for process in processes)
-    yield GaugeMetricFamily("toolcatalog_remembered_answers", "Answers that are remembered just now.", remembered)
+    yield GaugeMetricFamily(
+        "toolcatalog_remembered_answers", "Answers that are remembered just now.", remembered
+    )
     sizes = [_resident(process.process) for process in processes]
     if all(sizes):
-        yield GaugeMetricFamily("toolcatalog_resident_memory_bytes", "Of all processes; what they share counts for each.", sum(sizes))
+        yield GaugeMetricFamily(
+            "toolcatalog_resident_memory_bytes",
+            "Of all processes; what they share counts for each.",
+            sum(sizes),
+        )
 
 
 def _resident(process: int) -> int:
     """The memory of a process, in bytes; 0 where this system does not tell, or the process is gone."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
+            "SC_PAGE_SIZE"
+        )
     except (OSError, IndexError):
         return 0

@@ -1,8 +1,8 @@
-"""The four tools that the catalog itself offers to agents, as MCP lists them, and what is wrong with the arguments of a call. Pure.
+"""The four tools that the catalog itself offers to agents, as MCP lists them, and what is wrong
+with the arguments of a call. Pure.
 
-A host shows a model these very words, in every prompt: so they are few, and say what is not plain from a name.
-
-Serves: "an agent searches the catalog, reads a tool, lists a session's meta tools as MCP tools" of issue 7.
+A host shows a model these very words, in every prompt: so they are few, and say what is not plain
+from a name.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,9 @@ INSTRUCTIONS = (
 USUAL, _MOST = 10, 50  # tools that a search gives
 USUAL_TOOLKITS, _MOST_TOOLKITS = 100, 500
 _SHOWN = 5  # things that are wrong with a call, told at once
-_LONGEST = 300  # characters of each: what stands at its end says what is wrong, and before it may be a value of any length
+# characters of each: what stands at its end says what is wrong, and before it may be a value of any
+# length
+_LONGEST = 300
 
 Definition = dict[str, Any]  # a tool as MCP lists it
 Arguments = Mapping[str, Any]
@@ -35,30 +37,50 @@ def given(arguments: Arguments) -> dict[str, Any]:
 
 
 def faults(name: str, arguments: dict[str, Any]) -> list[str]:
-    """What is wrong with a call: what is no JSON, though JSON brought it here, and what a tool of the catalog's own does not take."""
+    """What is wrong with a call: what is no JSON, though JSON brought it here, and what a tool of
+    the catalog's own does not take.
+    """
     try:
-        orjson.dumps((name, arguments))  # fails for half a character, and for a number beyond 64 bits
+        # fails for half a character, and for a number beyond 64 bits
+        orjson.dumps((name, arguments))
     except orjson.JSONEncodeError as error:
         return [f"arguments: {error}."]
     if name not in NAMES:
         return []
     errors = sorted(_validator(name).iter_errors(arguments), key=lambda error: error.instance_path)
-    return [f"{'.'.join(map(str, ['arguments', *error.instance_path]))}: {error.message[-_LONGEST:]}." for error in errors[:_SHOWN]]
+    return [
+        f"{'.'.join(map(str, ['arguments', *error.instance_path]))}: {error.message[-_LONGEST:]}."
+        for error in errors[:_SHOWN]
+    ]
 
 
 @cache
 def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(next(tool["inputSchema"] for tool in OFFERED if tool["name"] == name))
+    return jsonschema_rs.Draft202012Validator(
+        next(tool["inputSchema"] for tool in OFFERED if tool["name"] == name)
+    )
 
 
-def _offered(name: str, title: str, description: str, inputs: Definition, outputs: Definition, *required: str) -> Definition:
+def _offered(
+    name: str, title: str, description: str, inputs: Definition, outputs: Definition, *required: str
+) -> Definition:
     return {
         "name": name,
         "title": title,
         "description": description,
-        "inputSchema": {"type": "object", "properties": inputs, "required": [*required], "additionalProperties": False},
+        "inputSchema": {
+            "type": "object",
+            "properties": inputs,
+            "required": [*required],
+            "additionalProperties": False,
+        },
         "outputSchema": outputs,
-        "annotations": {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+        "annotations": {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
     }
 
 
@@ -67,7 +89,13 @@ def _text(description: str, most: int = names.LONGEST) -> Definition:
 
 
 def _count(description: str, usual: int, most: int) -> Definition:
-    return {"type": "integer", "description": description, "minimum": 1, "maximum": most, "default": usual}
+    return {
+        "type": "integer",
+        "description": description,
+        "minimum": 1,
+        "maximum": most,
+        "default": usual,
+    }
 
 
 def _object(**properties: Definition) -> Definition:
@@ -76,7 +104,14 @@ def _object(**properties: Definition) -> Definition:
 
 
 _STRING, _INTEGER = {"type": "string"}, {"type": "integer"}
-_ROW = _object(slug=_STRING, name=_STRING, description=_STRING, toolkit=_STRING, version=_STRING, deprecated={"type": "boolean"})
+_ROW = _object(
+    slug=_STRING,
+    name=_STRING,
+    description=_STRING,
+    toolkit=_STRING,
+    version=_STRING,
+    deprecated={"type": "boolean"},
+)
 
 OFFERED: tuple[Definition, ...] = (
     _offered(
@@ -84,7 +119,12 @@ OFFERED: tuple[Definition, ...] = (
         "Search tools",
         "Find tools by what they do, best first: slug, name, toolkit, newest version and the first sentence of the description of each.",
         {
-            "query": {**_text("What the tool should do, in plain words, or its slug or name.", LONGEST_QUERY), "pattern": "\\S"},
+            "query": {
+                **_text(
+                    "What the tool should do, in plain words, or its slug or name.", LONGEST_QUERY
+                ),
+                "pattern": "\\S",
+            },
             "toolkit": _text("Only tools of the toolkit with this slug, such as github."),
             "limit": _count("How many tools at most.", USUAL, _MOST),
         },
@@ -97,7 +137,9 @@ OFFERED: tuple[Definition, ...] = (
         "Everything about one tool: description, inputs, outputs, scopes, tags, versions, whether it is deprecated.",
         {
             "slug": _text("The slug of the tool, such as GITHUB_CREATE_ISSUE."),
-            "version": _text("A version of it, such as 20251027_00; the newest where none is given.", 20),
+            "version": _text(
+                "A version of it, such as 20251027_00; the newest where none is given.", 20
+            ),
         },
         {"type": "object"},
         "slug",
@@ -110,7 +152,10 @@ OFFERED: tuple[Definition, ...] = (
             "after": _text("Only toolkits behind this slug: `next` of the answer before."),
             "limit": _count("How many toolkits at most.", USUAL_TOOLKITS, _MOST_TOOLKITS),
         },
-        _object(toolkits={"type": "array", "items": _object(slug=_STRING, tools=_INTEGER)}, total=_INTEGER),
+        _object(
+            toolkits={"type": "array", "items": _object(slug=_STRING, tools=_INTEGER)},
+            total=_INTEGER,
+        ),
     ),
     _offered(
         "list_session_tools",

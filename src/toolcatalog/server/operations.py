@@ -1,8 +1,7 @@
-"""The three operations: a key and the facts of a request to the bytes of an answer and their tag. Pure of HTTP machinery.
+"""The three operations: a key and the facts of a request to the bytes of an answer and their tag.
+Pure of HTTP machinery.
 
 Both ways through the server, `front` and `app`, call these; neither has an operation of its own.
-
-Serves: "Endpoints" of the interface.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,9 @@ from toolcatalog.store import Store
 
 
 class Tagged(NamedTuple):
-    """A body, in pieces, its tag, the query that was perhaps meant where nothing was found, and, where it is remembered, by which route."""
+    """A body, in pieces, its tag, the query that was perhaps meant where nothing was found, and,
+    where it is remembered, by which route.
+    """
 
     pieces: list[Piece]
     tag: bytes
@@ -34,7 +35,9 @@ _VIEWS = 256  # sets of toolkits that keys are limited to
 
 
 class Operations:
-    """What the read API answers from one store, to the holders of these keys. Each raises Refused with all that is wrong."""
+    """What the read API answers from one store, to the holders of these keys. Each raises Refused
+    with all that is wrong.
+    """
 
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
@@ -42,7 +45,9 @@ class Operations:
         self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
 
     def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
-        """Get tool by slug: its document. Raises Refused with what is wrong with the question, or where the key may see no such tool."""
+        """Get tool by slug: its document. Raises Refused with what is wrong with the question, or
+        where the key may see no such tool.
+        """
         question, refusals = questions.tool(query)
         found = self._view(key.toolkits).tool(slug, question)
         if isinstance(found, Refusal):
@@ -69,7 +74,9 @@ class Operations:
             self.store.encode(question.filters.query)
 
     def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
-        """List meta tools for a tool router session. Raises Refused with all that is wrong with the question, the session among it."""
+        """List meta tools for a tool router session. Raises Refused with all that is wrong with the
+        question, the session among it.
+        """
         question, refusals = questions.session(id, query, body)
         if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
             raise Refused(*problems)
@@ -91,11 +98,20 @@ def tagged(body: bytes) -> Tagged:
     return Tagged([body], tag_of(body))
 
 
-def page_of(items: Sequence[Piece], tag: bytes, page: Page, total: int) -> tuple[list[Piece], bytes]:
-    """A page of a list: its items, to be joined by commas, with their tag, among `total` items on all pages."""
+def page_of(
+    items: Sequence[Piece], tag: bytes, page: Page, total: int
+) -> tuple[list[Piece], bytes]:
+    """A page of a list: its items, to be joined by commas, with their tag, among `total` items on
+    all pages.
+    """
     pages = -(-total // page.size)
     following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
-    about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (following, pages, page.number, total)
+    about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (
+        following,
+        pages,
+        page.number,
+        total,
+    )
     pieces: list[Piece] = [b","] * (2 * len(items) + 1)
     pieces[1::2], pieces[0], pieces[-1] = items, b'{"items":[', about
     return pieces if items else [b'{"items":[', about], tag_of(tag + about)

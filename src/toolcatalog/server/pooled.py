@@ -1,11 +1,11 @@
-"""The limits of all servers together: the counts of `limiting`, kept in Redis by the scripts of the library `limits`.
+"""The limits of all servers together: the counts of `limiting`, kept in Redis by the scripts of the
+library `limits`.
 
-Each server asks Redis for each list, and waits half a second at most. Where no answer comes, this process counts by itself at once
-and says so once; it asks Redis again in the background, every second, and no request waits for that. Redis measures the time, by how
-long its entries live: the clocks of the servers do not matter. Where its own clock is set back, entries would live on for as long as it
-jumped; one that has longer to live than it was ever given is thrown away.
-
-Serves: "Rate limits shared through Redis when `--redis URL` is given", "Redis away".
+Each server asks Redis for each list, and waits half a second at most. Where no answer comes, this
+process counts by itself at once and says so once; it asks Redis again in the background, every
+second, and no request waits for that. Redis measures the time, by how long its entries live: the
+clocks of the servers do not matter. Where its own clock is set back, entries would live on for as
+long as it jumped; one that has longer to live than it was ever given is thrown away.
 """
 
 import asyncio
@@ -14,9 +14,13 @@ import logging
 from toolcatalog.remote import Address
 from toolcatalog.server.limiting import Counts, Rate, Standing, standing
 
-_PATIENCE = 0.5  # seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy machine
+# seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy
+# machine
+_PATIENCE = 0.5
 _EVERY = 1.0  # second between two tries while Redis is away
-_AT_ONCE = 4  # requests of a process that ask; others queue before their patience begins, or a busy process would take Redis for gone
+# requests of a process that ask; others queue before their patience begins, or a busy process would
+# take Redis for gone
+_AT_ONCE = 4
 _PREFIX = "toolcatalog:limits"
 _PROBE = "probe"  # stands for a key's id, which begins otherwise
 _log = logging.getLogger("toolcatalog.limits")
@@ -35,10 +39,16 @@ class Pooled:
             address.url,
             socket_timeout=_PATIENCE,
             socket_connect_timeout=_PATIENCE,
-            retry=Retry(NoBackoff(), 0),  # whoever tries again within a request makes its client wait
+            # whoever tries again within a request makes its client wait
+            retry=Retry(NoBackoff(), 0),
         )
         url = f"async+{address.url}"
-        self._storage = RedisStorage(url, implementation="redispy", key_prefix=_PREFIX, connection_pool=pool)  # type: ignore[arg-type]  # an async one
+        self._storage = RedisStorage(
+            url,
+            implementation="redispy",
+            key_prefix=_PREFIX,
+            connection_pool=pool,  # type: ignore[arg-type]  # an async one
+        )
         self._pool = pool
         self._address = address
         self._rate = rate
@@ -66,15 +76,23 @@ class Pooled:
         name, (amount, seconds) = f"{id}/{self._rate.amount}/{self._rate.seconds}", self._rate
         async with asyncio.timeout(_PATIENCE):
             is_within = await self._storage.acquire_sliding_window_entry(name, amount, seconds)
-            previous, previous_left, current, current_left = await self._storage.get_sliding_window(name, seconds)
-            if previous_left > seconds or current_left > 2 * seconds:  # no entry is ever given more: Redis' clock went back
+            previous, previous_left, current, current_left = await self._storage.get_sliding_window(
+                name, seconds
+            )
+            # no entry is ever given more: Redis' clock went back
+            if previous_left > seconds or current_left > 2 * seconds:
                 await self._storage.clear_sliding_window(name, seconds)
-        left = min(max(current_left - seconds, 0.0), seconds)  # an entry outlives its window, for as long again
+        # an entry outlives its window, for as long again
+        left = min(max(current_left - seconds, 0.0), seconds)
         return standing(self._rate, is_within, previous, current, left)
 
     def _leave(self, error: Exception) -> None:
         if self._probing is None:  # requests that were under way together find it out together
-            _log.warning("%s does not count (%s): each process counts by itself", self._address, str(error) or "no answer")
+            _log.warning(
+                "%s does not count (%s): each process counts by itself",
+                self._address,
+                str(error) or "no answer",
+            )
             self._probing = asyncio.create_task(self._come_back())
 
     async def _come_back(self) -> None:

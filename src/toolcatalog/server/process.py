@@ -1,7 +1,4 @@
-"""What answers in one process, put together from what a server is told at its start.
-
-Serves: "`--workers N` scales with cores, sharing pages" of issue 3.
-"""
+"""What answers in one process, put together from what a server is told at its start."""
 
 import socket
 from dataclasses import dataclass
@@ -25,11 +22,13 @@ from toolcatalog.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a server is told at its start; it travels to every worker. `waits`: there may be no build yet, it is being fetched.
+    """What a server is told at its start; it travels to every worker. `waits`: there may be no
+    build yet, it is being fetched.
 
-    `drain`: seconds for which a server goes on after SIGTERM, while `/readyz` says 503. `mcp`: agents are answered at `/mcp`.
-    `scraped_apart`: metrics have a socket of their own. `pages`: the folder where several processes write down what they count.
-    `rate`: how often a key may list. `redis`: the URL of what several servers share their keys and counts through.
+    `drain`: seconds for which a server goes on after SIGTERM, while `/readyz` says 503. `mcp`:
+    agents are answered at `/mcp`. `scraped_apart`: metrics have a socket of their own. `pages`: the
+    folder where several processes write down what they count. `rate`: how often a key may list.
+    `redis`: the URL of what several servers share their keys and counts through.
     """
 
     build: Path
@@ -46,16 +45,28 @@ class Settings:
     redis: str | None = None
 
 
-def application(settings: Settings, draining: Flag, scraped: socket.socket | None = None, beside: metrics.Counted | None = None) -> ASGIApp:
+def application(
+    settings: Settings,
+    draining: Flag,
+    scraped: socket.socket | None = None,
+    beside: metrics.Counted | None = None,
+) -> ASGIApp:
     """What answers in one process, and follows the build. Raises SnapshotError or KeyFileError."""
     seen = named(settings.build)  # before it is opened: what comes between is opened once more
-    live = Live(keys.KeyRing(settings.keys), opened(settings.build, waits=settings.waits), draining, _limits(settings))
+    live = Live(
+        keys.KeyRing(settings.keys),
+        opened(settings.build, waits=settings.waits),
+        draining,
+        _limits(settings),
+    )
     Reloading(live, settings.build, seen).start()
     every = _every(live, settings, beside)
     if scraped:
         metrics.serve(every, scraped)
     more = _mcp(live) if settings.mcp else []
-    return create_app(live, settings.site, more if settings.scraped_apart else [*more, scraping.route(every)])
+    return create_app(
+        live, settings.site, more if settings.scraped_apart else [*more, scraping.route(every)]
+    )
 
 
 def _limits(settings: Settings) -> Limits | None:
@@ -88,7 +99,9 @@ def _mcp(live: Live) -> list[BaseRoute]:
 
 
 def opened(build: Path, *, waits: bool) -> Store | None:
-    """The snapshot in force in a build. Raises SnapshotError where there is none; where one is waited for, None says so."""
+    """The snapshot in force in a build. Raises SnapshotError where there is none; where one is
+    waited for, None says so.
+    """
     try:
         return open_build(build)
     except SnapshotError:

@@ -1,12 +1,13 @@
-"""The short way before ASGI: uvicorn's HTTP protocol, which answers a plain request as soon as its headers are read.
+"""The short way before ASGI: uvicorn's HTTP protocol, which answers a plain request as soon as its
+headers are read.
 
-The task, the event and the messages that ASGI needs for each request cost more than an answer of the short way does. What `Front` answers
-is written at once, with the very bytes that uvicorn would write; all else goes on as if this were not here: HTTP/1.0, a connection that is
-to close, an upgrade, a second request in the same packet, or a client that reads too slowly. A packet whose head is known (`heads`) is not
-even parsed: it goes past the parser, which stands between two requests before and after. It leans on the insides of uvicorn's
-HttpToolsProtocol, whose version is pinned; without this room (`http=Bounded`) a server answers the same, more slowly.
-
-Serves: "get ≥ 0.90, ... list of 20 ≥ 0.70" of issue 3.
+The task, the event and the messages that ASGI needs for each request cost more than an answer of
+the short way does. What `Front` answers is written at once, with the very bytes that uvicorn would
+write; all else goes on as if this were not here: HTTP/1.0, a connection that is to close, an
+upgrade, a second request in the same packet, or a client that reads too slowly. A packet whose head
+is known (`heads`) is not even parsed: it goes past the parser, which stands between two requests
+before and after. It leans on the insides of uvicorn's HttpToolsProtocol, whose version is pinned;
+without this room (`http=Bounded`) a server answers the same, more slowly.
 """
 
 import asyncio
@@ -21,8 +22,10 @@ from toolcatalog.server.answers import Answer, Piece, lines
 from toolcatalog.server.bounded import Bounded
 from toolcatalog.server.heads import Head, learn
 
-_DONE: Any = SimpleNamespace(response_complete=True, message_event=asyncio.Event())  # stands for a request that has been answered
-_FEW = 4  # pieces of a body: more are put together first, which is quicker than to hand each to the system
+# stands for a request that has been answered
+_DONE: Any = SimpleNamespace(response_complete=True, message_event=asyncio.Event())
+# pieces of a body: more are put together first, which is quicker than to hand each to the system
+_FEW = 4
 
 
 class Protocol(Bounded):
@@ -30,16 +33,26 @@ class Protocol(Bounded):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._front: Any = self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
+        self._front: Any = (
+            self.app.app if isinstance(self.app, ProxyHeadersMiddleware) else self.app
+        )
         self._begun = 0  # requests in the packet at hand
         self._good = False  # whether the last one was answered here, and well
         self._head: Head | None = None  # of the last one that was
         self._asked = 0.0  # when `_again` answered last
-        self._usual: tuple[Any, bytes] = (None, b"")  # the headers that the server gives to all, and their lines
+        # the headers that the server gives to all, and their lines
+        self._usual: tuple[Any, bytes] = (None, b"")
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request whose head is known without parsing it; remember the head of one that was parsed and answered here."""
-        if self._head is not None and self._between and self._is_idle() and self._again(data, self._head):
+        """Answer a request whose head is known without parsing it; remember the head of one that
+        was parsed and answered here.
+        """
+        if (
+            self._head is not None
+            and self._between
+            and self._is_idle()
+            and self._again(data, self._head)
+        ):
             return
         was_between, self._begun, self._good = self._between, 0, False
         super().data_received(data)
@@ -51,8 +64,12 @@ class Protocol(Bounded):
         return snapshot
 
     def _starts(self, data: bytes) -> bool:
-        """Tell whether a packet begins with the line of the request: an empty line before it is passed over by the parser."""
-        return data.startswith(b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode("ascii"), self.url))
+        """Tell whether a packet begins with the line of the request: an empty line before it is
+        passed over by the parser.
+        """
+        return data.startswith(
+            b"%b %b HTTP/1.1\r\n" % (self.scope["method"].encode("ascii"), self.url)
+        )
 
     def _again(self, data: bytes, head: Head) -> bool:
         found = self._front.again(data, head, self.client)
@@ -67,10 +84,14 @@ class Protocol(Bounded):
         return True
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that has been idle for so long. `_again` only notes the time, which is cheaper than a new timer."""
+        """Close a connection that has been idle for so long. `_again` only notes the time, which is
+        cheaper than a new timer.
+        """
         left = self._asked + self.timeout_keep_alive - self.loop.time()
         if left > 0:
-            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+            self.timeout_keep_alive_task = self.loop.call_later(
+                left, self.timeout_keep_alive_handler
+            )
         else:
             super().timeout_keep_alive_handler()
 
@@ -94,17 +115,27 @@ class Protocol(Bounded):
 
     def _is_free(self) -> bool:
         """Tell whether nothing stands before this request, and nothing special comes after it."""
-        if self.timeout_keep_alive_task is not None:  # not since this packet came: another request of it has just been answered
+        # not since this packet came: another request of it has just been answered
+        if self.timeout_keep_alive_task is not None:
             return False
         parser = self.parser
-        return self._is_idle() and parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
+        return (
+            self._is_idle()
+            and parser.should_keep_alive()
+            and not parser.should_upgrade()
+            and parser.get_http_version() == "1.1"
+        )
 
     def _answer(self) -> Answer | None:
         path, _, query = self.url.partition(b"?")
         if b"%" in path or b"#" in self.url or not path.isascii():
             return None
         scope: Any = self.scope
-        scope["method"], scope["path"], scope["query_string"] = self.parser.get_method().decode("ascii"), path.decode("ascii"), query
+        scope["method"], scope["path"], scope["query_string"] = (
+            self.parser.get_method().decode("ascii"),
+            path.decode("ascii"),
+            query,
+        )
         found: Answer | None = self._front.answer(scope)
         return found
 

@@ -1,9 +1,9 @@
-"""Query strings and bodies to typed questions, or to everything that is wrong with them. Pure; knows no catalog.
+"""Query strings and bodies to typed questions, or to everything that is wrong with them. Pure;
+knows no catalog.
 
-Every spelling that the client libraries use is read alike: lists by commas, by repetition and by `[]`, mixed; objects by brackets,
-percent-encoded or not; an empty value is an absent one; an unknown parameter is ignored.
-
-Serves: "List tools: query parameters" and the first page of the decisions.
+Every spelling that the client libraries use is read alike: lists by commas, by repetition and by
+`[]`, mixed; objects by brackets, percent-encoded or not; an empty value is an absent one; an
+unknown parameter is ignored.
 """
 
 import base64
@@ -54,7 +54,9 @@ def cursor(number: int, size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ToolQuestion:
-    """Get one tool in which version: `version` None where none is asked for by the parameter of that name."""
+    """Get one tool in which version: `version` None where none is asked for by the parameter of
+    that name.
+    """
 
     version: str | None
     pins: Pins
@@ -69,7 +71,9 @@ class SessionQuestion:
 
 
 class ListQuestion(NamedTuple):
-    """List tools: every parameter, well formed; whether what it names exists is not asked here. Slugs go before filters."""
+    """List tools: every parameter, well formed; whether what it names exists is not asked here.
+    Slugs go before filters.
+    """
 
     slugs: tuple[str, ...] | None
     filters: Filters
@@ -84,14 +88,23 @@ def tool(query: bytes) -> tuple[ToolQuestion, Sequence[Refusal]]:
     reader = _Reader(query)
     asked = reader.text("version")
     version, pins = reader.version("version", asked), reader.pins()
-    return ToolQuestion(version, Pins() if asked == versions.LATEST else pins), tuple(reader.problems)  # `version` wins
+    # `version` wins
+    return ToolQuestion(version, Pins() if asked == versions.LATEST else pins), tuple(
+        reader.problems
+    )
 
 
 def no_slug(slug: str) -> Refusal:
     """What is wrong with the path of get where its last part is no tool slug."""
     capitals = slug.upper().replace(" ", "_")
-    example = f": try {capitals}." if names.fits(names.TOOL_SLUG, capitals) else ", as in GITHUB_CREATE_ISSUE."
-    wanted = f"Slugs have capital letters, digits, `_` and `-`, and at most {names.LONGEST} characters"
+    example = (
+        f": try {capitals}."
+        if names.fits(names.TOOL_SLUG, capitals)
+        else ", as in GITHUB_CREATE_ISSUE."
+    )
+    wanted = (
+        f"Slugs have capital letters, digits, `_` and `-`, and at most {names.LONGEST} characters"
+    )
     return _not("tool_slug", slug, "a tool slug", wanted + example)
 
 
@@ -100,7 +113,9 @@ def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
     reader = _Reader(query)
     text = reader.query()
     sort_by = reader.choice("sort_by", SORTS) or ("relevance" if text else "slug")
-    order = reader.choice("order", ORDERS) or ("desc" if sort_by in ("relevance", "version") else "asc")
+    order = reader.choice("order", ORDERS) or (
+        "desc" if sort_by in ("relevance", "version") else "asc"
+    )
     slugs = reader.slugs()
     filters = Filters(
         toolkits=reader.words("toolkit_slug") or None,
@@ -116,10 +131,14 @@ def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
 
 
 def session(id: str, query: bytes, body: bytes) -> tuple[SessionQuestion, Sequence[Refusal]]:
-    """Read the path, query string and body of the session operation: the question, and all that is wrong with it."""
+    """Read the path, query string and body of the session operation: the question, and all that is
+    wrong with it.
+    """
     reader = _Reader(query)
     if not names.fits(names.SESSION_ID, id):
-        reader.refuse("session_id", id, "a session id", "Session ids start with `trs_`, as in trs_support.")
+        reader.refuse(
+            "session_id", id, "a session id", "Session ids start with `trs_`, as in trs_support."
+        )
     if fault := _body_fault(body):
         reader.problems.append(invalid(f"body: {fault}.", "Send a JSON object, or no body."))
     paged = reader.text("limit") is not None or reader.text("cursor") is not None
@@ -143,7 +162,9 @@ def _not(name: str, value: str, wanted: str, fix: str) -> Refusal:
 
 
 class _Reader:
-    """One query string. Each method reads one parameter, notes what is wrong with it and then gives the default."""
+    """One query string. Each method reads one parameter, notes what is wrong with it and then gives
+    the default.
+    """
 
     def __init__(self, query: bytes) -> None:
         self.problems: list[Refusal] = []
@@ -157,11 +178,20 @@ class _Reader:
 
     def _pairs(self, query: bytes) -> list[tuple[str, str]]:
         try:
-            return parse_qsl(query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
+            return parse_qsl(
+                query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+            )
         except UnicodeDecodeError:
-            self.problems.append(invalid("query string: not UTF-8.", "Percent-encode the parameters as UTF-8."))
+            self.problems.append(
+                invalid("query string: not UTF-8.", "Percent-encode the parameters as UTF-8.")
+            )
         except ValueError:
-            self.problems.append(invalid(f"query string: more than {_MOST_FIELDS} parameters.", "Join values by commas, or send fewer."))
+            self.problems.append(
+                invalid(
+                    f"query string: more than {_MOST_FIELDS} parameters.",
+                    "Join values by commas, or send fewer.",
+                )
+            )
         return []
 
     def refuse(self, name: str, value: str, wanted: str, fix: str) -> None:
@@ -173,7 +203,12 @@ class _Reader:
         if values is None:
             return None
         if len(different := {*values}) > 1:
-            self.problems.append(invalid(f"{name}: given {len(different)} times with different values.", f"Send {name} once."))
+            self.problems.append(
+                invalid(
+                    f"{name}: given {len(different)} times with different values.",
+                    f"Send {name} once.",
+                )
+            )
         return values[0]
 
     def words(self, name: str) -> tuple[str, ...]:
@@ -187,14 +222,24 @@ class _Reader:
     def slugs(self) -> tuple[str, ...] | None:
         slugs = self.words("tool_slugs")
         if len(slugs) > MOST_ITEMS:
-            self.problems.append(invalid(f"tool_slugs: {len(slugs)} slugs.", f"Ask for at most {MOST_ITEMS} slugs in a request."))
+            self.problems.append(
+                invalid(
+                    f"tool_slugs: {len(slugs)} slugs.",
+                    f"Ask for at most {MOST_ITEMS} slugs in a request.",
+                )
+            )
         return slugs or None
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         value = self.text(name)
         if value is None or value in choices:
             return value
-        self.refuse(name, value, "one of " + ", ".join(choices), f"Set {name} to one of {', '.join(choices)}, or leave it out.")
+        self.refuse(
+            name,
+            value,
+            "one of " + ", ".join(choices),
+            f"Set {name} to one of {', '.join(choices)}, or leave it out.",
+        )
         return None
 
     def boolean(self, name: str, default: bool) -> bool:
@@ -202,18 +247,26 @@ class _Reader:
         if value is None:
             return default
         if value.lower() not in ("true", "false", "1", "0"):
-            self.refuse(name, value, "true or false", f"Set {name} to true or false, or leave it out.")
+            self.refuse(
+                name, value, "true or false", f"Set {name} to true or false, or leave it out."
+            )
             return default
         return value.lower() in ("true", "1")
 
     def query(self) -> str:
-        """The text searched for, empty where there is none. `query` goes before `search`; white space alone is nothing."""
+        """The text searched for, empty where there is none. `query` goes before `search`; white
+        space alone is nothing.
+        """
         texts = {}
         for name in ("query", "search"):
             texts[name] = (self.text(name) or "").strip()
             if len(texts[name]) > LONGEST_QUERY:
-                line = f"{name}: {len(texts[name])} characters, at most {LONGEST_QUERY} are allowed."
-                self.problems.append(invalid(line, f"Shorten {name} to {LONGEST_QUERY} characters."))
+                line = (
+                    f"{name}: {len(texts[name])} characters, at most {LONGEST_QUERY} are allowed."
+                )
+                self.problems.append(
+                    invalid(line, f"Shorten {name} to {LONGEST_QUERY} characters.")
+                )
         return texts["query"] or texts["search"]
 
     def page(self) -> Page:
@@ -221,26 +274,43 @@ class _Reader:
         return Page(1, size) if cursor is None else self.cursor(cursor)
 
     def limit(self) -> int:
-        """Items on a page: a whole number from 1, also written as `50.0`; more than 1000 counts as 1000."""
+        """Items on a page: a whole number from 1, also written as `50.0`; more than 1000 counts as
+        1000.
+        """
         value = self.text("limit")
         if value is None:
             return DEFAULT_ITEMS
-        number = Decimal(value) if _NUMBER.fullmatch(value) else Decimal(0)  # a float would round 0.99999999999999999999 to 1
+        # a float would round 0.99999999999999999999 to 1
+        number = Decimal(value) if _NUMBER.fullmatch(value) else Decimal(0)
         if number < 1 or number != number.to_integral_value():
-            self.refuse("limit", value, "a whole number from 1", f"Set limit to a number from 1 to {MOST_ITEMS}, or leave it out.")
+            self.refuse(
+                "limit",
+                value,
+                "a whole number from 1",
+                f"Set limit to a number from 1 to {MOST_ITEMS}, or leave it out.",
+            )
             return DEFAULT_ITEMS
         return MOST_ITEMS if number > MOST_ITEMS else int(number)
 
     def cursor(self, value: str) -> Page:
         """The page that a cursor names; its page size wins over `limit`."""
         try:
-            match = _CURSOR.fullmatch(base64.b64decode(value.encode("ascii"), validate=True).decode("ascii"))
+            match = _CURSOR.fullmatch(
+                base64.b64decode(value.encode("ascii"), validate=True).decode("ascii")
+            )
         except (binascii.Error, UnicodeError):
             match = None
         page = Page(int(match[1]), int(match[2])) if match else None
-        if page is None or page.size > MOST_ITEMS or cursor(page.number, page.size) != value.encode():
+        if (
+            page is None
+            or page.size > MOST_ITEMS
+            or cursor(page.number, page.size) != value.encode()
+        ):
             self.refuse(
-                "cursor", value, "a cursor of this API", "Use next_cursor of the page before, or leave cursor out for the first page."
+                "cursor",
+                value,
+                "a cursor of this API",
+                "Use next_cursor of the page before, or leave cursor out for the first page.",
             )
             return Page(1, DEFAULT_ITEMS)
         return page
@@ -255,7 +325,9 @@ class _Reader:
         return None
 
     def pins(self) -> Pins:
-        """`toolkit_versions`: a plain value for every toolkit, a bracket for one toolkit, or both, where the bracket goes before."""
+        """`toolkit_versions`: a plain value for every toolkit, a bracket for one toolkit, or both,
+        where the bracket goes before.
+        """
         everywhere = self.version("toolkit_versions", self.text("toolkit_versions"))
         toolkits = {}
         for key in self.values:

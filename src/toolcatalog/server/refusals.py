@@ -1,8 +1,4 @@
-"""What the server refuses, as values, and the error envelope that tells it. Pure.
-
-Serves: "Errors" of the interface and "Success and errors" of the decisions: "Every error is the error envelope with all seven
-fields; `errors` holds one line per problem and every problem of the request is reported at once".
-"""
+"""What the server refuses, as values, and the error envelope that tells it. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +19,9 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One problem of a request: the HTTP status, the slug of the error, the problem in one line, and how to mend it."""
+    """One problem of a request: the HTTP status, the slug of the error, the problem in one line,
+    and how to mend it.
+    """
 
     status: int
     slug: str
@@ -52,21 +50,35 @@ def unauthorized() -> Refusal:
 
 def not_ready() -> Refusal:
     """No snapshot is open yet."""
-    return Refusal(503, "not_ready", "The server has no catalog yet: it is being fetched.", "Try again in some seconds.")
+    return Refusal(
+        503,
+        "not_ready",
+        "The server has no catalog yet: it is being fetched.",
+        "Try again in some seconds.",
+    )
 
 
 def draining() -> Refusal:
     """The server answers what still comes, and then ends."""
-    return Refusal(503, "draining", "The server is about to end.", "Send further requests to another one.")
+    return Refusal(
+        503, "draining", "The server is about to end.", "Send further requests to another one."
+    )
 
 
 def crowded() -> Refusal:
     """No more connections fit."""
-    return Refusal(503, "too_many_connections", "The server holds as many connections as it may.", "Keep one open, or try again later.")
+    return Refusal(
+        503,
+        "too_many_connections",
+        "The server holds as many connections as it may.",
+        "Keep one open, or try again later.",
+    )
 
 
 def first(refusals: Sequence[Refusal]) -> Refusal:
-    """The refusal that gives the answer its status: the lowest one (a malformed request goes before what it asks for)."""
+    """The refusal that gives the answer its status: the lowest one (a malformed request goes before
+    what it asks for).
+    """
     return min(refusals, key=lambda refusal: refusal.status)
 
 
@@ -75,7 +87,9 @@ def envelope(refusals: Sequence[Refusal], request_id: str) -> bytes:
     chief = first(refusals)
     fixes = dict.fromkeys(refusal.fix for refusal in refusals)
     error = {
-        "message": chief.line if len(refusals) == 1 else f"{_MESSAGES[chief.status]} {len(refusals)} problems, see errors.",
+        "message": chief.line
+        if len(refusals) == 1
+        else f"{_MESSAGES[chief.status]} {len(refusals)} problems, see errors.",
         "code": 1000 + chief.status,
         "slug": chief.slug,
         "status": chief.status,

@@ -1,7 +1,5 @@
-"""A thread that notices a new build and lets the server answer from it: opened and verified beside the old one, or refused.
-
-Serves: "a server notices a new `build/current` within two seconds, opens and verifies it beside the old one, swaps between requests ... A
-bad new snapshot is refused with a log line and a metric; the old keeps serving".
+"""A thread that notices a new build and lets the server answer from it: opened and verified beside
+the old one, or refused.
 """
 
 import logging
@@ -20,7 +18,8 @@ _AGAIN = 30.0  # seconds until what was refused is tried again: a disk that was 
 _TOLD = 3  # things that are wrong with a snapshot, in the log
 _log = logging.getLogger("toolcatalog.server")
 
-Named = tuple[str, int, int]  # a snapshot as `current` names it: its folder, and which manifest lies there
+# a snapshot as `current` names it: its folder, and which manifest lies there
+Named = tuple[str, int, int]
 
 
 def named(build: Path) -> Named | None:
@@ -35,7 +34,9 @@ def named(build: Path) -> Named | None:
 
 
 class Reloading:
-    """Keeps what is live in step with a build. `seen` is what was named when the store that is live was opened."""
+    """Keeps what is live in step with a build. `seen` is what was named when the store that is live
+    was opened.
+    """
 
     def __init__(self, live: Live, build: Path, seen: Named | None) -> None:
         self.live = live
@@ -67,7 +68,12 @@ class Reloading:
         except SnapshotError as error:
             self.live.witness.tallies.reloaded(ok=False)
             self._refused_at = now
-            _log.error("new snapshot %s is refused, %s stays: %s", _short(Path(found[0]).name), _short(self.live.snapshot.decode()), error)
+            _log.error(
+                "new snapshot %s is refused, %s stays: %s",
+                _short(Path(found[0]).name),
+                _short(self.live.snapshot.decode()),
+                error,
+            )
 
     def _exchange(self, store: Store) -> None:
         before = self.live.snapshot.decode()
@@ -80,7 +86,9 @@ def _opened(folder: Path, build: Path) -> Store:
     """A snapshot, verified from its first byte to its last. Raises SnapshotError."""
     store = opening.open_snapshot(folder, build)
     if wrong := verifying.verify(folder):
-        told = "; ".join(wrong[:_TOLD]) + (f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else "")
+        told = "; ".join(wrong[:_TOLD]) + (
+            f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+        )
         raise SnapshotError(f"The build in {build} is damaged ({told}): {MEND}")
     return store
 

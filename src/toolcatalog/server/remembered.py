@@ -1,19 +1,22 @@
-"""Answers that were given before, to be given again: where their pieces lie, not the bytes. A store never changes, so they stay right.
-
-Serves: "list of 20 ≥ 0.70, ... filter (toolkit + two tags + not deprecated) ≥ 0.60, short query ≥ 0.50" of issue 3.
+"""Answers that were given before, to be given again: where their pieces lie, not the bytes. A store
+never changes, so they stay right.
 """
 
 from collections.abc import Hashable
 
 from toolcatalog.server.operations import Tagged
 
-_MOST = 1 << 17  # of all answers together, in units of about a hundred bytes: a unit for each piece, and for what stands around them
+# of all answers together, in units of about a hundred bytes: a unit for each piece, and for what
+# stands around them
+_MOST = 1 << 17
 _AROUND = 4
 _SCATTERED = 128  # pieces of one answer
 
 
 class Remembered(dict[Hashable, Tagged]):
-    """Answers by what was asked, and by whom as far as that matters. The oldest go when there are too many."""
+    """Answers by what was asked, and by whom as far as that matters. The oldest go when there are
+    too many.
+    """
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,5 @@
-"""The processes of a server: one, or several and one that watches over them; how they begin, hear that the end is near, and end.
-
-Serves: "right under several workers", "SIGTERM drains within a bound".
+"""The processes of a server: one, or several and one that watches over them; how they begin, hear
+that the end is near, and end.
 """
 
 import contextlib
@@ -38,8 +37,14 @@ _PAUSE = 1.0  # second before a worker that cannot start is tried again
 _log = logging.getLogger("toolcatalog.serve")
 
 
-def run(settings: Settings, listener: socket.socket, scraped: socket.socket | None = None, beside: metrics.Counted | None = None) -> None:
-    """Answer until told to stop; `scraped` is a socket of its own for metrics, `beside` tells what is counted beside the answering.
+def run(
+    settings: Settings,
+    listener: socket.socket,
+    scraped: socket.socket | None = None,
+    beside: metrics.Counted | None = None,
+) -> None:
+    """Answer until told to stop; `scraped` is a socket of its own for metrics, `beside` tells what
+    is counted beside the answering.
 
     Raises SystemExit where that was by SIGTERM, and KeyboardInterrupt where it was by Ctrl-C.
     """
@@ -55,8 +60,11 @@ def run(settings: Settings, listener: socket.socket, scraped: socket.socket | No
             _run_workers(replace(settings, pages=pages), listener, _Shared(pages / "draining"))
     else:
         draining = threading.Event()
-        signal.signal(signal.SIGTERM, _stop)  # uvicorn drains, then raises the signal again: that is a good end
-        _Server(_config(application(settings, draining, scraped, beside)), draining, settings.drain).run(sockets=[listener])
+        # uvicorn drains, then raises the signal again: that is a good end
+        signal.signal(signal.SIGTERM, _stop)
+        _Server(
+            _config(application(settings, draining, scraped, beside)), draining, settings.drain
+        ).run(sockets=[listener])
 
 
 def _relay(redis: str, file: Path) -> None:
@@ -73,7 +81,9 @@ def _relay(redis: str, file: Path) -> None:
 
 def start_log() -> None:
     """Let this process say what happens, on standard error."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
 
 
 def _stop(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given
@@ -123,7 +133,9 @@ class _Server(uvicorn.Server):
 
 
 class _Shared:
-    """A flag that all processes see: a file that is there from when it is set. One that is killed leaves nothing held."""
+    """A flag that all processes see: a file that is there from when it is set. One that is killed
+    leaves nothing held.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -132,7 +144,14 @@ class _Shared:
         try:
             self._file.touch()
         except OSError as error:
-            _log.error("The workers are not told that the end is near, nor /readyz: %s cannot be written (%s)", self._file, error.strerror)
+            _log.error(
+                (
+                    "The workers are not told that the end is near, nor /readyz: %s cannot be "
+                    "written (%s)"
+                ),
+                self._file,
+                error.strerror,
+            )
 
     def is_set(self) -> bool:
         return self._file.exists()
@@ -142,12 +161,15 @@ def _run_workers(settings: Settings, listener: socket.socket, draining: _Shared)
     """Run processes that share the listening socket, until this one is told to stop."""
     config = _config(partial(_worker, settings, draining), settings.workers)
     supervisor = _Supervisor(config, [listener], draining, settings.drain, settings.pages)
-    logging.getLogger("uvicorn.error").setLevel(logging.INFO)  # here, not in the workers: who started, who died, who is waited for
+    # here, not in the workers: who started, who died, who is waited for
+    logging.getLogger("uvicorn.error").setLevel(logging.INFO)
     try:
         supervisor.run()
     except BlockingIOError:
         supervisor.end()
-        raise UsageError(f"Not all workers may be begun here: {threads.LIMIT}, or ask for fewer with --workers.") from None
+        raise UsageError(
+            f"Not all workers may be begun here: {threads.LIMIT}, or ask for fewer with --workers."
+        ) from None
     except BaseException:
         supervisor.end()
         raise
@@ -156,18 +178,28 @@ def _run_workers(settings: Settings, listener: socket.socket, draining: _Shared)
 
 
 class _Supervisor(Multiprocess):
-    """uvicorn's: it starts the workers, replaces one that dies or hangs, all in turn on SIGHUP, and drains them on SIGTERM and SIGINT."""
+    """uvicorn's: it starts the workers, replaces one that dies or hangs, all in turn on SIGHUP, and
+    drains them on SIGTERM and SIGINT.
+    """
 
     interrupted = False
 
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], draining: _Shared, seconds: float, pages: Path | None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        sockets: list[socket.socket],
+        draining: _Shared,
+        seconds: float,
+        pages: Path | None,
+    ) -> None:
         super().__init__(config, sockets)
         self._pages = pages
         self._draining = draining
         self._seconds = seconds
 
     def init_processes(self) -> None:
-        resource_tracker.ensure_running()  # it would let interrupts in again, where the first worker begins it
+        # it would let interrupts in again, where the first worker begins it
+        resource_tracker.ensure_running()
         with deferred():
             super().init_processes()
 
@@ -185,12 +217,16 @@ class _Supervisor(Multiprocess):
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
-        """Let those that there are answer where the system refuses another process: one that is missing is begun as soon as it may be."""
+        """Let those that there are answer where the system refuses another process: one that is
+        missing is begun as soon as it may be.
+        """
         try:
             with deferred():
                 yield
         except OSError as error:
-            _log.error("A worker cannot be begun (%s): those that there are answer meanwhile", error)
+            _log.error(
+                "A worker cannot be begun (%s): those that there are answer meanwhile", error
+            )
 
     def handle_int(self) -> None:
         self.interrupted = True
@@ -207,19 +243,24 @@ class _Supervisor(Multiprocess):
             super().handle_term()
 
     def end(self) -> None:
-        """End the workers at once: this process would wait for them, and nobody would watch over them."""
+        """End the workers at once: this process would wait for them, and nobody would watch over
+        them.
+        """
         for process in self.processes:
             process.process.kill()
 
     def terminate_all(self) -> None:
         self._draining.set()
         for listener in self.sockets:
-            listener.close()  # else a connection made from now on would wait for a worker that never comes
+            # else a connection made from now on would wait for a worker that never comes
+            listener.close()
         super().terminate_all()
 
 
 def _worker(settings: Settings, draining: Flag) -> ASGIApp:
-    """What a worker runs, made in its own process. One that cannot start says why, and is tried again: the others answer meanwhile."""
+    """What a worker runs, made in its own process. One that cannot start says why, and is tried
+    again: the others answer meanwhile.
+    """
     hear()  # by now uvicorn takes Ctrl-C; while the process was begun it had to wait
     start_log()
     try:
@@ -228,11 +269,15 @@ def _worker(settings: Settings, draining: Flag) -> ASGIApp:
     except ToolcatalogError as error:
         _log.error("A worker cannot start: %s", error)
         time.sleep(_PAUSE)
-        os._exit(1)  # at once: an interpreter that winds down is alive and answers no health check, and the supervisor would wait for it
+        # at once: an interpreter that winds down is alive and answers no health check, and the
+        # supervisor would wait for it
+        os._exit(1)
 
 
 def _end_with_supervisor() -> None:
-    """End as by SIGTERM when nobody watches over this process any more: it would keep the port from whoever is started next."""
+    """End as by SIGTERM when nobody watches over this process any more: it would keep the port from
+    whoever is started next.
+    """
     if supervisor := multiprocessing.parent_process():
         supervisor.join()
         _log.error("The process that watches over the workers has been killed: this one ends, too")

@@ -1,10 +1,11 @@
-"""`GET /metrics` on the port of the API, for who sits at this machine: it tells the ids of keys and how much they ask for.
+"""`GET /metrics` on the port of the API, for who sits at this machine: it tells the ids of keys and
+how much they ask for.
 
-Nobody needs a key there, so it must be plain that nobody else comes in: the connection is from the own machine, the host asked for is the
-own machine, and no header says that a proxy passes on somebody's request. Everybody else is told that there is nothing. A proxy on the
-same machine that says nothing of itself cannot be told from a neighbour: behind one, `--metrics` moves this to an address of its own.
-
-Serves: "`GET /openapi.json`, `/healthz`, `/readyz`, `/metrics`" of the decisions.
+Nobody needs a key there, so it must be plain that nobody else comes in: the connection is from the
+own machine, the host asked for is the own machine, and no header says that a proxy passes on
+somebody's request. Everybody else is told that there is nothing. A proxy on the same machine that
+says nothing of itself cannot be told from a neighbour: behind one, `--metrics` moves this to an
+address of its own.
 """
 
 import ipaddress
@@ -20,7 +21,14 @@ from toolcatalog.server import metrics
 from toolcatalog.server.metrics import Every
 
 PATH = "/metrics"
-_PASSED_ON = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
+_PASSED_ON = (
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+)
 _PORT = re.compile(r":[0-9]*\Z")
 
 
@@ -31,7 +39,9 @@ def route(every: Every) -> Route:
         if not is_near(request):
             raise HTTPException(404)
         found = await run_in_threadpool(metrics.text, every, request.headers.get("accept", ""))
-        return Response(found.body, headers={"content-type": found.kind, "cache-control": "no-store"})
+        return Response(
+            found.body, headers={"content-type": found.kind, "cache-control": "no-store"}
+        )
 
     return Route(PATH, scrape)
 
@@ -40,7 +50,11 @@ def is_near(request: Request) -> bool:
     """Tell whether a request comes from the own machine, and is not passed on for somebody else."""
     host = _PORT.sub("", request.headers.get("host", "")).strip("[]")
     client = request.client.host if request.client else ""
-    return _is_loopback(client) and (host == "localhost" or _is_loopback(host)) and not any(name in request.headers for name in _PASSED_ON)
+    return (
+        _is_loopback(client)
+        and (host == "localhost" or _is_loopback(host))
+        and not any(name in request.headers for name in _PASSED_ON)
+    )
 
 
 def _is_loopback(address: str) -> bool:

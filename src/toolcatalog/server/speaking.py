@@ -1,6 +1,5 @@
-"""MCP as the official SDK speaks it: messages to `agents`, and its answers to messages. Needs the extra `mcp`; knows no transport.
-
-Serves: "MCP: ... official SDK".
+"""MCP as the official SDK speaks it: messages to `agents`, and its answers to messages. Needs the
+extra `mcp`; knows no transport.
 """
 
 import logging
@@ -16,7 +15,8 @@ from toolcatalog.server import agents, offers
 from toolcatalog.server.agents import Said, Seen
 from toolcatalog.server.refusals import Refusal, Refused
 
-logging.getLogger("mcp").setLevel(logging.WARNING)  # the SDK tells of each transport that begins and ends: lines for every request
+# the SDK tells of each transport that begins and ends: lines for every request
+logging.getLogger("mcp").setLevel(logging.WARNING)
 _log = logging.getLogger("toolcatalog.mcp")
 _FAULT = Said("Something went wrong on the server; its log has the reason. Try again.")
 
@@ -25,14 +25,22 @@ async def _nobody_counts() -> Refusal | None:
     return None
 
 
-def server(look: Callable[[], Seen], session: str = "", count: Callable[[], Awaitable[Refusal | None]] = _nobody_counts) -> Server[Any]:
-    """A server of MCP that answers from what `look` gives, asked once for each request; it lists this session's meta tools too.
+def server(
+    look: Callable[[], Seen],
+    session: str = "",
+    count: Callable[[], Awaitable[Refusal | None]] = _nobody_counts,
+) -> Server[Any]:
+    """A server of MCP that answers from what `look` gives, asked once for each request; it lists
+    this session's meta tools too.
 
-    Where the session is not there, the catalog's own tools are all that is listed, and the log says so. `count` counts a search, which is
-    a list by another name, and refuses one too many.
+    Where the session is not there, the catalog's own tools are all that is listed, and the log says
+    so. `count` counts a search, which is a list by another name, and refuses one too many.
     """
 
-    async def list_tools(_: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:  # noqa: ARG001 - all on one page
+    async def list_tools(
+        _: Any,
+        params: types.PaginatedRequestParams | None,  # noqa: ARG001
+    ) -> types.ListToolsResult:
         try:
             found = agents.definitions(look(), session)
         except Refused as refused:
@@ -44,7 +52,8 @@ def server(look: Callable[[], Seen], session: str = "", count: Callable[[], Awai
         if name == "search_tools" and (refusal := await count()):
             return agents.refusing(seen, refusal)
         if seen.store.knows_meaning:
-            await anyio.to_thread.run_sync(agents.encode, seen, name, arguments)  # meanwhile others are answered
+            # meanwhile others are answered
+            await anyio.to_thread.run_sync(agents.encode, seen, name, arguments)
         return agents.answer(seen, name, arguments, session)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -56,9 +65,19 @@ def server(look: Callable[[], Seen], session: str = "", count: Callable[[], Awai
             said = _FAULT
         if said is None:
             offered = ", ".join(offers.NAMES)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:200]}. There are {offered}.")
+            raise MCPError(
+                types.INVALID_PARAMS, f"Unknown tool: {params.name[:200]}. There are {offered}."
+            )
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=said.text)], structured_content=said.value, is_error=said.value is None
+            content=[types.TextContent(type="text", text=said.text)],
+            structured_content=said.value,
+            is_error=said.value is None,
         )
 
-    return Server("toolcatalog", version=__version__, instructions=offers.INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server(
+        "toolcatalog",
+        version=__version__,
+        instructions=offers.INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )

@@ -1,8 +1,8 @@
-"""What a server process counts: plain numbers, added to on its event loop in well under a microsecond, and looked at from other threads.
+"""What a server process counts: plain numbers, added to on its event loop in well under a
+microsecond, and looked at from other threads.
 
-All of them are bounded: routes are templates, statuses are ours, keys are those of the key file. Nothing here goes by the wall clock.
-
-Serves: "requests by route and status, latency histogram ... reloads, refused snapshots, cache, keys by id".
+All of them are bounded: routes are templates, statuses are ours, keys are those of the key file.
+Nothing here goes by the wall clock.
 """
 
 import threading
@@ -12,7 +12,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-BOUNDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+# seconds
+BOUNDS = (
+    0.00005,
+    0.0001,
+    0.00025,
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+)
 NOBODY = "none"  # whose request it is where no good key came with it
 RELOADED, REFUSED = "reloads", "refused_snapshots"
 HIT, MISSED = "remembered_hits", "remembered_misses"
@@ -20,12 +39,15 @@ DROPPED = "access_log_dropped"
 FETCHED, FAILED = "store_fetched", "store_failures"
 _EVENTS = (RELOADED, REFUSED, HIT, MISSED, DROPPED, FETCHED, FAILED)
 
-Cell = list[float]  # how many answers took at most each bound, one more for all above, and their seconds together
+# how many answers took at most each bound, one more for all above, and their seconds together
+Cell = list[float]
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """How a process is just now: its id, the snapshot that it serves (empty: none), since when (monotonic, seconds), answers remembered."""
+    """How a process is just now: its id, the snapshot that it serves (empty: none), since when
+    (monotonic, seconds), answers remembered.
+    """
 
     process: int
     snapshot: str
@@ -35,7 +57,9 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was counted until now, in one process or in several: cells by `STATUS ROUTE`, requests by key, events; `now` of each process."""
+    """What was counted until now, in one process or in several: cells by `STATUS ROUTE`, requests
+    by key, events; `now` of each process.
+    """
 
     answered: Mapping[str, Sequence[float]] = field(default_factory=dict)
     keys: Mapping[str, int] = field(default_factory=dict)
@@ -44,17 +68,22 @@ class Counts:
 
 
 class Tallies:
-    """Counters of one process. `answered` and `hits` are for the event loop's thread alone, the rest for any."""
+    """Counters of one process. `answered` and `hits` are for the event loop's thread alone, the
+    rest for any.
+    """
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, int], Cell] = {}
         self._keys: defaultdict[str, int] = defaultdict(int)
         self._events = dict.fromkeys(_EVENTS, 0)
         self._one = threading.Lock()
-        self.hits = 0  # answers that were remembered: by itself, because each call more is felt there
+        # answers that were remembered: by itself, because each call more is felt there
+        self.hits = 0
 
     def answered(self, route: str, status: int, seconds: float, key: str) -> None:
-        """Count one request that was answered: with this status, in so long, to the holder of the key of this id, or NOBODY."""
+        """Count one request that was answered: with this status, in so long, to the holder of the
+        key of this id, or NOBODY.
+        """
         cell = self._cells.get((route, status))
         if cell is None:
             cell = self._cells[route, status] = [0] * (len(BOUNDS) + 1) + [0.0]
@@ -73,7 +102,9 @@ class Tallies:
 
     def counts(self, *now: Now) -> Counts:
         """All as it is now. May be called in any thread."""
-        cells = {f"{status} {route}": [*cell] for (route, status), cell in self._cells.copy().items()}
+        cells = {
+            f"{status} {route}": [*cell] for (route, status), cell in self._cells.copy().items()
+        }
         return Counts(cells, self._keys.copy(), {**self._events, HIT: self.hits}, now)
 
 
@@ -85,7 +116,11 @@ def total(every: Iterable[Counts]) -> Counts:
     now: list[Now] = []
     for counts in every:
         for name, cell in counts.answered.items():
-            answered[name] = [a + b for a, b in zip(answered[name], cell, strict=True)] if name in answered else [*cell]
+            answered[name] = (
+                [a + b for a, b in zip(answered[name], cell, strict=True)]
+                if name in answered
+                else [*cell]
+            )
         for name, number in counts.keys.items():
             keys[name] += number
         for name, number in counts.events.items():
@@ -96,4 +131,6 @@ def total(every: Iterable[Counts]) -> Counts:
 
 def restored(fields: Mapping[str, Any]) -> Counts:
     """Counts that were written as JSON."""
-    return Counts(fields["answered"], fields["keys"], fields["events"], [Now(**now) for now in fields["now"]])
+    return Counts(
+        fields["answered"], fields["keys"], fields["events"], [Now(**now) for now in fields["now"]]
+    )

@@ -1,14 +1,16 @@
-"""The W3C's `traceparent`: the id by which a request is followed through several programs. It is passed on as it came, where it is sane.
-
-Serves: "`traceparent` kept".
+"""The W3C's `traceparent`: the id by which a request is followed through several programs. It is
+passed on as it came, where it is sane.
 """
 
 import re
 
 NAME = b"traceparent"
-_SANE = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # version, trace, span, flags
+# version, trace, span, flags
+_SANE = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def sane(given: bytes | None) -> bytes | None:
-    """A `traceparent` that is well formed (W3C Trace Context, 3.2); None for any other, and for none."""
+    """A `traceparent` that is well formed (W3C Trace Context, 3.2); None for any other, and for
+    none.
+    """
     return given if given is not None and _SANE.fullmatch(given) else None

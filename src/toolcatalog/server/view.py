@@ -1,8 +1,7 @@
 """The store as one key sees it: a question in, documents out, or what stands in the way. No HTTP.
 
-A toolkit that the key's project may not see behaves as if it were not there, except that asking for it by name is told apart: 403.
-
-Serves: "Versions" of the decisions, and "A tool of a toolkit that the key's project may not see is 404 on get and absent from lists".
+A toolkit that the key's project may not see behaves as if it were not there, except that asking for
+it by name is told apart: 403.
 """
 
 from collections.abc import Collection, Sequence
@@ -41,17 +40,27 @@ class View:
         toolkit = entry.toolkit
         if question.version is not None:
             line = f"version: {slug} has no version {question.version}."
-            return question.version if question.version in entry.versions else _no_version(line, entry.versions)
+            return (
+                question.version
+                if question.version in entry.versions
+                else _no_version(line, entry.versions)
+            )
         at = question.pins.of(toolkit)
         if at is None:
             return entry.versions[-1]
         versions = self.store.toolkit(toolkit) or []
         if at not in (versions if toolkit in question.pins.toolkits else self._all_versions()):
-            return _no_version(f"toolkit_versions: toolkit {toolkit} has no version {at}.", versions)
-        return entry.at(at) or _no_version(f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions)
+            return _no_version(
+                f"toolkit_versions: toolkit {toolkit} has no version {at}.", versions
+            )
+        return entry.at(at) or _no_version(
+            f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions
+        )
 
     def tools(self, question: ListQuestion) -> tuple[Numbers, int]:
-        """The numbers of the tools on the page that a list question asks for, and how many tools there are on all pages."""
+        """The numbers of the tools on the page that a list question asks for, and how many tools
+        there are on all pages.
+        """
         start, size = question.page.start, question.page.size
         if question.slugs is not None:
             named = self.store.named(question.slugs, question.pins, self.visible)
@@ -60,33 +69,64 @@ class View:
         if filters.toolkits is None and self.visible is not None:
             filters = filters._replace(toolkits=self.visible)
         found = self.store.matching(filters, question.pins)
-        return self.store.page(found, question.sort_by, question.descending, start, size), len(found.numbers)
+        return self.store.page(found, question.sort_by, question.descending, start, size), len(
+            found.numbers
+        )
 
     def suggestion(self, question: ListQuestion) -> str:
-        """A corrected spelling of a query that found nothing, if with that it finds something; else empty."""
+        """A corrected spelling of a query that found nothing, if with that it finds something; else
+        empty.
+        """
         query = question.filters.query if question.slugs is None else ""
         corrected = self.store.corrected(query) if query else ""
-        return corrected if corrected and self.tools(question._replace(filters=question.filters._replace(query=corrected)))[1] else ""
+        return (
+            corrected
+            if corrected
+            and self.tools(question._replace(filters=question.filters._replace(query=corrected)))[1]
+            else ""
+        )
 
     def refusals(self, question: ListQuestion) -> list[Refusal]:
-        """What a list question names that is not there, or not for this key. Where slugs are asked for, the filters do not count."""
+        """What a list question names that is not there, or not for this key. Where slugs are asked
+        for, the filters do not count.
+        """
         if question.slugs is not None:
             return self._pins(question.pins)
         filters = question.filters
-        return [*self._pins(question.pins), *self._toolkits(filters.toolkits or ()), *self._auth_configs(filters.auth_configs)]
+        return [
+            *self._pins(question.pins),
+            *self._toolkits(filters.toolkits or ()),
+            *self._auth_configs(filters.auth_configs),
+        ]
 
     def _pins(self, pins: Pins) -> list[Refusal]:
         refusals: list[Refusal] = []
         if pins.everywhere is not None and pins.everywhere not in (every := self._all_versions()):
-            refusals.append(invalid(f"toolkit_versions: no toolkit has a version {pins.everywhere}.", _one_of(every)))
+            refusals.append(
+                invalid(
+                    f"toolkit_versions: no toolkit has a version {pins.everywhere}.", _one_of(every)
+                )
+            )
         for toolkit, version in pins.toolkits.items():
             known = self.store.toolkit(toolkit)
             if version is None or (known is not None and self._hidden(toolkit)):
-                continue  # it changes nothing: the newest is in force anyway, or no tool of the toolkit will be seen
+                # it changes nothing: the newest is in force anyway, or no tool of the toolkit will
+                # be seen
+                continue
             if known is None:
-                refusals.append(invalid(f"toolkit_versions: there is no toolkit {toolkit[:80]}.", self._toolkit_like(toolkit, refusals)))
+                refusals.append(
+                    invalid(
+                        f"toolkit_versions: there is no toolkit {toolkit[:80]}.",
+                        self._toolkit_like(toolkit, refusals),
+                    )
+                )
             elif version not in known:
-                refusals.append(invalid(f"toolkit_versions: toolkit {toolkit} has no version {version}.", _one_of(known)))
+                refusals.append(
+                    invalid(
+                        f"toolkit_versions: toolkit {toolkit} has no version {version}.",
+                        _one_of(known),
+                    )
+                )
         return refusals
 
     def _toolkits(self, toolkits: Collection[str]) -> list[Refusal]:
@@ -94,9 +134,13 @@ class View:
         for toolkit in toolkits:
             if self.store.toolkit(toolkit) is None:
                 line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
-                refusals.append(Refusal(404, "toolkit_not_found", line, self._toolkit_like(toolkit, refusals)))
+                refusals.append(
+                    Refusal(404, "toolkit_not_found", line, self._toolkit_like(toolkit, refusals))
+                )
             elif self._hidden(toolkit):
-                refusals.append(_forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}."))
+                refusals.append(
+                    _forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}.")
+                )
         return refusals
 
     def _auth_configs(self, ids: Collection[str]) -> list[Refusal]:
@@ -105,20 +149,44 @@ class View:
             toolkit = self.store.auth_config(id)
             if toolkit is None:
                 near = self.store.names_near("auth_config", id, _NEAR)
-                seen = [known for known in near if not self._hidden(self.store.auth_config(known) or "")]
+                seen = [
+                    known for known in near if not self._hidden(self.store.auth_config(known) or "")
+                ]
                 fix = _like(id, seen, refusals) or "Check the id with the catalog's owner."
-                refusals.append(Refusal(404, "auth_config_not_found", f"auth_config_ids: there is no auth config {id[:80]}.", fix))
+                refusals.append(
+                    Refusal(
+                        404,
+                        "auth_config_not_found",
+                        f"auth_config_ids: there is no auth config {id[:80]}.",
+                        fix,
+                    )
+                )
             elif self._hidden(toolkit):
-                refusals.append(_forbidden(f"auth_config_ids: {id} is for a toolkit that this key's project may not use."))
+                refusals.append(
+                    _forbidden(
+                        f"auth_config_ids: {id} is for a toolkit that this key's project may "
+                        "not use."
+                    )
+                )
         return refusals
 
     def session(self, id: str, project: str | None) -> bytes | Refusal:
         """What is answered for a session of this project (None: of any)."""
         owner, whole = self.store.session(id) or (None, b"")
         if owner is None:
-            return Refusal(404, "session_not_found", f"session_id: there is no session {id}.", "Check the id with its owner.")
+            return Refusal(
+                404,
+                "session_not_found",
+                f"session_id: there is no session {id}.",
+                "Check the id with its owner.",
+            )
         if project not in (None, owner):
-            return Refusal(403, "forbidden", f"session_id: {id} belongs to another project.", "Use a key of its owner.")
+            return Refusal(
+                403,
+                "forbidden",
+                f"session_id: {id} belongs to another project.",
+                "Use a key of its owner.",
+            )
         return whole
 
     def _hidden(self, toolkit: str) -> bool:
@@ -127,10 +195,16 @@ class View:
     def _all_versions(self) -> list[str]:
         if self.visible is None:
             return self.store.every_version()
-        return sorted({version for toolkit in self.visible for version in self.store.toolkit(toolkit) or ()})
+        return sorted(
+            {version for toolkit in self.visible for version in self.store.toolkit(toolkit) or ()}
+        )
 
     def _toolkit_like(self, toolkit: str, before: Sequence[Refusal]) -> str:
-        seen = [known for known in self.store.names_near("toolkit", toolkit, _NEAR) if not self._hidden(known)]
+        seen = [
+            known
+            for known in self.store.names_near("toolkit", toolkit, _NEAR)
+            if not self._hidden(known)
+        ]
         return _like(toolkit, seen, before) or "Look its slug up on the site."
 
 
@@ -139,7 +213,9 @@ def _no_version(line: str, existing: Sequence[str]) -> Refusal:
 
 
 def _forbidden(line: str) -> Refusal:
-    return Refusal(403, "forbidden", line, "Ask for other toolkits, or use a key of a project that may.")
+    return Refusal(
+        403, "forbidden", line, "Ask for other toolkits, or use a key of a project that may."
+    )
 
 
 def _one_of(existing: Sequence[str]) -> str:
@@ -147,8 +223,14 @@ def _one_of(existing: Sequence[str]) -> str:
 
 
 def _like(name: str, known: Sequence[str], before: Sequence[Refusal]) -> str:
-    """The known names most like this one, for the first few of a request: a name takes time, and a request may hold thousands."""
-    return _did_you_mean(names.nearest(name[: names.LONGEST], known, most=3)) if len(before) < _SUGGESTED else ""
+    """The known names most like this one, for the first few of a request: a name takes time, and a
+    request may hold thousands.
+    """
+    return (
+        _did_you_mean(names.nearest(name[: names.LONGEST], known, most=3))
+        if len(before) < _SUGGESTED
+        else ""
+    )
 
 
 def _did_you_mean(near: Sequence[str]) -> str:

@@ -1,6 +1,5 @@
-"""What a server process tells of itself: each answered request is counted, and noted in the access log where there is one.
-
-Serves: "Seeing inside".
+"""What a server process tells of itself: each answered request is counted, and noted in the access
+log where there is one.
 """
 
 from time import perf_counter, time
@@ -16,7 +15,9 @@ from toolcatalog.server.tallies import NOBODY, Tallies
 
 
 class Answered(NamedTuple):
-    """A request that was answered: `path` with its query, as it came; `size` of the body as sent; `began` by `perf_counter`."""
+    """A request that was answered: `path` with its query, as it came; `size` of the body as sent;
+    `began` by `perf_counter`.
+    """
 
     marks: Marks
     method: str
@@ -39,7 +40,12 @@ class Witness:
 
     def saw(self, answered: Answered) -> None:
         """Count an answer and note it."""
-        self.tallies.answered(answered.route, answered.status, perf_counter() - answered.began, answered.key.id if answered.key else NOBODY)
+        self.tallies.answered(
+            answered.route,
+            answered.status,
+            perf_counter() - answered.began,
+            answered.key.id if answered.key else NOBODY,
+        )
         self.note(answered)
 
     def note(self, answered: Answered) -> None:
@@ -49,7 +55,18 @@ class Witness:
         marks, method, path, client, route, key, status, size, began = answered
         whose = (key.id, key.project) if key else ("", "")
         came = client[0] if client else ""
-        told = (marks.request_id, method, path, route, status, size, *whose, marks.snapshot, marks.traceparent, came)
+        told = (
+            marks.request_id,
+            method,
+            path,
+            route,
+            status,
+            size,
+            *whose,
+            marks.snapshot,
+            marks.traceparent,
+            came,
+        )
         self.log.note(Entry(time(), perf_counter() - began, *told))
 
     def close(self) -> None:
