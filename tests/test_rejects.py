@@ -324,7 +324,7 @@ def test_every_rule_has_a_case() -> None:
     """
     code = "".join(file.read_text() for file in sorted(SOURCE.glob("*.py")))
     literal = {
-        *re.findall(r'(?:rule=|finding\()"([a-z-]+)"', code),
+        *re.findall(r'(?:rule=|finding\(\s*)"([a-z-]+)"', code),
         *re.findall(r'"((?:yaml|file)-[a-z-]+)"', code),
         "name-version",
     }
