@@ -1,14 +1,6 @@
-"""The JSON Schemas for editors: made from `formats`, in the package, the wheel and the site, and a
-description wherever one may hover.
-
-After a change of `formats`: `python tests/test_editors.py` writes the files of the package anew;
-read the difference before you commit it.
-"""
+"""The JSON Schemas for editors: generated, in the site, with a description of each field."""
 
 import json
-import subprocess
-import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,14 +8,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from running import ROOT, SHIPPED
+from running import SHIPPED
 from toolcatalog import editors, yaml12
 from toolcatalog.formats import SCHEMAS
 
-PACKAGE = ROOT / "src" / "toolcatalog"
 KINDS = sorted(SCHEMAS)
 PATHS = dict(editors.paths())
-REFRESH = "if this is meant, run `python tests/test_editors.py` and read what it has changed"
 SHIPPED_FILES = {
     "catalog": "catalog.yaml",
     "toolkit": "toolkits/*/toolkit.yaml",
@@ -32,22 +22,6 @@ SHIPPED_FILES = {
     "auth_config": "auth_configs/*.yaml",
     "session": "sessions/*.yaml",
 }
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_files_of_the_package_are_made_from_formats(kind: str) -> None:
-    """Each file is what `formats` gives, byte for byte."""
-    assert editors.schema_file(kind).decode() == editors.made(kind).decode(), REFRESH
-    assert (PACKAGE / PATHS[kind]).read_bytes() == editors.schema_file(kind)
-
-
-def test_there_is_a_file_for_each_kind_and_no_other() -> None:
-    """A kind that goes takes its file along only with a new version of the folder; this test is
-    where one notices.
-    """
-    assert sorted(path.name for path in (PACKAGE / "schemas" / "v1").iterdir()) == [
-        f"{kind}.json" for kind in KINDS
-    ]
 
 
 def walk(schema: Any, whole: dict[str, Any], where: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -104,16 +78,6 @@ def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
         assert not validator.is_valid({**value, "colour": "red"})
 
 
-def test_the_wheel_has_them(tmp_path: Path) -> None:
-    """What is installed has the schemas of all kinds."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        for kind in KINDS:
-            assert packed.read(f"toolcatalog/{PATHS[kind]}") == editors.schema_file(kind)
-
-
 def test_the_site_has_them(shipped_build: Path) -> None:
     """The build writes the schemas into the site, where editors and programs elsewhere find them."""
     for kind in KINDS:
@@ -141,14 +105,3 @@ def test_comments_lead_to_the_schema(tmp_path: Path, kind: str, path: str) -> No
         assert (tmp_path / path).parent.joinpath(
             comment.removeprefix(start)
         ).resolve() == tmp_path / editors.in_catalog(kind)
-
-
-def refresh() -> None:
-    for kind, path in PATHS.items():
-        (PACKAGE / path).parent.mkdir(parents=True, exist_ok=True)
-        (PACKAGE / path).write_bytes(editors.made(kind))
-        print(f"wrote {path}")
-
-
-if __name__ == "__main__":
-    refresh()

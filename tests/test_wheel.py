@@ -79,7 +79,6 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
         ("templates", ".css"),
         ("templates", ".js"),
         ("rulebook", ".md"),
-        ("schemas/v1", ".json"),
     } <= kinds
     assert "py.typed" in inside
 

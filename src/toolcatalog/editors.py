@@ -1,15 +1,13 @@
-"""What editors need to complete and explain the files of a catalog: a JSON Schema of each kind, and
-the comments that point to it.
+"""JSON Schemas of the catalog's files for editors, and the comments that point to them.
 
-The schemas lie in the package and in the site as `schemas/v1/<kind>.json`, and in a catalog as
-`.schemas/v1/<kind>.json`, where its files point to by a relative path: so completion works at once
-and without a network. A schema that would refuse a file that it took before goes to a new folder,
-`v2`, and the old ones stay.
+They are generated from `formats`: the site publishes them as `schemas/v1/<kind>.json`, and
+`toolcatalog new` writes them to a catalog's `.schemas/v1/<kind>.json`, which each file names by a
+relative path. So completion works offline. A schema that would refuse a file that it accepted before
+goes to a new folder, `v2`, and the old ones stay.
 """
 
 import json
 from collections.abc import Iterator
-from importlib import resources
 
 from toolcatalog.formats import SCHEMAS
 
@@ -19,21 +17,14 @@ FILES = frozenset(f"{kind}.json" for kind in SCHEMAS)
 
 
 def paths() -> Iterator[tuple[str, str]]:
-    """Each kind of file, and where its schema lies in the package and in the site."""
+    """Yield each kind of file with the path of its schema in the site."""
     return ((kind, f"schemas/{VERSION}/{kind}.json") for kind in SCHEMAS)
 
 
-def made(kind: str) -> bytes:
-    """The text of the schema of a kind of file, made from `formats`; `tests/test_editors.py` writes
-    the files of the package with it.
-    """
+def schema_file(kind: str) -> bytes:
+    """Generate the JSON Schema (2020-12) of a kind of file, as indented JSON in UTF-8."""
     head = {"$schema": SCHEMAS[kind]["$schema"], "title": SCHEMAS[kind]["title"]}
     return json.dumps({**head, **SCHEMAS[kind]}, indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def schema_file(kind: str) -> bytes:
-    """The same from the package, as it is delivered."""
-    return resources.files("toolcatalog").joinpath("schemas", VERSION, f"{kind}.json").read_bytes()
 
 
 def in_catalog(kind: str) -> str:
