@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from heapq import nsmallest
-from html import escape
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
 from toolcatalog.unseen import visible
 
 MOST_ENTRIES = 100
 MOST_URLS = 50_000  # of a sitemap, as the protocol has it
-NEVER = "1970-01-01T00:00:00Z"  # when an empty feed was updated
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+NEVER = "1970-01-01T00:00:00Z"  # when an empty feed was updated
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 
@@ -51,26 +51,17 @@ def atom(title: str, path: str, home: str, changes: Iterable[Changed]) -> bytes:
     )
     root = _root(home) or "../" * path.count("/")
     updated = moment(newest[0].version) if newest else NEVER
-    head = [
-        _leaf("title", title),
-        _leaf("id", f"{_root(home)}{path}" if home else f"urn:toolcatalog:{path}"),
-        _leaf("updated", updated),
-        _element("author", [_leaf("name", title)]),
-        _empty("link", rel="self", type="application/atom+xml", href=f"{root}{path}"),
-        _empty(
-            "link",
-            rel="alternate",
-            type="text/html",
-            href=f"{root}{path.removesuffix('feed.xml')}index.html",
-        ),
-    ]
-    return _file(
-        _element(
-            "feed",
-            [*head, *(_entry(one, home, root) for one in newest)],
-            xmlns="http://www.w3.org/2005/Atom",
-        )
-    )
+    feed = ET.Element("feed", xmlns="http://www.w3.org/2005/Atom")
+    _add(feed, "title", title)
+    _add(feed, "id", f"{_root(home)}{path}" if home else f"urn:toolcatalog:{path}")
+    _add(feed, "updated", updated)
+    _add(ET.SubElement(feed, "author"), "name", title)
+    _add(feed, "link", rel="self", type="application/atom+xml", href=f"{root}{path}")
+    page = f"{root}{path.removesuffix('feed.xml')}index.html"
+    _add(feed, "link", rel="alternate", type="text/html", href=page)
+    for change in newest:
+        _add_entry(feed, change, home, root)
+    return _serialize(feed)
 
 
 def moment(version: str) -> str:
@@ -123,46 +114,29 @@ def opensearch(about: Mapping[str, str]) -> bytes:
     """
     # braces mean something in a template
     root = _root(about["home"]).replace("{", "%7B").replace("}", "%7D")
-    parts = [
-        _leaf("ShortName", _cut(about["title"], 16)),
-        _leaf("Description", _cut(about.get("description") or about["title"], 1024)),
-        _leaf("InputEncoding", "UTF-8"),
-        _empty("Url", type="text/html", template=f"{root}tools/index.html?q={{searchTerms}}"),
-        _empty(
-            "Url",
-            type="application/opensearchdescription+xml",
-            rel="self",
-            template=f"{root}opensearch.xml",
-        ),
-    ]
-    return _file(
-        _element("OpenSearchDescription", parts, xmlns="http://a9.com/-/spec/opensearch/1.1/")
-    )
+    description = ET.Element("OpenSearchDescription", xmlns="http://a9.com/-/spec/opensearch/1.1/")
+    _add(description, "ShortName", _cut(about["title"], 16))
+    _add(description, "Description", _cut(about.get("description") or about["title"], 1024))
+    _add(description, "InputEncoding", "UTF-8")
+    template = f"{root}tools/index.html?q={{searchTerms}}"
+    _add(description, "Url", type="text/html", template=template)
+    kind = "application/opensearchdescription+xml"
+    _add(description, "Url", type=kind, rel="self", template=f"{root}opensearch.xml")
+    return _serialize(description)
 
 
-def _entry(one: Changed, home: str, root: str) -> str:
-    page = f"tools/{one.slug}/index.html"
-    end = ":deprecated" if one.what == "deprecated" else ""
-    return _element(
-        "entry",
-        [
-            _leaf(
-                "title",
-                f"{one.name}: {one.what}"
-                + (f" {one.version}" if one.what == "new version" else ""),
-            ),
-            _leaf(
-                "id",
-                f"{_root(home)}{page}#{one.version}{end}"
-                if home
-                else f"urn:toolcatalog:{one.slug}:{one.version}{end}",
-            ),
-            _leaf("updated", moment(one.version)),
-            _empty("link", rel="alternate", type="text/html", href=f"{root}{page}"),
-            _empty("category", term=one.toolkit[0], label=one.toolkit[1]),
-            _leaf("summary", one.summary or one.slug),
-        ],
-    )
+def _add_entry(feed: ET.Element, change: Changed, home: str, root: str) -> None:
+    page = f"tools/{change.slug}/index.html"
+    suffix = ":deprecated" if change.what == "deprecated" else ""
+    version = f" {change.version}" if change.what == "new version" else ""
+    urn = f"urn:toolcatalog:{change.slug}:{change.version}{suffix}"
+    entry = ET.SubElement(feed, "entry")
+    _add(entry, "title", f"{change.name}: {change.what}{version}")
+    _add(entry, "id", f"{_root(home)}{page}#{change.version}{suffix}" if home else urn)
+    _add(entry, "updated", moment(change.version))
+    _add(entry, "link", rel="alternate", type="text/html", href=f"{root}{page}")
+    _add(entry, "category", term=change.toolkit[0], label=change.toolkit[1])
+    _add(entry, "summary", change.summary or change.slug)
 
 
 def _number(version: str) -> int:
@@ -196,27 +170,20 @@ def _said(text: str) -> str:
 
 
 def _sitemap(kind: str, each: str, home: str, paths: Iterable[str]) -> bytes:
-    urls = (f"{_root(home)}{quote(path, errors='replace')}" for path in paths)
-    return _file(
-        _element(kind, [_element(each, [_leaf("loc", url)]) for url in urls], xmlns=_SITEMAPS)
-    )
+    root = ET.Element(kind, xmlns=_SITEMAPS)
+    for path in paths:
+        url = f"{_root(home)}{quote(path, errors='replace')}"
+        ET.SubElement(ET.SubElement(root, each), "loc").text = url
+    return _serialize(root)
 
 
-def _leaf(name: str, text: str) -> str:
-    return f"<{name}>{escape(_said(text))}</{name}>\n"
+def _add(parent: ET.Element, name: str, text: str = "", **attributes: str) -> None:
+    """Append an element with a text and attributes, without characters that XML forbids."""
+    cleaned = {key: _said(value) for key, value in attributes.items()}
+    ET.SubElement(parent, name, cleaned).text = _said(text) or None
 
 
-def _empty(name: str, **attributes: str) -> str:
-    return f"<{name}{_attributes(attributes)}/>\n"
-
-
-def _element(name: str, inside: Iterable[str], **attributes: str) -> str:
-    return f"<{name}{_attributes(attributes)}>\n{''.join(inside)}</{name}>\n"
-
-
-def _attributes(attributes: Mapping[str, str]) -> str:
-    return "".join(f' {name}="{escape(_said(value))}"' for name, value in attributes.items())
-
-
-def _file(root: str) -> bytes:
-    return f"{_DECLARATION}{root}".encode()
+def _serialize(root: ET.Element) -> bytes:
+    """Serialize a document as UTF-8, one element a line."""
+    ET.indent(root, space="")
+    return f"{_DECLARATION}{ET.tostring(root, encoding='unicode')}\n".encode()

@@ -13,10 +13,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from html import escape
-from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
 from toolcatalog import __version__
 from toolcatalog.errors import Problem
@@ -32,6 +31,7 @@ _TAIL = 500  # bytes kept free for what stands below the list of a summary
 # problems of one file that a summary lists: it is the files of others that would not be seen
 _OF_A_FILE = 100
 _TICKS = re.compile("`{3,}")
+_XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -141,17 +141,17 @@ def junit(problems: Sequence[Problem], files: int, changed: Collection[str] = ()
     """JUnit XML: a test for each file with problems, which fails where one is an error, and one
     more that stands for all other files.
     """
-    cases = [_case(some) for some in _by_file(problems, changed)]
-    others = _count(max(0, files - len(cases)), "file")
+    groups = list(_by_file(problems, changed))
     failed = len({problem.path for problem in problems if problem.severity == "error"})
-    totals = f'tests="{len(cases) + 1}" failures="{failed}" errors="0" skipped="0"'
-    body = "".join(
-        [*cases, f'<testcase classname="toolcatalog.check" name="{others} without problems"/>\n']
-    )
-    suite = f'<testsuite name="toolcatalog check" {totals}>\n{body}</testsuite>'
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {totals}>\n{suite}\n</testsuites>\n'
-    )
+    totals = {"tests": f"{len(groups) + 1}", "failures": f"{failed}", "errors": "0", "skipped": "0"}
+    root = ET.Element("testsuites", totals)
+    suite = ET.SubElement(root, "testsuite", {"name": "toolcatalog check", **totals})
+    for group in groups:
+        _add_case(suite, group)
+    others = _count(max(0, files - len(groups)), "file")
+    _add_testcase(suite, f"{others} without problems")
+    ET.indent(root, space="")
+    return f"{_XML_DECLARATION}{ET.tostring(root, encoding='unicode')}\n"
 
 
 def _count(number: int, what: str) -> str:
@@ -295,21 +295,25 @@ def _results(problems: Iterable[Problem], places: Mapping[str, int]) -> Iterator
         }
 
 
-def _case(problems: Sequence[Problem]) -> str:
-    path = _xml(problems[0].path)
-    lines = _xml("\n".join(line for problem in problems for line in _listed(problem)))
+def _add_case(suite: ET.Element, problems: Sequence[Problem]) -> None:
+    """Append the test case of one file: a failure where it has an error, else its output."""
     errors = [problem for problem in problems if problem.severity == "error"]
-    first = next(islice(errors or problems, 1))
+    first = (errors or problems)[0]
+    case = _add_testcase(suite, _xml(problems[0].path), file=_xml(problems[0].path))
     title = _xml(f"{counted(problems)}; first, line {first.line}: {_said(first)[0]}")
-    told = (
-        f'<failure type="{_xml(first.rule)}" message="{title}">{lines}</failure>'
+    result = (
+        ET.SubElement(case, "failure", type=_xml(first.rule), message=title)
         if errors
-        else f"<system-out>{lines}</system-out>"
+        else ET.SubElement(case, "system-out")
     )
-    return (
-        f'<testcase classname="toolcatalog.check" name="{path}" file="{path}">{told}</testcase>\n'
-    )
+    result.text = _xml("\n".join(line for problem in problems for line in _listed(problem)))
+
+
+def _add_testcase(suite: ET.Element, name: str, **attributes: str) -> ET.Element:
+    attributes = {"classname": "toolcatalog.check", "name": name, **attributes}
+    return ET.SubElement(suite, "testcase", attributes)
 
 
 def _xml(text: str) -> str:
-    return escape(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", visible(text)))
+    """Replace the characters that XML forbids, and show those that cannot be seen."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", visible(text))
