@@ -14,6 +14,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from toolcatalog import markdown, unseen
+from toolcatalog.parameters import children
 from toolcatalog.snapshot import dump
 
 _LIMITS = {
@@ -30,7 +31,6 @@ _LIMITS = {
     "uniqueItems": "no item twice",
     "nullable": "may be null",
 }
-_HOLDING = frozenset(("properties", "items", "additionalProperties", "anyOf", "oneOf"))
 Described = Mapping[str, Any]
 
 
@@ -77,27 +77,29 @@ def _described(it: Described, anchor: str) -> str:
         (
             markdown.block(it["description"]),
             _facts(it),
-            *(() if _HOLDING.isdisjoint(it) else _within(it, anchor)),
+            *_within(it, anchor),
         )
     )
 
 
 def _within(it: Described, anchor: str) -> Iterator[str]:
-    """What a description holds within it, folded."""
+    """Yield what a description contains, folded."""
     if properties := it.get("properties"):
         yield _folded(_count(properties), _table(properties, f"{anchor}.", "Fields"))
-    inner = [
-        ("Each item", "items", it.get("items")),
-        ("Each other value", "others", it.get("additionalProperties")),
-    ]
-    branches = [one for key in ("anyOf", "oneOf") for one in it.get(key, ())]
-    inner += [
-        (f"Either: {one['type']}" if not place else f"or: {one['type']}", f"{place}", one)
-        for place, one in enumerate(branches)
-    ]
-    for what, part, one in inner:
-        if isinstance(one, Mapping) and (html := _described(one, f"{anchor}.{part}")):
-            yield _folded(what, html)
+    branch = 0
+    for steps, _, description in children(it):
+        match steps[0]:
+            case "properties":
+                continue
+            case "items":
+                label, part = "Each item", "items"
+            case "additionalProperties":
+                label, part = "Each other value", "others"
+            case _:
+                label = f"{'or' if branch else 'Either'}: {description['type']}"
+                part, branch = f"{branch}", branch + 1
+        if html := _described(description, f"{anchor}.{part}"):
+            yield _folded(label, html)
 
 
 def _count(properties: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import orjson
 
-from toolcatalog.parameters import LOWER, UPPER, type_of
+from toolcatalog.parameters import BRANCHES, LOWER, UPPER, type_of
 from toolcatalog.snapshot import Tool, dump
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -29,8 +29,7 @@ FORMS = ("openai", "anthropic", "mcp", "json-schema")
 Schema = dict[str, Any]
 Description = Mapping[str, Any]
 
-_BRANCHES = ("anyOf", "oneOf")
-_HOLDING = frozenset((*_BRANCHES, "items", "additionalProperties"))
+_HOLDING = frozenset((*BRANCHES, "items", "additionalProperties"))
 _TOLD_OTHERWISE = frozenset(("required", "nullable"))
 _ANNOTATIONS = ("title", "description", "examples", "default")
 _LONGEST = 1000  # characters of a made-up text: no author's minLength shall fill the memory
@@ -107,7 +106,7 @@ def _schema(described: Description) -> Schema:
 
 
 def _within(key: str, value: Any) -> Any:
-    if key in _BRANCHES:
+    if key in BRANCHES:
         return [_schema(branch) for branch in value]
     return (
         _schema(value)

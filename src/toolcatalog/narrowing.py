@@ -14,7 +14,7 @@ that changes is ever left untold.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toolcatalog.parameters import LOWER, UPPER, type_of
+from toolcatalog.parameters import BRANCHES, LOWER, UPPER, type_of
 from toolcatalog.wording import (
     ABSENT,
     Change,
@@ -32,7 +32,6 @@ from toolcatalog.wording import (
 Description = Mapping[str, Any]
 
 _UNKNOWN = "changed in a way that is not understood"
-_BRANCHES = ("anyOf", "oneOf")
 _READ = ("description", "title", "examples")  # what is there for people and models to read
 _BESIDE = frozenset(("required", "nullable", "default", *_READ))  # what does not hang on the type
 _IMPLIED = {  # what a description means that does not say it
@@ -126,7 +125,7 @@ def _of_one(place: str, before: Description, after: Description, side: Side) -> 
 def _as_written(described: Description) -> Description:
     """A description without the type that it is served with where the author gave branches alone."""
     rest = {key: value for key, value in described.items() if key != "type"}
-    has_branches = any(rest.get(key) for key in _BRANCHES)
+    has_branches = any(rest.get(key) for key in BRANCHES)
     return (
         rest
         if has_branches and "type" in described and type_of(rest) == described["type"]
@@ -135,7 +134,7 @@ def _as_written(described: Description) -> Description:
 
 
 def _is_of_another_kind(before: Description, after: Description) -> bool:
-    if any((key in before) != (key in after) for key in _BRANCHES):
+    if any((key in before) != (key in after) for key in BRANCHES):
         return True
     types = {before.get("type", ""), after.get("type", "")}
     return len(types) == 2 and "" not in types and types != {"integer", "number"}
@@ -179,7 +178,7 @@ def _bare(described: Description) -> dict[str, Any]:
 def _bare_within(key: str, value: Any) -> Any:
     if key == "properties":
         return {name: _bare(one) for name, one in value.items()}
-    if key in _BRANCHES:
+    if key in BRANCHES:
         return [_bare(one) for one in value]
     return (
         _bare(value)
@@ -192,7 +191,7 @@ def _types(described: Description) -> str:
     if "type" in described:
         return str(described["type"])
     return " or ".join(
-        dict.fromkeys(type_of(branch) for key in _BRANCHES for branch in described.get(key, ()))
+        dict.fromkeys(type_of(branch) for key in BRANCHES for branch in described.get(key, ()))
     )
 
 
@@ -387,6 +386,6 @@ _RULES: dict[str, Callable[[_Difference], Iterable[Change]]] = {
     "additionalProperties": _other_properties,
     **dict.fromkeys(LOWER, _lower),
     **dict.fromkeys(UPPER, _upper),
-    **dict.fromkeys(_BRANCHES, _branches),
+    **dict.fromkeys(BRANCHES, _branches),
     **dict.fromkeys(_READ, _for_reading),
 }

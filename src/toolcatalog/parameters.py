@@ -7,7 +7,7 @@ odd schema breaks a whole page in a client library.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
 
@@ -16,12 +16,19 @@ Description = Mapping[str, Any]
 TYPES = ("string", "number", "integer", "boolean", "object", "array")
 LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")  # bounds
 UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
-_BRANCHES = ("anyOf", "oneOf")
-_NESTING = frozenset(("properties", "items", "additionalProperties", *_BRANCHES))
-_CONSTRAINTS = (
-    "enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+LIMITS = (
+    "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
 )  # fmt: skip
+BRANCHES = ("anyOf", "oneOf")
+NESTING = frozenset(("properties", "items", "additionalProperties", *BRANCHES))
+CHILD_LABELS = {
+    "items": "each item",
+    "additionalProperties": "each other value",
+    "anyOf": "any of",
+    "oneOf": "one of",
+}
+_CONSTRAINTS = ("enum", *LIMITS)
 _MOST_CHOICES = 200  # that are looked through for each value
 _PLAIN = {
     "type",
@@ -56,7 +63,7 @@ def type_of(description: Description) -> str:
     """
     if "type" in description:
         return str(description["type"])
-    kinds = [type_of(branch) for key in _BRANCHES for branch in description.get(key, ())]
+    kinds = [type_of(branch) for key in BRANCHES for branch in description.get(key, ())]
     return "number" if {*kinds} == {"integer", "number"} else kinds[0]
 
 
@@ -82,8 +89,8 @@ def _served(description: Description, named: Any, required: bool | None) -> dict
         del answer["required"]
     else:
         answer["required"] = required
-    if not _NESTING.isdisjoint(description):
-        for key in _NESTING & description.keys():
+    if not NESTING.isdisjoint(description):
+        for key in NESTING & description.keys():
             answer[key] = _served_within(key, description[key], named)
     return answer
 
@@ -91,7 +98,7 @@ def _served(description: Description, named: Any, required: bool | None) -> dict
 def _served_within(key: str, value: Any, named: Any) -> Any:
     if key == "properties":
         return named(value)
-    if key in _BRANCHES:
+    if key in BRANCHES:
         return [_served(branch, named, None) for branch in value]
     return _served(value, named, None) if isinstance(value, dict) else value
 
@@ -107,7 +114,7 @@ def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
     }
     if "type" in description:
         schema["type"] = description["type"]
-    for key in _BRANCHES:
+    for key in BRANCHES:
         if key in description:
             schema[key] = [value_schema(branch) for branch in description[key]]
     if "items" in description:
@@ -133,7 +140,7 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     """The same for null too; as a second type where that is all it takes, because what is told of
     an `anyOf` says little.
     """
-    if "type" not in schema or any(key in schema for key in _BRANCHES):
+    if "type" not in schema or any(key in schema for key in BRANCHES):
         return {"anyOf": [schema, {"type": "null"}]}
     return {
         **schema,
@@ -172,7 +179,7 @@ def _is_plain(description: Description) -> bool:
         or len(description.get("enum", ())) > _MOST_CHOICES
     ):
         return False
-    if _NESTING.isdisjoint(description):
+    if NESTING.isdisjoint(description):
         return True
     inner = [
         *description.get("properties", {}).values(),
@@ -202,7 +209,7 @@ def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = T
             and not _fit_plainly(description["items"], value)
         ):
             return False
-        if kind == "object" and not _NESTING.isdisjoint(description):
+        if kind == "object" and not NESTING.isdisjoint(description):
             return False
     return True
 
@@ -222,10 +229,36 @@ def _is_within(description: Description, kind: str, value: Any) -> bool:
     return True
 
 
+class Child(NamedTuple):
+    """A description directly within another one.
+
+    `steps` lead to it from the outer description. `name` is that of a property, empty for items,
+    other properties and branches.
+    """
+
+    steps: Pointer
+    name: str
+    description: Description
+
+
+def children(description: Description) -> Iterator[Child]:
+    """Yield the descriptions directly within one: properties, items, other properties, branches."""
+    if NESTING.isdisjoint(description):
+        return
+    for name, inner in description.get("properties", {}).items():
+        yield Child(("properties", name), name, inner)
+    for key in ("items", "additionalProperties"):
+        if isinstance(description.get(key), Mapping):
+            yield Child((key,), "", description[key])
+    for key in BRANCHES:
+        for index, branch in enumerate(description.get(key, ())):
+            yield Child((key, index), "", branch)
+
+
 def walk(
     parameters: Mapping[str, Description], pointer: Pointer
 ) -> Iterator[tuple[Pointer, Description]]:
-    """Every description in a map of parameters, also nested ones, each with its pointer from the
+    """Yield every description of a map of parameters, nested ones too, with its pointer from the
     file's root.
     """
     for name, description in parameters.items():
@@ -234,31 +267,19 @@ def walk(
 
 def _walk(description: Description, pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
     yield pointer, description
-    if _NESTING.isdisjoint(description):
-        return
-    yield from walk(description.get("properties", {}), (*pointer, "properties"))
-    for key in ("items", "additionalProperties"):
-        if isinstance(description.get(key), dict):
-            yield from _walk(description[key], (*pointer, key))
-    for key in _BRANCHES:
-        for index, branch in enumerate(description.get(key, ())):
-            yield from _walk(branch, (*pointer, key, index))
+    for child in children(description):
+        yield from _walk(child.description, (*pointer, *child.steps))
 
 
 def texts(parameters: Mapping[str, Description]) -> Iterator[tuple[str, str]]:
-    """The name of every parameter in a map of them, also of nested ones, with what describes it;
-    what has no name has an empty one.
+    """Yield name and description text of every parameter, nested ones too; the name is empty where
+    the value has none.
     """
     for name, description in parameters.items():
-        yield name, description.get("description", "")
-        if not _NESTING.isdisjoint(description):
-            yield from _texts_within(description)
+        yield from _texts(name, description)
 
 
-def _texts_within(description: Description) -> Iterator[tuple[str, str]]:
-    yield from texts(description.get("properties", {}))
-    branches = (one for key in _BRANCHES for one in description.get(key, ()))
-    for one in (description.get("items"), description.get("additionalProperties"), *branches):
-        if isinstance(one, Mapping):
-            yield "", one.get("description", "")
-            yield from _texts_within(one)
+def _texts(name: str, description: Description) -> Iterator[tuple[str, str]]:
+    yield name, description.get("description", "")
+    for child in children(description):
+        yield from _texts(child.name, child.description)

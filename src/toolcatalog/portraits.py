@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcatalog import exports
+from toolcatalog.parameters import CHILD_LABELS, LIMITS, Child, children
 from toolcatalog.snapshot import Tool, Toolkit, dump
 from toolcatalog.unseen import visible
 
@@ -25,10 +26,6 @@ _BADGES = {
     "idempotentHint": "green",
     "openWorldHint": "cyan",
 }
-_LIMITS = (
-    "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-    "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
-)  # fmt: skip
 _NARROWEST = 20  # characters that a text has at least, however deep it stands
 _FEW = 5  # versions that are named
 _LONGEST = 200  # characters of a list of values
@@ -141,15 +138,13 @@ def _branches(
 
 
 def _within(it: Mapping[str, Any]) -> list[tuple[Piece, Mapping[str, Any]]]:
-    """What a description holds within it."""
-    found = [(_name(name), one) for name, one in it.get("properties", {}).items()]
-    for what, key in (("each item", "items"), ("each other value", "additionalProperties")):
-        found += [((what, "italic"), it[key])] if isinstance(it.get(key), Mapping) else []
-    return found + [
-        ((what, "italic"), one)
-        for what, key in (("any of", "anyOf"), ("one of", "oneOf"))
-        for one in it.get(key, ())
-    ]
+    """List what a description contains, each with its label."""
+    return [(_label(child), child.description) for child in children(it)]
+
+
+def _label(child: Child) -> Piece:
+    kind = str(child.steps[0])
+    return _name(child.name) if kind == "properties" else (CHILD_LABELS[kind], "italic")
 
 
 def _name(name: str) -> Piece:
@@ -171,7 +166,7 @@ def _said(it: Mapping[str, Any], stem: str, width: int | None) -> Lines:
 
 
 def _said_of(it: Mapping[str, Any]) -> Iterator[str]:
-    if limits := [f"{key} {_value(it[key])}" for key in _LIMITS if key in it]:
+    if limits := [f"{key} {_value(it[key])}" for key in LIMITS if key in it]:
         yield f"limits: {', '.join(limits)}"
     if "default" in it:
         yield f"default: {_value(it['default'])}"

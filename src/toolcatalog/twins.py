@@ -12,14 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from toolcatalog.parameters import CHILD_LABELS, LIMITS, children
 from toolcatalog.snapshot import Tool, Toolkit, dump
 from toolcatalog.unseen import visible
 
-_LIMITS = (
-    "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-    "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
-)  # fmt: skip
-_NESTING = frozenset(("properties", "items", "additionalProperties", "anyOf", "oneOf"))
 _LINE_END = re.compile(r"\r\n?|\n")
 _TICKS = re.compile("`+")
 _SPECIAL = re.compile(r"[\\`*\[\]<>&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|#+$")
@@ -198,14 +194,14 @@ def _described(what: str, it: Mapping[str, Any], indent: str) -> Lines:
     deeper = f"{indent}  "
     yield from (f"{deeper}{line}" if line else "" for line in fenced)
     yield from (f"{deeper}- {fact}" for fact in _said_of(it))
-    if not _NESTING.isdisjoint(it):
-        yield from _parameters(it.get("properties", {}), deeper)
-        for inner, one in _within(it):
-            yield from _described(inner, one, deeper)
+    yield from _parameters(it.get("properties", {}), deeper)
+    for steps, _, description in children(it):
+        if steps[0] != "properties":
+            yield from _described(CHILD_LABELS[str(steps[0])], description, deeper)
 
 
 def _said_of(it: Mapping[str, Any]) -> Lines:
-    limits = [f"{key} {_value(it[key])}" for key in _LIMITS if key in it]
+    limits = [f"{key} {_value(it[key])}" for key in LIMITS if key in it]
     if limits:
         yield f"limits: {', '.join(limits)}"
     if "default" in it:
@@ -215,14 +211,6 @@ def _said_of(it: Mapping[str, Any]) -> Lines:
             yield f"{what}: {', '.join(map(_value, it[key]))}"
     if it.get("additionalProperties") is False:
         yield "no other properties"
-
-
-def _within(it: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for what, key in (("each item", "items"), ("each other value", "additionalProperties")):
-        if isinstance(it.get(key), Mapping):
-            yield what, it[key]
-    for what, key in (("any of", "anyOf"), ("one of", "oneOf")):
-        yield from ((what, branch) for branch in it.get(key, ()))
 
 
 def _paragraph(text: str) -> Lines:

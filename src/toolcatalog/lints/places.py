@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
 from toolcatalog.model import Catalog, Listed, ToolVersion
+from toolcatalog.parameters import children
 
 Description = Mapping[str, Any]
 
@@ -25,7 +26,6 @@ class Place(NamedTuple):
     level: int
 
 
-_NESTING = frozenset(("properties", "items", "additionalProperties", "anyOf", "oneOf"))
 # a dozen rules look at one tool, one after another
 _last: list[tuple[ToolVersion, Sequence[Place]]] = []
 
@@ -44,36 +44,17 @@ def outputs(tool: ToolVersion) -> Sequence[Place]:
 
 def _places(parameters: Mapping[str, Description], root: str) -> Sequence[Place]:
     places: list[Place] = []
-    _add(places, parameters, (root,), 1)
+    for name, description in parameters.items():
+        _add(places, Place((root, name), name, description, 1))
     return places
 
 
-def _add(
-    places: list[Place], parameters: Mapping[str, Description], pointer: Pointer, level: int
-) -> None:
-    for name, description in parameters.items():
-        place = Place((*pointer, name), name, description, level)
-        places.append(place)
-        if not _NESTING.isdisjoint(description):
-            _add_within(places, place)
-
-
-def _add_within(places: list[Place], outer: Place) -> None:
-    for key, value in outer.description.items():
-        if key not in _NESTING:
-            continue
-        pointer = (*outer.pointer, key)
-        if key == "properties":
-            _add(places, value, pointer, outer.level + 1)
-            continue
-        branches = enumerate(value) if key in ("anyOf", "oneOf") else ()
-        inner = [Place((*pointer, index), "", branch, outer.level) for index, branch in branches]
-        if isinstance(value, Mapping):
-            inner.append(Place(pointer, "", value, outer.level))
-        for place in inner:
-            places.append(place)
-            if not _NESTING.isdisjoint(place.description):
-                _add_within(places, place)
+def _add(places: list[Place], place: Place) -> None:
+    """Append a description and all within it. Only the properties of an object are a level deeper."""
+    places.append(place)
+    for steps, name, description in children(place.description):
+        level = place.level + (steps[0] == "properties")
+        _add(places, Place((*place.pointer, *steps), name, description, level))
 
 
 def newest(catalog: Catalog) -> Iterator[Listed]:
