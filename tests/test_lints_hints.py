@@ -4,11 +4,12 @@ import pytest
 
 from modelling import catalog, tool
 from toolcatalog.lints import hints
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
 
 
 def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in hints.LINTS for finding in lint.check(one)]
+    return [finding.rule for lint in hints.LINTS for finding in lint.check(ToolView(one))]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import pytest
 
 from modelling import catalog, tool
 from toolcatalog.lints import identity, references
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ROUTER, Toolkit, ToolVersion
 
 
 def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in identity.LINTS for finding in lint.check(one)]
+    return [finding.rule for lint in identity.LINTS for finding in lint.check(ToolView(one))]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_parameters() -> None:
     one = tool(
         "MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text}
     )
-    found = [*identity.parameters_are_told_apart(one)]
+    found = [*identity.parameters_are_told_apart(ToolView(one))]
     assert [(finding.pointer[-1], finding.at_key) for finding in found] == [
         ("t-o", True),
         ("User.Id", True),

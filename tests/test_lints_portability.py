@@ -8,6 +8,7 @@ import pytest
 
 from modelling import tool
 from toolcatalog.lints import portability
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -18,7 +19,7 @@ def taking(**inputs: Any) -> ToolVersion:
 
 
 def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in portability.LINTS for finding in lint.check(one)]
+    return [finding.rule for lint in portability.LINTS for finding in lint.check(ToolView(one))]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_depth() -> None:
     assert told(taking(a=nested(5))) == []
     assert told(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
     assert told(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []
-    (finding,) = portability.inputs_are_shallow(taking(a=nested(8)))
+    (finding,) = portability.inputs_are_shallow(ToolView(taking(a=nested(8))))
     assert finding.pointer == ("input_parameters", "a", *("properties", "in") * 5)
 
 
@@ -139,7 +140,7 @@ def test_arrays() -> None:
 )
 def test_patterns(pattern: str, odd: str) -> None:
     """What is escaped or in brackets is no group."""
-    found = [*portability.patterns_are_common(taking(a={**TEXT, "pattern": pattern}))]
+    found = [*portability.patterns_are_common(ToolView(taking(a={**TEXT, "pattern": pattern})))]
     assert [odd in finding.message for finding in found] == ([True] if odd else [])
 
 

@@ -3,7 +3,8 @@ are full of.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,10 +14,17 @@ from hypothesis import strategies as st
 from running import SHARED, SHIPPED, succeed
 from toolcatalog import checking, tree, unseen
 from toolcatalog.errors import Finding
-from toolcatalog.lints import leaks, security, texts
+from toolcatalog.lints import leaks, security
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import About, Catalog, Listed, ToolVersion
 
-LINTS = {lint.rule: lint.check for lint in (*security.LINTS, *leaks.LINTS)}
+CHECKS = {lint.rule: lint.check for lint in (*security.LINTS, *leaks.LINTS)}
+
+
+def check(rule: str, one: ToolVersion) -> list[Finding]:
+    return [*CHECKS[rule](ToolView(one))]
+
+
 # no key of anybody, but with as many different characters as one
 CHANCE = "Qz7RkW2mVb9TgXc4LpYh8NdJf6Ks3HwE5uAiZt1oBvGnCxMq"
 
@@ -29,7 +37,7 @@ def tool(**fields: Any) -> ToolVersion:
 
 
 def found(rule: str, text: str) -> list[Finding]:
-    return [*LINTS[rule](tool(description=text))]
+    return check(rule, tool(description=text))
 
 
 WRONG = {
@@ -151,7 +159,7 @@ def test_what_is_fine_passes(rule: str, text: str) -> None:
 
 
 def test_every_rule_is_tried() -> None:
-    assert {*WRONG} == {*FINE} == {*LINTS}
+    assert {*WRONG} == {*FINE} == {*CHECKS}
 
 
 BAD = WRONG["hidden-character"][0]
@@ -211,19 +219,19 @@ def test_every_text_is_looked_at(
     fields: Mapping[str, Any], pointer: tuple[Any, ...], at_key: bool
 ) -> None:
     """A finding is at the very text, whatever kind of text that is."""
-    assert [(one.pointer, one.at_key) for one in LINTS["hidden-character"](tool(**fields))] == [
+    assert [(one.pointer, one.at_key) for one in check("hidden-character", tool(**fields))] == [
         (pointer, at_key)
     ]
 
 
 def test_a_name_of_look_alikes_only_is_found_and_a_text_in_that_script_is_not() -> None:
     soree = "\u0441\u043e\u0440\u0435"  # four Cyrillic letters that read as "cope"
-    rule = LINTS["lookalike-letters"]
+    rule = partial(check, "lookalike-letters")
     assert [one.at_key for one in rule(tool(input_parameters={soree: {"type": "string"}}))] == [
         True
     ]
     assert [one.pointer for one in rule(tool(name=soree))] == [("name",)]
-    assert not [*rule(tool(description=soree, name="\u041f\u0440\u0438\u0432\u0435\u0442"))]
+    assert not rule(tool(description=soree, name="\u041f\u0440\u0438\u0432\u0435\u0442"))
 
 
 def test_a_message_names_what_is_hidden_and_not_a_whole_key() -> None:
@@ -235,14 +243,10 @@ def test_a_message_names_what_is_hidden_and_not_a_whole_key() -> None:
 def test_an_example_may_be_a_plain_link() -> None:
     """It shows what there is; a default is used as it stands."""
     link = "http://files.acme-corp.com"
-    assert not [
-        *LINTS["link-plain"](
-            tool(output_parameters={"url": {"type": "string", "examples": [link]}})
-        )
-    ]
-    assert [
-        *LINTS["link-plain"](tool(input_parameters={"url": {"type": "string", "default": link}}))
-    ]
+    shown = tool(output_parameters={"url": {"type": "string", "examples": [link]}})
+    used = tool(input_parameters={"url": {"type": "string", "default": link}})
+    assert not check("link-plain", shown)
+    assert check("link-plain", used)
 
 
 PIECES = st.sampled_from(
@@ -299,8 +303,8 @@ def test_no_text_takes_long(text: str) -> None:
         description=f"\u0430b @ :// http://x {text} data: script: eyJ KEY----- the user this tool first"
     )
     before = time.process_time()
-    for check in LINTS.values():
-        list(check(one))
+    for rule in CHECKS:
+        check(rule, one)
     assert time.process_time() - before < 2
 
 
@@ -349,12 +353,6 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
     return [record for record in records if isinstance(record, ToolVersion)]
 
 
-@pytest.mark.parametrize("rule", LINTS)
+@pytest.mark.parametrize("rule", CHECKS)
 def test_real_tools_give_no_false_alarm(rule: str, real: list[ToolVersion]) -> None:
-    check: Callable[[ToolVersion], Iterator[Finding]] = LINTS[rule]
-    assert [finding for one in real for finding in check(one)] == []
-
-
-def test_texts_of_are_those_of_the_tool_that_is_asked_for() -> None:
-    one, other = tool(name="One"), tool(name="Other")
-    assert [texts.texts_of(it).all[0].said for it in (one, other, one)] == ["One", "Other", "One"]
+    assert [finding for one in real for finding in check(rule, one)] == []

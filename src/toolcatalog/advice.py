@@ -13,6 +13,7 @@ from toolcatalog.comments import Comment
 from toolcatalog.errors import MOST, Finding
 from toolcatalog.lints import LINTS, OF_TEXTS, SURVEYS
 from toolcatalog.lints.kinds import HISTORY, Lint
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ROUTER, About, Catalog, MetaTool, Toolkit, ToolVersion
 
 SEVERITIES = ("error", "warning", "note")
@@ -72,7 +73,8 @@ def of_record(path: str, record: Any) -> list[Finding]:
             )
         case _:
             return []
-    return [*islice(chain.from_iterable(lint.check(tool) for lint in lints), MOST + 1)]
+    view = ToolView(tool)
+    return [*islice(chain.from_iterable(lint.check(view) for lint in lints), MOST + 1)]
 
 
 def of_catalog(catalog: Catalog, heeded: Collection[str]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import Lint, Survey
 from toolcatalog.lints.places import living
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import Catalog, ToolVersion
 
 READ_ONLY = "readOnlyHint"
@@ -30,8 +31,9 @@ _VERBS = {
 }
 
 
-def destroying_tools_say_so(tool: ToolVersion) -> Iterator[Finding]:
+def destroying_tools_say_so(view: ToolView) -> Iterator[Finding]:
     """A tool that deletes or removes has `destructiveHint`."""
+    tool = view.tool
     verb = _verb(tool)
     if _VERBS.get(verb) == "destroys" and DESTRUCTIVE not in tool.tags:
         message = f"a tool that does {verb} has no tag `{DESTRUCTIVE}`"
@@ -47,10 +49,11 @@ def destroying_tools_say_so(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def hints_do_not_contradict(tool: ToolVersion) -> Iterator[Finding]:
+def hints_do_not_contradict(view: ToolView) -> Iterator[Finding]:
     """Hints fit each other and the verb: what reads does not destroy, and what destroys is not
     read-only.
     """
+    tool = view.tool
     if READ_ONLY in tool.tags and DESTRUCTIVE in tool.tags:
         yield _contradiction(
             tool, DESTRUCTIVE, f"the tool has both `{READ_ONLY}` and `{DESTRUCTIVE}`"

@@ -11,8 +11,9 @@ from itertools import islice
 
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lints.kinds import Lint, Survey
-from toolcatalog.lints.places import inputs, living
-from toolcatalog.model import ROUTER, Catalog, Listed, ToolVersion
+from toolcatalog.lints.places import living
+from toolcatalog.lints.texts import ToolView
+from toolcatalog.model import ROUTER, Catalog, Listed
 
 # characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
 _LONGEST = 64
@@ -27,10 +28,11 @@ _LONG_ENOUGH = 6
 _NO_SEPARATORS = dict.fromkeys(map(ord, "-_."))
 
 
-def slug_begins_with_its_toolkit(tool: ToolVersion) -> Iterator[Finding]:
+def slug_begins_with_its_toolkit(view: ToolView) -> Iterator[Finding]:
     """A tool's slug begins with that of its toolkit, in capitals; `-` and `_` are alike. Meta tools
     belong to no toolkit's prefix.
     """
+    tool = view.tool
     prefix = tool.toolkit.upper()
     if tool.toolkit != ROUTER and not tool.slug.replace("-", "_").startswith(
         f"{prefix.replace('-', '_')}_"
@@ -45,8 +47,9 @@ def slug_begins_with_its_toolkit(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def slug_fits_a_function_name(tool: ToolVersion) -> Iterator[Finding]:
+def slug_fits_a_function_name(view: ToolView) -> Iterator[Finding]:
     """A tool's slug is no longer than providers take as a name."""
+    tool = view.tool
     if len(tool.slug) > _LONGEST:
         message = f"the slug has {len(tool.slug)} characters"
         expected, help = (
@@ -58,13 +61,14 @@ def slug_fits_a_function_name(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def parameters_are_told_apart(tool: ToolVersion) -> Iterator[Finding]:
+def parameters_are_told_apart(view: ToolView) -> Iterator[Finding]:
     """Parameters of one object differ in more than case and separators."""
-    names = {place.name for place in inputs(tool)}
+    tool = view.tool
+    names = {place.name for place in view.inputs}
     if len({_plain(name) for name in names}) == len(names):
         return  # as nearly always
     seen: dict[tuple[Pointer, str], str] = {}
-    for place in inputs(tool):
+    for place in view.inputs:
         other = seen.setdefault((place.pointer[:-1], _plain(place.name)), place.name)
         if other != place.name:
             message = f"`{place.name}` differs from `{other}` only in case or separators"

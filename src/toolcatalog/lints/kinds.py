@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from toolcatalog.errors import Finding
-from toolcatalog.model import Catalog, ToolVersion
+from toolcatalog.lints.texts import ToolView
+from toolcatalog.model import Catalog
 
 
 class Lint(NamedTuple):
@@ -18,7 +19,7 @@ class Lint(NamedTuple):
 
     rule: str
     severity: str
-    check: Callable[[ToolVersion], Iterator[Finding]]
+    check: Callable[[ToolView], Iterator[Finding]]
 
 
 class Survey(NamedTuple):

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import Lint
-from toolcatalog.lints.texts import Marks, texts_of
-from toolcatalog.model import ToolVersion
+from toolcatalog.lints.texts import Marks, ToolView
 
 _SHOWN = 8  # characters of a key that are told again
 _FEWEST = 8  # different characters: a key by chance has more
@@ -103,11 +102,11 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def no_secret_is_told(tool: ToolVersion) -> Iterator[Finding]:
+def no_secret_is_told(view: ToolView) -> Iterator[Finding]:
     """No text holds a key of a well-known kind."""
-    texts = texts_of(tool)
-    kinds = [kind for kind in _KEYS if kind.marks.stand_in(texts.whole)]
-    for text in texts.all if kinds else ():
+    tool = view.tool
+    kinds = [kind for kind in _KEYS if kind.marks.stand_in(view.whole)]
+    for text in view.texts if kinds else ():
         kind, key = next(
             (
                 (one, key)
@@ -131,10 +130,10 @@ def _is_made_up(key: str) -> bool:
     return len({*key}) < _FEWEST or _MADE_UP.search(key) is not None
 
 
-def links_run_nothing(tool: ToolVersion) -> Iterator[Finding]:
+def links_run_nothing(view: ToolView) -> Iterator[Finding]:
     """No text holds a link that runs a script where it is opened."""
-    texts = texts_of(tool)
-    for text in texts.all if _SCRIPTS.stand_in(texts.folded) else ():
+    tool = view.tool
+    for text in view.texts if _SCRIPTS.stand_in(view.folded) else ():
         if found := _SCRIPT.search(text.said):
             message = f"a link that runs a script where it is opened: `{found[0]}`"
             yield text.finding(
@@ -146,10 +145,10 @@ def links_run_nothing(tool: ToolVersion) -> Iterator[Finding]:
             )
 
 
-def links_carry_nothing(tool: ToolVersion) -> Iterator[Finding]:
+def links_carry_nothing(view: ToolView) -> Iterator[Finding]:
     """No text holds a link that carries its content with it."""
-    texts = texts_of(tool)
-    for text in texts.all if _CARRIERS.stand_in(texts.folded) else ():
+    tool = view.tool
+    for text in view.texts if _CARRIERS.stand_in(view.folded) else ():
         found = _DATA.search(text.said)
         if found and not _SCRIPT.match(found[0]):
             message, help = (
@@ -159,12 +158,12 @@ def links_carry_nothing(tool: ToolVersion) -> Iterator[Finding]:
             yield text.finding(tool, "link-data", message, help)
 
 
-def links_are_encrypted(tool: ToolVersion) -> Iterator[Finding]:
+def links_are_encrypted(view: ToolView) -> Iterator[Finding]:
     """No text sends anybody to a host on the web without encryption. Examples do not: they show
     what there is.
     """
-    texts = texts_of(tool)
-    for text in texts.all if _HTTP.stand_in(texts.folded) else ():
+    tool = view.tool
+    for text in view.texts if _HTTP.stand_in(view.folded) else ():
         hosts = (
             host
             for host in _PLAIN.findall(text.said)
@@ -178,10 +177,10 @@ def links_are_encrypted(tool: ToolVersion) -> Iterator[Finding]:
             yield text.finding(tool, "link-plain", message, help, expected="an https link")
 
 
-def links_hold_no_passwords(tool: ToolVersion) -> Iterator[Finding]:
+def links_hold_no_passwords(view: ToolView) -> Iterator[Finding]:
     """No link in a text has a user and a password in it."""
-    texts = texts_of(tool)
-    for text in texts.all if _AT_HOST.search(texts.whole) else ():
+    tool = view.tool
+    for text in view.texts if _AT_HOST.search(view.whole) else ():
         if any(
             not _PLACEHOLDER.fullmatch(password) and not _MADE_UP.search(password)
             for password in _CREDENTIALS.findall(text.said)

@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
-from toolcatalog.model import Catalog, Listed, ToolVersion
+from toolcatalog.model import Catalog, Listed
 from toolcatalog.parameters import children
 
 Description = Mapping[str, Any]
@@ -26,23 +26,8 @@ class Place(NamedTuple):
     level: int
 
 
-# a dozen rules look at one tool, one after another
-_last: list[tuple[ToolVersion, Sequence[Place]]] = []
-
-
-def inputs(tool: ToolVersion) -> Sequence[Place]:
-    """All descriptions among a tool's inputs, nested ones too, each before those within it."""
-    if not _last or _last[0][0] is not tool:
-        _last[:] = [(tool, _places(tool.input_parameters, "input_parameters"))]
-    return _last[0][1]
-
-
-def outputs(tool: ToolVersion) -> Sequence[Place]:
-    """All descriptions among a tool's outputs, nested ones too, each before those within it."""
-    return _places(tool.output_parameters, "output_parameters")
-
-
-def _places(parameters: Mapping[str, Description], root: str) -> Sequence[Place]:
+def places(parameters: Mapping[str, Description], root: str) -> Sequence[Place]:
+    """List all descriptions of a map of parameters, each before those within it."""
     places: list[Place] = []
     for name, description in parameters.items():
         _add(places, Place((root, name), name, description, 1))

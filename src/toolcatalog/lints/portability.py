@@ -11,7 +11,7 @@ from itertools import chain
 
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lints.kinds import Lint
-from toolcatalog.lints.places import inputs
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
 from toolcatalog.snapshot import dump
 
@@ -39,8 +39,9 @@ _EXTENSIONS = {
 }
 
 
-def slug_begins_like_a_name(tool: ToolVersion) -> Iterator[Finding]:
+def slug_begins_like_a_name(view: ToolView) -> Iterator[Finding]:
     """A tool's slug begins with a letter or `_`."""
+    tool = view.tool
     first = tool.slug[:1]
     if not (first.isalpha() or first == "_"):
         message, expected = f"the slug begins with `{first}`", "a letter or `_`"
@@ -50,10 +51,11 @@ def slug_begins_like_a_name(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def parameters_have_plain_names(tool: ToolVersion) -> Iterator[Finding]:
+def parameters_have_plain_names(view: ToolView) -> Iterator[Finding]:
     """Names of inputs, nested ones too, have only characters and a length that all providers take."""
+    tool = view.tool
     help = "take a plainer name, and let what runs the tool translate it"
-    for place in inputs(tool):
+    for place in view.inputs:
         if place.name and not _NAME.fullmatch(place.name):
             message = f"the parameter name `{place.name}` is not plain"
             yield _at_key(
@@ -71,20 +73,22 @@ def parameters_have_plain_names(tool: ToolVersion) -> Iterator[Finding]:
             )
 
 
-def inputs_are_shallow(tool: ToolVersion) -> Iterator[Finding]:
+def inputs_are_shallow(view: ToolView) -> Iterator[Finding]:
     """Objects lie in each other no deeper than strict modes take; told at the first value that is
     too deep.
     """
-    deep = next((place for place in inputs(tool) if place.level > _DEEPEST), None)
+    tool = view.tool
+    deep = next((place for place in view.inputs if place.level > _DEEPEST), None)
     if deep:
         message = f"this value lies in {deep.level} objects within each other"
         help = "lift inner values up, or take a text that holds the inner structure"
         yield _at_key(tool, deep.pointer, "nesting-deep", message, f"at most {_DEEPEST}", help)
 
 
-def inputs_are_few(tool: ToolVersion) -> Iterator[Finding]:
+def inputs_are_few(view: ToolView) -> Iterator[Finding]:
     """The named inputs, nested ones counted, are not more than strict modes take."""
-    places = inputs(tool)
+    tool = view.tool
+    places = view.inputs
     count = sum(1 for place in places if place.name) if len(places) > _MOST_PARAMETERS else 0
     if count > _MOST_PARAMETERS:
         message = f"the tool takes {count:,} parameters, nested ones counted"
@@ -99,10 +103,11 @@ def inputs_are_few(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def definition_is_small(tool: ToolVersion) -> Iterator[Finding]:
+def definition_is_small(view: ToolView) -> Iterator[Finding]:
     """A definition leaves room in a model's context: an estimate, of four bytes of the inputs as
     written a token.
     """
+    tool = view.tool
     size = -(-(len(tool.description) + len(dump(tool.input_parameters))) // 4)
     if size > _MOST_TOKENS:
         message = f"the definition takes about {size:,} tokens"
@@ -117,11 +122,12 @@ def definition_is_small(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def enums_are_short(tool: ToolVersion) -> Iterator[Finding]:
+def enums_are_short(view: ToolView) -> Iterator[Finding]:
     """Lists of allowed values have no more of them than providers take, each and all together."""
+    tool = view.tool
     help = "say in the description which values there are, or offer a tool that lists them"
     total = 0
-    for place in inputs(tool):
+    for place in view.inputs:
         count = len(place.description.get("enum", ()))
         total += count
         if count > _MOST_VALUES:
@@ -140,10 +146,11 @@ def enums_are_short(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def enums_are_texts(tool: ToolVersion) -> Iterator[Finding]:
+def enums_are_texts(view: ToolView) -> Iterator[Finding]:
     """Only strings have an enum."""
+    tool = view.tool
     help = "use `minimum` and `maximum`, or name the values in the description"
-    for place in inputs(tool):
+    for place in view.inputs:
         kind = place.description.get("type", "string")
         if kind != "string" and "enum" in place.description:
             yield _at_key(
@@ -156,9 +163,10 @@ def enums_are_texts(tool: ToolVersion) -> Iterator[Finding]:
             )
 
 
-def arrays_say_of_what(tool: ToolVersion) -> Iterator[Finding]:
+def arrays_say_of_what(view: ToolView) -> Iterator[Finding]:
     """An array among the inputs has `items`."""
-    for place in inputs(tool):
+    tool = view.tool
+    for place in view.inputs:
         if place.description.get("type") == "array" and "items" not in place.description:
             message = "this array does not say what it is a list of"
             yield _at_key(
@@ -171,9 +179,10 @@ def arrays_say_of_what(tool: ToolVersion) -> Iterator[Finding]:
             )
 
 
-def patterns_are_common(tool: ToolVersion) -> Iterator[Finding]:
+def patterns_are_common(view: ToolView) -> Iterator[Finding]:
     """A pattern of an input has nothing that only some regular expression engines know."""
-    for place in inputs(tool):
+    tool = view.tool
+    for place in view.inputs:
         odd = _oddity(place.description["pattern"]) if "pattern" in place.description else ""
         if odd:
             expected = (
@@ -202,9 +211,10 @@ def _oddity(pattern: str) -> str:
     return next((odd for odd in chain(escapes, extensions) if odd), "")
 
 
-def formats_are_common(tool: ToolVersion) -> Iterator[Finding]:
+def formats_are_common(view: ToolView) -> Iterator[Finding]:
     """A format of an input is one that strict modes know."""
-    for place in inputs(tool):
+    tool = view.tool
+    for place in view.inputs:
         named = place.description.get("format")
         if named is not None and named not in _FORMATS:
             message, expected = (

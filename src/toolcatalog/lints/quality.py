@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import Lint
-from toolcatalog.lints.places import Place, inputs, outputs
+from toolcatalog.lints.places import Place
+from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
 
 _FEWEST = 3  # words: with less it is a title
@@ -29,8 +30,9 @@ _FILLER = re.compile(
 _DEPRECATED = re.compile(r"\W*deprecated\b", re.IGNORECASE)
 
 
-def description_is_there(tool: ToolVersion) -> Iterator[Finding]:
+def description_is_there(view: ToolView) -> Iterator[Finding]:
     """A tool's description is not empty."""
+    tool = view.tool
     if _lacks(tool) == "description-empty":
         help = "say what the tool does, when to use it and when not"
         yield Finding(
@@ -42,8 +44,9 @@ def description_is_there(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def description_adds_to_the_name(tool: ToolVersion) -> Iterator[Finding]:
+def description_adds_to_the_name(view: ToolView) -> Iterator[Finding]:
     """A tool's description is more than its name or slug again."""
+    tool = view.tool
     if _lacks(tool) == "description-repeats-name":
         message = "the description only repeats the name"
         help = "say what the name does not: what comes back, when to use the tool and when not"
@@ -52,8 +55,9 @@ def description_adds_to_the_name(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def description_says_what(tool: ToolVersion) -> Iterator[Finding]:
+def description_says_what(view: ToolView) -> Iterator[Finding]:
     """A tool's description is long enough to say what the tool does."""
+    tool = view.tool
     if _lacks(tool) == "description-short":
         message, expected = (
             "the description is too short to say what the tool does",
@@ -70,8 +74,9 @@ def description_says_what(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def description_says_when(tool: ToolVersion) -> Iterator[Finding]:
+def description_says_when(view: ToolView) -> Iterator[Finding]:
     """A tool's description has room for when to use the tool, and when not."""
+    tool = view.tool
     if _lacks(tool) == "description-brief":
         message = "the description says what the tool does, but hardly when to use it and when not"
         help = "add when to choose it, and which tool to take instead where it does not fit"
@@ -108,8 +113,9 @@ def _bare(text: str) -> str:
     return text.translate(_NO_SIGNS).casefold()
 
 
-def description_is_no_manual(tool: ToolVersion) -> Iterator[Finding]:
+def description_is_no_manual(view: ToolView) -> Iterator[Finding]:
     """A tool's description is not longer than providers take."""
+    tool = view.tool
     if len(tool.description) > _LONGEST:
         message = f"the description has {len(tool.description):,} characters"
         expected, help = (
@@ -126,8 +132,9 @@ def description_is_no_manual(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def description_comes_to_the_point(tool: ToolVersion) -> Iterator[Finding]:
+def description_comes_to_the_point(view: ToolView) -> Iterator[Finding]:
     """A tool's description does not begin with words that suit every tool."""
+    tool = view.tool
     found = _FILLER.match(tool.description)
     if found:
         message = f"the description begins with `{found[0].strip()}`, which is true of every tool"
@@ -140,8 +147,9 @@ def description_comes_to_the_point(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def deprecation_is_a_field(tool: ToolVersion) -> Iterator[Finding]:
+def deprecation_is_a_field(view: ToolView) -> Iterator[Finding]:
     """A tool whose text calls it deprecated says so in `deprecation` as well."""
+    tool = view.tool
     if tool.deprecation is not None:
         return
     for key, text in (("description", tool.description), ("name", tool.name)):
@@ -158,8 +166,9 @@ def deprecation_is_a_field(tool: ToolVersion) -> Iterator[Finding]:
             return
 
 
-def deprecation_is_explained(tool: ToolVersion) -> Iterator[Finding]:
+def deprecation_is_explained(view: ToolView) -> Iterator[Finding]:
     """A deprecated tool says why, or what to use instead."""
+    tool = view.tool
     said = tool.deprecation
     if said is not None and not said.reason.strip() and not said.replaced_by:
         message = "the tool is deprecated without a reason and without a replacement"
@@ -174,18 +183,20 @@ def deprecation_is_explained(tool: ToolVersion) -> Iterator[Finding]:
         )
 
 
-def inputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
+def inputs_are_described(view: ToolView) -> Iterator[Finding]:
     """Each named input has a description, nested ones too."""
-    for place in inputs(tool):
+    tool = view.tool
+    for place in view.inputs:
         if place.name and _is_blank(place):
             message = f"the parameter `{place.name}` has no description"
             help = "say what the value means and what a good one looks like"
             yield _at(tool, place, "parameter-undescribed", message, help)
 
 
-def outputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
+def outputs_are_described(view: ToolView) -> Iterator[Finding]:
     """Each named output has a description, nested ones too."""
-    for place in outputs(tool):
+    tool = view.tool
+    for place in view.outputs:
         if place.name and _is_blank(place):
             message = f"the output `{place.name}` has no description"
             yield _at(
@@ -197,9 +208,10 @@ def outputs_are_described(tool: ToolVersion) -> Iterator[Finding]:
             )
 
 
-def descriptions_add_to_names(tool: ToolVersion) -> Iterator[Finding]:
+def descriptions_add_to_names(view: ToolView) -> Iterator[Finding]:
     """The description of a named input is more than its name again."""
-    for place in inputs(tool):
+    tool = view.tool
+    for place in view.inputs:
         text = place.description.get("description", "")
         if (
             place.name

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from toolcatalog import unseen
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import Lint, Survey
-from toolcatalog.lints.texts import Marks, texts_of
-from toolcatalog.model import Catalog, Listed, ToolVersion
+from toolcatalog.lints.texts import Marks, ToolView
+from toolcatalog.model import Catalog, Listed
 
 _FEW = 3  # characters that a message names
 _LONGEST = 80  # characters of a text that a message repeats
@@ -125,12 +125,12 @@ _ORDERS = (
 )
 
 
-def nothing_is_hidden(tool: ToolVersion) -> Iterator[Finding]:
+def nothing_is_hidden(view: ToolView) -> Iterator[Finding]:
     """No text holds a character that cannot be seen or that turns a line around."""
-    texts = texts_of(tool)
-    if not (any(control in texts.whole for control in _CONTROLS) or unseen.may_hide(texts.odd)):
+    tool = view.tool
+    if not (any(control in view.whole for control in _CONTROLS) or unseen.may_hide(view.odd)):
         return
-    for text in texts.all:
+    for text in view.texts:
         if found := [*dict.fromkeys(unseen.hidden(text.said))]:
             told = ", ".join(_named(char) for char in found[:_FEW])
             more = f" and {len(found) - _FEW:,} more" if len(found) > _FEW else ""
@@ -145,14 +145,14 @@ def _named(char: str) -> str:
     return f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
 
 
-def letters_are_what_they_look_like(tool: ToolVersion) -> Iterator[Finding]:
+def letters_are_what_they_look_like(view: ToolView) -> Iterator[Finding]:
     """No word mixes Latin letters with such of other scripts that look the same, and no name has
     only those.
     """
-    texts = texts_of(tool)
-    if not _ALIKE_LETTER.search(texts.odd):
+    tool = view.tool
+    if not _ALIKE_LETTER.search(view.odd):
         return
-    for text in texts.all:
+    for text in view.texts:
         if word := _mixed(text.said) or (
             text.said if text.is_name and _only_alike(text.said) else ""
         ):
@@ -182,13 +182,13 @@ def _only_alike(text: str) -> bool:
     return _ALIKE_LETTER.search(text) is not None and _ONLY_ALIKE.fullmatch(text) is not None
 
 
-def texts_give_no_orders(tool: ToolVersion) -> Iterator[Finding]:
+def texts_give_no_orders(view: ToolView) -> Iterator[Finding]:
     """No text speaks to the model that reads it, to turn it from what its user wants."""
-    texts = texts_of(tool)
+    tool = view.tool
     orders = [
-        order for order in _ORDERS if all(marks.stand_in(texts.folded) for marks in order.marks)
+        order for order in _ORDERS if all(marks.stand_in(view.folded) for marks in order.marks)
     ]
-    for text in texts.all if orders else ():
+    for text in view.texts if orders else ():
         told = next(
             (
                 (order.what, found[0])

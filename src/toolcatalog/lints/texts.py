@@ -14,7 +14,7 @@ import jsonschema_rs
 import orjson
 
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.places import Description, inputs, outputs
+from toolcatalog.lints.places import Description, Place, places
 from toolcatalog.model import ToolVersion
 
 _PRINTABLE = bytes(range(0x20, 0x7F))
@@ -62,22 +62,35 @@ class Text(NamedTuple):
         return Finding(**where, rule=rule, message=message, expected=expected, help=help)  # type: ignore[arg-type]  # of `where` each is sound
 
 
-class Texts:
-    """The texts of one tool."""
+class ToolView:
+    """One version of a tool as the rules read it. Each part is computed once, when it is needed."""
 
     def __init__(self, tool: ToolVersion) -> None:
         self.tool = tool
+
+    @cached_property
+    def inputs(self) -> Sequence[Place]:
+        """All descriptions among the inputs, nested ones too, each before those within it."""
+        return places(self.tool.input_parameters, "input_parameters")
+
+    @cached_property
+    def outputs(self) -> Sequence[Place]:
+        """All descriptions among the outputs, nested ones too, each before those within it."""
+        return places(self.tool.output_parameters, "output_parameters")
+
+    @cached_property
+    def texts(self) -> Sequence[Text]:
+        """Each text at its place, parameters in their order."""
+        return [*_texts(self)]
+
+    @cached_property
+    def _json(self) -> bytes:
+        tool = self.tool
         reason = tool.deprecation.reason if tool.deprecation else ""
-        whole = [
-            tool.name,
-            tool.description,
-            reason,
-            tool.scopes,
-            tool.tags,
-            tool.input_parameters,
-            tool.output_parameters,
-        ]
-        self._json = orjson.dumps(whole)
+        parameters = [tool.input_parameters, tool.output_parameters]
+        return orjson.dumps(
+            [tool.name, tool.description, reason, tool.scopes, tool.tags, *parameters]
+        )
 
     @cached_property
     def whole(self) -> str:
@@ -100,31 +113,17 @@ class Texts:
         rest = self._json.translate(None, _PRINTABLE)
         return rest.decode() if rest else ""
 
-    @cached_property
-    def all(self) -> Sequence[Text]:
-        """Each text at its place, parameters in their order."""
-        return [*_texts(self.tool)]
 
-
-_last: list[Texts] = []  # several rules look at one tool, one after another
-
-
-def texts_of(tool: ToolVersion) -> Texts:
-    """The texts of a tool."""
-    if not _last or _last[0].tool is not tool:
-        _last[:] = [Texts(tool)]
-    return _last[0]
-
-
-def _texts(tool: ToolVersion) -> Iterator[Text]:
+def _texts(view: ToolView) -> Iterator[Text]:
+    tool = view.tool
     yield Text(("name",), False, tool.name)
     yield Text(("description",), False, tool.description)
     if tool.deprecation:
         yield Text(("deprecation", "reason"), False, tool.deprecation.reason)
     for key, words in (("scopes", tool.scopes), ("tags", tool.tags)):
         yield from (Text((key, index), False, word) for index, word in enumerate(words))
-    for places in (inputs(tool), outputs(tool)):
-        for place in places:
+    for described in (view.inputs, view.outputs):
+        for place in described:
             if place.name:
                 yield Text(place.pointer, True, place.name)
             yield from _of_description(place.pointer, place.description)
