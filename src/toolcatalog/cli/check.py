@@ -229,7 +229,10 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     from toolcatalog import checking, fixing  # noqa: PLC0415 - only here is it needed
 
     mended: Counter[str] = Counter()
-    for path in {problem.path: None for problem in problems if problem.fix is not None}:
+    paths = {problem.path: None for problem in problems if problem.fix is not None}
+    for path in paths:
+        files.refuse_links(catalog.resolve().parent / path, catalog.resolve())
+    for path in paths:
         file, name = catalog.resolve().parent / path, path.partition("/")[2]
         before = file.read_bytes()
         old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
