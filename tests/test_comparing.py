@@ -191,6 +191,16 @@ def test_other_files() -> None:
     assert compare(before, before).entries == ()
 
 
+def test_the_order_of_a_meta_tool_counts() -> None:
+    """Its parameters are served in their order; a session only says what may be used."""
+    meta, session = "meta_tools/M/20250101_00.yaml", "sessions/trs_a.yaml"
+    before, after = {"a": 1, "b": 1}, {"b": 1, "a": 1}
+    old, new = (
+        Side({}, {}, {meta: {"template": one}, session: {"tools": one}}) for one in (before, after)
+    )
+    assert [entry.path for entry in compare(old, new).entries] == [meta]
+
+
 def test_the_worst_first() -> None:
     """Unknown, breaking, scope, additive, text; the totals count entries and changes."""
     names = ("NO", "BREAK", "ADD", "TEXT")

@@ -72,6 +72,24 @@ def test_a_published_version_changed(catalog: Path, text: str, said: str) -> Non
     assert "toolcatalog bump A_DO" in finding.help
 
 
+@pytest.mark.parametrize("field", ["input_parameters", "output_parameters"])
+def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, field: str) -> None:
+    """It is what is served, and what a model reads, at every level."""
+    text = (
+        TOOL
+        + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type: string}}}}}}\n"
+        "  %s: {type: string}\n  %s: {type: string}\n"
+    )
+    tool(catalog, "A_DO", "20250202_00", text % ("a", "b", "y", "z"))
+    commit(tmp_path)
+    for names in (("a", "b", "z", "y"), ("b", "a", "y", "z")):
+        tool(catalog, "A_DO", "20250202_00", text % names)
+        assert rules(catalog) == [("history-version-changed", "toolkits/a/A_DO/20250202_00.yaml")]
+        (finding,) = found(catalog)
+        assert "in another order" in finding.message
+        assert finding.pointer == (field,)
+
+
 def test_what_a_finding_points_at(catalog: Path) -> None:
     """The field of the file that changed."""
     tool(catalog, "A_DO", text=NEEDY)
@@ -254,7 +272,7 @@ def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path)
     tool(catalog, "A_DO", "20260101_00", TOOL)
     commit(tmp_path)
     git(tmp_path, "switch", "--quiet", "ours")
-    assert since(catalog, "main", TODAY) == ([], {"toolkits/a/A_MINE/20250101_00.yaml"})
+    assert since(catalog, "main", TODAY).findings == []
     assert since(catalog, "main", TODAY).changed == {"toolkits/a/A_MINE/20250101_00.yaml"}
 
 

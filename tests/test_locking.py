@@ -22,6 +22,7 @@ from running import SHIPPED, Server, examples, new_key, serving, succeed, toolca
 from test_exports import tools
 from toolcatalog import locking
 from toolcatalog.build import build
+from toolcatalog.cli.sources import of_build
 from toolcatalog.errors import UsageError
 from toolcatalog.locking import Gone, Locked
 from toolcatalog.snapshot import Tool, document
@@ -118,14 +119,19 @@ def test_the_digest_stays_what_it_is() -> None:
         slug="A_DO", toolkit="a", version="20250101_00", available_versions=("20250101_00",), name="Do", description="Does “it”.", scopes=("s",),
         tags=("t",), no_auth=False, deprecation=None, input_parameters={"x": {"type": "number", "required": True, "default": 1.0}}, output_parameters={},
     )  # fmt: skip
-    text = (
+    ordered = (
+        '{"slug":"A_DO","version":"20250101_00","name":"Do","description":"Does “it”.",'
+        '"input_parameters":{"x":{"type":"number","required":true,"default":1.0}},'
+        '"output_parameters":{},"no_auth":false,"scopes":["s"],"tags":["t"],"toolkit":"a"}'
+    )
+    by_key = (
         '{"description":"Does “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},"name":"Do","no_auth":false,'
         '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a","version":"20250101_00"}'
     )
-    digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-    assert locking.locked(json.loads(json.dumps(document(tool, "A", "l")))) == Locked(
-        "20250101_00", digest
-    )
+    value = json.loads(json.dumps(document(tool, "A", "l")))
+    for text, is_sorted in ((ordered, False), (by_key, True)):
+        digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+        assert locking.locked(value, is_sorted) == Locked("20250101_00", digest, is_sorted)
 
 
 @examples(16)
@@ -159,7 +165,7 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "[]", "<<<<<<< ours", '{"tools": {}}', '{"format": 2, "tools": {}}', '{"format": 1, "tools": []}',
+        "", "[]", "<<<<<<< ours", '{"tools": {}}', '{"format": 3, "tools": {}}', '{"format": true, "tools": {}}', '{"format": 2.0, "tools": {}}', '{"format": 1, "tools": []}',
         '{"format": 1, "tools": {"A": 1}}', '{"format": 1, "tools": {"A": {"version": "20250101_00"}}}',
         '{"format": 1, "tools": {"A": {"version": "1", "digest": "sha256:%s"}}}' % ("0" * 64),
         '{"format": 1, "tools": {"A": {"version": "20250101_00", "digest": "md5:%s"}}}' % ("0" * 64),
@@ -336,6 +342,87 @@ def test_what_was_changed_is_found(how: str, place: Place) -> None:
         1,
         {"A_DO": "version-gone", "A_GO": "tool-gone", "A_STAY": "changed"},
     )
+
+
+# Order, and locks of format 1
+
+
+TWO = "input_parameters: {%s: {type: string}, %s: {type: string}}\n"
+STAY = "toolkits/a/A_STAY/20250101_00.yaml"
+
+
+@pytest.mark.parametrize("how", ["build", "catalog", "url"])
+def test_another_order_of_parameters_is_found(how: str, place: Place) -> None:
+    """A model reads parameters in their order, so it is part of what was locked."""
+    place.change(STAY, TOOL + TWO % ("x", "y"))
+    (place.folder / "toolcatalog.lock").unlink()
+    assert place.run("lock", "A_STAY")[0] == 0
+    assert verified(place, how) == (0, {})
+    place.change(STAY, TOOL + TWO % ("y", "x"))
+    assert verified(place, how) == (1, {"A_STAY": "changed"})
+
+
+def old_lock(place: Place, **versions: str) -> None:
+    """A lock file of format 1 with these tools of the build."""
+    look = of_build(place.folder / "build")
+    tools = {}
+    for slug, version in versions.items():
+        entry = locking.locked(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
+        tools[slug] = {"version": entry.version, "digest": entry.digest}
+    (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
+
+
+def test_a_lock_of_format_1_holds_as_before(place: Place) -> None:
+    """It is verified by its own digests, which see every change but that of order, and `verify`
+    says so.
+    """
+    place.change(STAY, TOOL + TWO % ("x", "y"))
+    old_lock(place, A_STAY="20250101_00", A_GO="20250101_00")
+    place.change(STAY, TOOL + TWO % ("y", "x"))
+    code, _, said = place.run("verify")
+    assert code == 0
+    assert "has format 1, which does not see the order of parameters" in said
+    assert "`toolcatalog lock A_GO@20250101_00` writes it in format 2" in said
+    place.change(STAY, TOOL + TWO % ("y", "z"))
+    assert verified(place, "build") == (1, {"A_STAY": "changed"})
+
+
+def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Place) -> None:
+    """Whatever is named, all entries are verified and written in format 2, each in its version; a
+    change, or a version that is gone, stops that.
+    """
+    file, versions = place.folder / "toolcatalog.lock", {"A_DO": "20250101_00"}
+    old_lock(place, A_STAY="20250101_00", **versions)
+    before = file.read_bytes()
+    place.change(STAY, TOOL + TWO % ("x", "y"))
+    assert place.run("lock", "A_GO")[0] == 1
+    assert file.read_bytes() == before
+    place.change(STAY, FILES[STAY])
+    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, said = place.run("lock", "A_GO")
+    assert code == 1
+    assert "A_DO: Version 20250101_00 is no longer there" in said
+    assert file.read_bytes() == before
+    place.change("toolkits/a/A_DO/20250101_00.yaml", FILES["toolkits/a/A_DO/20250101_00.yaml"])
+    code, _, said = place.run("lock", "A_STAY@20250101_00")
+    assert code == 0
+    assert "A_STAY: unchanged, 20250101_00" in said
+    assert "had format 1" in said
+    look = of_build(place.folder / "build")
+    assert locking.load(file.read_bytes(), "lock") == {
+        slug: locking.locked(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
+        for slug in ("A_DO", "A_STAY")
+    }
+
+
+def test_a_lock_of_format_1_is_renewed_whole(place: Place) -> None:
+    """Without names each goes to its newest version, also from one that is gone."""
+    old_lock(place, A_DO="20250101_00")
+    place.change("toolkits/a/A_DO/20250101_00.yaml", None)
+    code, _, said = place.run("lock")
+    assert code == 0, said
+    assert place.lock["A_DO"]["version"] == "20260101_00"
+    assert json.loads((place.folder / "toolcatalog.lock").read_bytes())["format"] == 2
 
 
 @pytest.mark.parametrize("how", ["build", "catalog", "url"])

@@ -5,6 +5,7 @@ repository names is run.
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -172,9 +173,7 @@ def test_no_repository_and_no_catalog(tmp_path: Path) -> None:
 
 def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--bare", ".")
-    assert sentence(tmp_path, "HEAD").startswith(
-        f"Git cannot read the repository of {tmp_path} (this operation must be run in a work tree)"
-    )
+    assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} lies in a bare repository")
 
 
 def test_no_commits_yet(tmp_path: Path) -> None:
@@ -266,6 +265,176 @@ def test_within_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
     assert since(catalog, "HEAD") == set()
+
+
+# Another repository than that of the catalog
+
+
+def embed(folder: Path, catalog: Path, settings: Sequence[str]) -> None:
+    """Put the files of a bare repository into a folder, whose history has the catalog as it is."""
+    other = folder.parent / "other"
+    shutil.copytree(catalog, other / catalog.relative_to(folder))
+    git(other, "init", "--quiet", "--initial-branch=main", ".")
+    commit(other)
+    for name in ("HEAD", "config", "objects", "refs"):
+        shutil.move(other / ".git" / name, folder / name)
+    for setting in settings:
+        git(folder.parent, "config", "--file", str(folder / "config"), *setting.split())
+
+
+@pytest.mark.parametrize("is_old", [False, True], ids=["git", "old git"])
+@pytest.mark.parametrize(
+    "settings", [["core.bare true"], ["core.bare false", "core.worktree ."], ["core.bare false"]]
+)
+def test_an_embedded_repository_is_refused(
+    tmp_path: Path, settings: list[str], is_old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bare repository committed next to the catalog does not replace its history, also with a git
+    that does not know `safe.bareRepository`.
+    """
+    catalog = repository(tmp_path / "repo", "sub/catalog")
+    tool(catalog, "A_DO").write_text(TOOL)
+    embed(tmp_path / "repo" / "sub", catalog, settings)
+    commit(tmp_path / "repo")
+    if is_old:
+        script = tmp_path / "bin" / "git"
+        script.parent.mkdir()
+        script.write_text(
+            "#!/bin/bash\n"
+            'exec /usr/bin/env "PATH=${PATH#*:}" git "${@/safe.bareRepository=explicit/a.b=c}"\n'
+        )
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    said = sentence(catalog, "HEAD")
+    assert str(tmp_path / "repo" / "sub") in said
+    if is_old and "core.worktree ." not in settings:  # git itself finds no files there
+        assert "must be run in a work tree" in said
+    else:
+        assert f"instead of {tmp_path / 'repo' / '.git'}" in said
+    shutil.rmtree(tmp_path / "repo" / "sub" / "objects")
+    assert since(catalog, "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_a_file_that_leads_into_the_working_tree_is_refused(tmp_path: Path) -> None:
+    """A `.git` file may lead to the repository of a worktree, and not to one among the files."""
+    catalog = repository(tmp_path / "repo", "sub/catalog")
+    embed(tmp_path / "repo", catalog, ["core.bare false"])
+    (tmp_path / "repo" / "fake").mkdir()
+    for name in ("HEAD", "config", "objects", "refs"):
+        shutil.move(tmp_path / "repo" / name, tmp_path / "repo" / "fake" / name)
+    shutil.move(tmp_path / "repo" / ".git", tmp_path / "kept")
+    (tmp_path / "repo" / ".git").write_text("gitdir: fake\n")
+    assert "instead of" in sentence(catalog, "HEAD")
+    (tmp_path / "repo" / ".git").write_text("gitdir: ../kept\n")
+    assert files_at(catalog, "HEAD").named
+
+
+def test_a_worktree_elsewhere_is_refused(tmp_path: Path) -> None:
+    """The working tree that a repository names is the one with its `.git`."""
+    catalog = repository(tmp_path / "repo")
+    (tmp_path / "else").mkdir()
+    git(tmp_path / "repo", "config", "core.worktree", str(tmp_path))
+    assert "core.worktree" in sentence(catalog, "HEAD")
+
+
+def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
+    """A link in the place of the catalog leads to a folder that earlier revisions do not have; a
+    link outside of the repository is no matter of its history.
+    """
+    catalog = repository(tmp_path / "repo")
+    tool(catalog, "A_DO").write_text(TOOL)
+    catalog.rename(tmp_path / "repo" / "moved")
+    catalog.symlink_to("moved")
+    assert f"{catalog} is a symbolic link within the repository" in sentence(catalog, "HEAD")
+    (tmp_path / "link").symlink_to("repo")
+    said = sentence(tmp_path / "link" / "catalog", "HEAD")
+    assert "is a symbolic link within the repository" in said
+    catalog.unlink()
+    (tmp_path / "repo" / "moved").rename(catalog)
+    assert since(tmp_path / "link" / "catalog", "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_worktrees_and_submodules(tmp_path: Path) -> None:
+    """A catalog in a worktree, in one of a bare clone, or in a submodule has its history there."""
+    catalog = repository(tmp_path / "repo")
+    tool(catalog, "A_DO").write_text(TOOL)
+    commit(tmp_path / "repo")
+    git(tmp_path / "repo", "worktree", "add", "--quiet", str(tmp_path / "repo" / "tree"))
+    git(tmp_path, "clone", "--quiet", "--bare", "repo", "bare/.bare")
+    git(tmp_path / "bare" / ".bare", "worktree", "add", "--quiet", "../tree", "main")
+    git(tmp_path, "init", "--quiet", "super")
+    git(
+        tmp_path / "super",
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(tmp_path / "repo"),
+        "sub",
+    )
+    for top in (tmp_path / "repo" / "tree", tmp_path / "bare" / "tree", tmp_path / "super" / "sub"):
+        assert since(top / "catalog", "HEAD") == set()
+        assert since(top / "catalog", "HEAD~1") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_the_environment_names_no_other_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variables of git that select a repository, its objects or the meaning of paths count for
+    nothing.
+    """
+    catalog = repository(tmp_path / "repo")
+    tool(catalog, "A_DO").write_text(TOOL)
+    repository(tmp_path / "other")
+    other = str(tmp_path / "other" / ".git")
+    for name in ("DIR", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "SHALLOW_FILE"):
+        monkeypatch.setenv(f"GIT_{name}", other)
+    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
+    monkeypatch.setenv("GIT_ICASE_PATHSPECS", "1")
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'core.worktree'='{tmp_path}'")
+    assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
+
+
+def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
+    """What a repository says to put in the place of objects or parents counts for nothing."""
+    catalog = repository(tmp_path)
+    first = git(tmp_path, "rev-parse", "HEAD")
+    tool(catalog, "A_DO").write_text(TOOL)
+    second = commit(tmp_path)
+    git(tmp_path, "replace", first, second)
+    (tmp_path / ".git" / "info").mkdir(exist_ok=True)
+    (tmp_path / ".git" / "info" / "grafts").write_text(f"{second}\n")
+    assert since(catalog, first) == {"toolkits/a/A_DO/20250101_00.yaml"}
+    assert fork(revisions.repository(catalog), first) == first
+    assert files_at(catalog, "HEAD~1").named == files_at(catalog, first).named
+
+
+def test_attributes_change_no_bytes(tmp_path: Path) -> None:
+    """What is read at a revision is what was committed: no keyword, line end or encoding differs."""
+    catalog = repository(tmp_path)
+    text = TOOL + "# $Id$ $Format:%H$ \n"
+    tool(catalog, "A_DO", text=text)
+    commit(tmp_path)
+    (tmp_path / ".gitattributes").write_text(
+        "*.yaml ident export-subst text eol=crlf working-tree-encoding=UTF-16\n"
+    )
+    path = "toolkits/a/A_DO/20250101_00.yaml"
+    assert files_at(catalog, "HEAD").read([path])[path] == text.encode()
+
+
+def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
+    """A tag with the name of a branch hides that branch from git; `HEAD` is git's own."""
+    catalog = repository(tmp_path)
+    tool(catalog, "A_DO").write_text(TOOL)
+    second = commit(tmp_path)
+    git(tmp_path, "update-ref", "refs/tags/main", "HEAD~1")
+    git(tmp_path, "update-ref", "refs/tags/HEAD", "HEAD~1")
+    assert "`main` is the name of more than one branch, tag or commit" in sentence(catalog, "main")
+    assert "more than one branch" in sentence(catalog, "main~0")
+    found = revisions.repository(catalog)
+    for name in ("HEAD", "@", "refs/heads/main", second):
+        assert revisions.commit(found, name) == second
 
 
 def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:

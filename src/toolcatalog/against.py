@@ -21,12 +21,13 @@ _APART = "say `SLUG@` or `SLUG@VERSION` for a tool, `./NAME` for the folder of a
 
 
 class Since(NamedTuple):
-    """What history says of a catalog, and the files that are not as they were: paths relative to
-    the catalog.
+    """What history says of a catalog, the files that are not as they were (paths relative to the
+    catalog), and all files as they were.
     """
 
     findings: list[Finding]
     changed: set[str]
+    base: Files
 
 
 # Revisions
@@ -53,7 +54,7 @@ def since(catalog: Path, revision: str, today: str) -> Since:
         broken={key for key, tool in new.tools.items() if isinstance(tool, Unread)},
         today=today,
     )
-    return Since(history.check(known), written.changed(before, after))
+    return Since(history.check(known), written.changed(before, after), before)
 
 
 def _since(catalog: Path, revision: str) -> tuple[Files, Files]:

@@ -172,7 +172,7 @@ def conclude(
     Advice is given as far as it weighs as much as one of the `severities`; that for the tools found
     sound before is not among it.
     """
-    catalog = _assemble([(one.path, one.record) for one in examined if one.record], tools)
+    catalog = assemble([(one.path, one.record) for one in examined if one.record], tools)
     broken = {one.path for one in examined if one.problems}
     findings = [*rules.check(catalog, broken), *advice.misnamed(catalog.about)]
     heeded = advice.heeded(catalog.about, severities)
@@ -273,7 +273,9 @@ def _stub(document: Document) -> schema.Record:
             )
 
 
-def _assemble(records: Sequence[tuple[str, schema.Record]], tools: Sequence[Listed]) -> Catalog:
+def assemble(records: Sequence[tuple[str, schema.Record]], tools: Sequence[Listed] = ()) -> Catalog:
+    """The catalog of these records, by their paths, and of tools that were found sound before."""
+
     def of(kind: type) -> list[Any]:
         return [record for _, record in records if isinstance(record, kind)]
 

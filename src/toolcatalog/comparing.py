@@ -299,12 +299,18 @@ def _file(path: str, old: Facts | Unread | None, new: Facts | Unread | None) -> 
     return Entry("changed", path, toolkit, changes=changes) if changes else None
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 def _fields(path: str, old: Facts, new: Facts) -> Iterator[Change]:
     """Sessions and auth configs say what may be used; nothing else is known of them here. Meta
-    tools are not looked into.
+    tools are not looked into; the order of their parameters is served, so it counts.
     """
     kind = path.partition("/")[0]
-    for key in sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)):
+    form = repr if kind == "meta_tools" else _as_it_is
+    keys = (key for key in old.keys() | new.keys() if form(old.get(key)) != form(new.get(key)))
+    for key in sorted(keys):
         if kind in ("sessions", "auth_configs"):
             yield Change("scope", key, "is another: it says what may be used")
         elif kind == "meta_tools" and not path.endswith("/toolkit.yaml"):

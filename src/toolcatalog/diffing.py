@@ -8,22 +8,24 @@ from typing import Any
 
 from toolcatalog.narrowing import INPUT, OUTPUT, or_unknown, parameters
 from toolcatalog.snapshot import Tool
-from toolcatalog.wording import ABSENT, KINDS, Change, became, code, reworded, same
+from toolcatalog.wording import ABSENT, KINDS, Change, became, code, identical, reworded, same
 
 _OF_EACH_VERSION = ("version", "available_versions")  # fields that differ whatever has changed
+_PARAMETERS = ("input_parameters", "output_parameters")
 
 
 def changes(before: Tool, after: Tool) -> list[Change]:
     """What changed from one version of a tool to another: breaking first, then scope, additive,
     text; by place within each.
 
-    Nothing where the two differ in no more than the version, the order of parameters, or the
-    spelling of a number (1 and 1.0).
+    Nothing only where the two are served as the same bytes, but for the version: what means the
+    same and is in another order, or a number that is spelled otherwise (1 and 1.0), is a text.
     """
     found: list[Change] = []
     for field in fields(Tool):
         old, new = getattr(before, field.name), getattr(after, field.name)
-        if field.name not in _OF_EACH_VERSION and not same(old, new):
+        is_equal = identical if field.name in _PARAMETERS else same
+        if field.name not in _OF_EACH_VERSION and not is_equal(old, new):
             rule = _FIELDS.get(field.name)
             found += or_unknown(field.name, rule(old, new) if rule else ())
     return sorted(found, key=lambda change: (KINDS.index(change.kind), change.place, change.what))

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from toolcatalog.errors import UsageError
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover - there are no advisory locks to take on this system
@@ -21,6 +23,20 @@ except ImportError:  # pragma: no cover - there are no advisory locks to take on
 
 _NAP = 0.02  # seconds between two looks at a lock
 _LEFT_OVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
+
+
+def refuse_links(path: Path, top: Path) -> None:
+    """Raise UsageError where `path`, or a folder between it and `top`, is a symbolic link: what is
+    written there would come to lie elsewhere. `top` itself is what the caller named.
+    """
+    for place in (path, *path.parents):
+        if place == top:
+            return
+        if place.is_symlink():
+            raise UsageError(
+                f"{place} is a symbolic link, and nothing is written through one: remove the link, "
+                "or put the file or folder itself there."
+            )
 
 
 def _beside(path: Path) -> str:

@@ -4,10 +4,14 @@ is. Pure.
 A published version does not change. That is a promise; the digest is how an application finds out
 that it was broken: what a tool is said to do may be told anew to the model behind a user's back.
 The digest is of the definition alone, so that what may change under the same version changes no
-digest, and it is the same whichever way the document came: from a build, a catalog or a server.
+digest, and it is the same whichever way the document came: from a build, a catalog or a server. The
+order of parameters counts, because a model reads them in that order.
+
+Locks of format 1 are read and verified too. Their digests sort all keys, so they say nothing of
+order; whatever is written has format 2.
 
     {
-      "format": 1,
+      "format": 2,
       "tools": {
         "GITHUB_CREATE_ISSUE": {"version": "20250715_00", "digest": "sha256:..."}
       }
@@ -24,7 +28,8 @@ from toolcatalog import names, versions
 from toolcatalog.errors import UsageError
 from toolcatalog.snapshot import sha256
 
-FORMAT = 1
+FORMAT = 2
+_SORTED = 1  # the format whose digests sort the keys
 FIELDS = (
     "slug",
     "version",
@@ -50,10 +55,11 @@ class Gone(Enum):
 
 
 class Locked(NamedTuple):
-    """What a lock says of a tool."""
+    """What a lock says of a tool. `is_sorted`: its digest is one of format 1."""
 
     version: str
     digest: str
+    is_sorted: bool = False
 
 
 class Difference(NamedTuple):
@@ -72,22 +78,30 @@ class Difference(NamedTuple):
 Lock = Mapping[str, Locked]
 
 
-def locked(document: Document) -> Locked:
-    """The entry of a tool, from the document that the API answers for it."""
+def locked(document: Document, is_sorted: bool = False) -> Locked:
+    """The entry of a tool, from the document that the API answers for it; `is_sorted`: as format 1
+    has it.
+    """
     said = {field: document[field] for field in FIELDS} | {"toolkit": document["toolkit"]["slug"]}
-    return Locked(
-        document["version"], _ALGORITHM + sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS))
-    )
+    data = orjson.dumps(said, option=orjson.OPT_SORT_KEYS if is_sorted else None)
+    return Locked(document["version"], _ALGORITHM + sha256(data), is_sorted)
 
 
 def dump(lock: Lock) -> bytes:
     """The text of a lock file, with a line for each tool, by slug: a change of one is a change of
-    one line.
+    one line. No entry may be one of format 1.
     """
+    assert not is_old(lock)
     lines = ",\n".join(
-        f"    {_text(slug)}: {_text(entry._asdict())}" for slug, entry in sorted(lock.items())
+        f"    {_text(slug)}: {_text({'version': entry.version, 'digest': entry.digest})}"
+        for slug, entry in sorted(lock.items())
     )
     return f'{{\n  "format": {FORMAT},\n  "tools": {{\n{lines}\n  }}\n}}\n'.encode()
+
+
+def is_old(lock: Lock) -> bool:
+    """Tell whether a lock has entries of format 1."""
+    return any(entry.is_sorted for entry in lock.values())
 
 
 def load(data: bytes, file: str) -> dict[str, Locked]:
@@ -101,7 +115,8 @@ def load(data: bytes, file: str) -> dict[str, Locked]:
         raise UsageError(f"{file} is not JSON ({error}): {again}") from None
     if (
         not isinstance(value, dict)
-        or value.get("format") != FORMAT
+        or type(value.get("format")) is not int
+        or value["format"] not in (_SORTED, FORMAT)
         or not isinstance(value.get("tools"), dict)
     ):
         raise UsageError(
@@ -116,8 +131,10 @@ def load(data: bytes, file: str) -> dict[str, Locked]:
             f"{file} has an entry {wrong!r} that is none (a slug, with its version and "
             f"digest): {again}"
         )
+    is_sorted = value["format"] == _SORTED
     return {
-        slug: Locked(entry["version"], entry["digest"]) for slug, entry in value["tools"].items()
+        slug: Locked(entry["version"], entry["digest"], is_sorted)
+        for slug, entry in value["tools"].items()
     }
 
 
@@ -131,7 +148,7 @@ def difference(slug: str, entry: Locked, found: Document | Gone) -> Difference |
         )
         help = "See why it was removed, and lock what takes its place."
         return Difference(slug, entry.version, found.value, "error", f"{what}.", help)
-    if locked(found) != entry:
+    if locked(found, entry.is_sorted) != entry:
         message = f"Version {entry.version} is not what was locked: its definition was changed under the same version."
         help = "Do not hand it to a model before you have read it. To take it as it is, remove its entry and lock it again."
         return Difference(slug, entry.version, "changed", "error", message, help)
@@ -152,7 +169,7 @@ def _is_entry(slug: str, entry: Any) -> bool:
     return (
         names.fits(names.TOOL_SLUG, slug)
         and isinstance(entry, dict)
-        and all(isinstance(entry.get(field), str) for field in Locked._fields)
+        and all(isinstance(entry.get(field), str) for field in ("version", "digest"))
         and versions.is_version(entry["version"])
         and entry["digest"].startswith(_ALGORITHM)
         and len(entry["digest"]) == _DIGEST

@@ -14,7 +14,7 @@ that changes is ever left untold.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toolcatalog.parameters import BRANCHES, LOWER, UPPER, type_of
+from toolcatalog.parameters import BRANCHES, LOWER, NESTING, UPPER, type_of
 from toolcatalog.wording import (
     ABSENT,
     Change,
@@ -23,6 +23,7 @@ from toolcatalog.wording import (
     canonical,
     code,
     codes,
+    identical,
     reworded,
     same,
     step,
@@ -86,7 +87,7 @@ def parameters(
     prefix: str, before: Mapping[str, Description], after: Mapping[str, Description], side: Side
 ) -> Iterator[Change]:
     """What changed from some parameters to others, or from properties to others; `prefix` is the
-    beginning of their places.
+    beginning of their places. The order of those that stay is their author's, and served.
     """
     for name in sorted(before.keys() | after.keys()):
         place = prefix + step(name)
@@ -94,8 +95,11 @@ def parameters(
             yield Change("breaking", place, "was removed")
         elif name not in before:
             yield _new(place, after[name], side)
-        elif not same(before[name], after[name]):
+        elif not identical(before[name], after[name]):
             yield from _of_one(place, before[name], after[name], side)
+    if [name for name in before if name in after] != [name for name in after if name in before]:
+        what = "parameters" if prefix.endswith(" ") else "properties"
+        yield Change("text", prefix.rstrip(" ."), f"lists its {what} in another order")
 
 
 def _new(place: str, described: Description, side: Side) -> Change:
@@ -119,6 +123,8 @@ def _of_one(place: str, before: Description, after: Description, side: Side) -> 
         found.append(_another_kind(place, old, new, side))
     for key in sorted(keys):
         found += _of_key(place, key, old, new, side)
+    if not found and same(before, after):
+        found.append(Change("text", place, "is written in another way"))
     return or_unknown(place, found)
 
 
@@ -199,7 +205,8 @@ def _of_key(
     place: str, key: str, before: Description, after: Description, side: Side
 ) -> list[Change]:
     old, new = (said.get(key, _IMPLIED.get(key, ABSENT)) for said in (before, after))
-    if not same(old, new):
+    is_equal = identical if key in NESTING else same
+    if not is_equal(old, new):
         return or_unknown(
             place, _RULES.get(key, _not_understood)(_Difference(place, key, old, new, side))
         )
@@ -327,7 +334,7 @@ def _branches(it: _Difference) -> Iterator[Change]:
     """Branches that mean the same belong together, the others by their order."""
     pairs = _paired(it.before, it.after)
     for old, new in pairs:
-        if not same(it.before[old], it.after[new]):
+        if not identical(it.before[old], it.after[new]):
             yield from _of_one(
                 f"{it.place}.{it.key}[{new}]", it.before[old], it.after[new], it.side
             )

@@ -5,11 +5,16 @@ nothing, so whatever a repository's configuration or attributes may name is not 
 filter, text conversion or external diff, no monitor of the file system, no transport. What the
 working tree holds is read by `tree`, like every catalog, and given the names that git would give
 it.
+
+The repository is the one whose `.git` is nearest above the catalog. Git refuses to commit a path
+with that name, so a change cannot bring another repository along. Git itself also accepts any
+folder that has the files of a bare repository, and those can be committed: such a folder is refused.
 """
 
 import hashlib
 import os
 import posixpath
+import re
 import subprocess
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -23,20 +28,36 @@ _QUIET = (
     "core.fsmonitor=false",
     "-c",
     f"core.hooksPath={os.devnull}",
+    "-c",
+    "core.warnAmbiguousRefs=true",
+    "-c",
+    "safe.bareRepository=explicit",
     "--no-pager",
     "--literal-pathspecs",
 )
 _ENVIRONMENT = {
     # a partial clone would fetch what it lacks, through a program that its configuration names
     "GIT_ALLOW_PROTOCOL": "none",
+    # a file that cannot exist: git warns of an empty one
+    "GIT_GRAFT_FILE": f"{os.devnull}/grafts",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-# what git gives to hooks, for its own folder
-_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+# variables that select another repository, other objects or another meaning of paths; git sets some
+# of them for hooks, for the repository that the hook runs in (`git rev-parse --local-env-vars`)
+_REMOVED = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR", "GLOB_PATHSPECS", "ICASE_PATHSPECS",
+        "IMPLICIT_WORK_TREE", "INDEX_FILE", "NAMESPACE", "NOGLOB_PATHSPECS", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE",
+        "SHALLOW_FILE", "WORK_TREE",
+    )
+)  # fmt: skip
+_GIT, _LEADS_TO = ".git", "gitdir: "
+_MODIFIERS = re.compile("[~^@:]")  # what may follow a name in a revision
 _LINK, _ABSENT = "120000", ""
 _KNOWN = 2000  # names of revisions among which the nearest is looked for
 
@@ -44,12 +65,13 @@ Read = Callable[[Collection[str]], Mapping[str, bytes | Finding]]
 
 
 class Repository(NamedTuple):
-    """The repository that a catalog lies in: its top folder, where in it the catalog is
-    (`sub/catalog/`, or empty), its kind of names.
+    """The repository that a catalog lies in: its top folder, its own folder (`.git`), where in it
+    the catalog is (`sub/catalog/`, or empty), its kind of names.
     """
 
     catalog: Path
     top: str
+    folder: str
     inside: str
     algorithm: str
 
@@ -69,15 +91,74 @@ class Files(NamedTuple):
 
 def repository(catalog: Path) -> Repository:
     """The repository that a catalog lies in. Raises UsageError where there is no such folder, no
-    git, or no repository.
+    git or no repository, and where git would read another one than that of the nearest `.git`.
     """
     if not catalog.is_dir():
         raise UsageError(f"No catalog at {catalog}: name its folder with --catalog.")
-    done = _git(catalog, "rev-parse", "--show-toplevel", "--show-prefix", "--show-object-format")
+    real = Path(os.path.realpath(catalog))
+    top = next((path for path in (real, *real.parents) if os.path.lexists(path / _GIT)), None)
+    done = _git(
+        "-C",
+        str(real),
+        "rev-parse",
+        "--show-toplevel",
+        "--absolute-git-dir",
+        "--show-prefix",
+        "--show-object-format",
+    )
+    if top and b"safe.bareRepository" in done.stderr:
+        _embedded(top, os.fsdecode(done.stderr).partition("'")[2].partition("'")[0])
     if done.returncode:
         _no_repository(catalog, done.stderr)
-    top, inside, algorithm = os.fsdecode(done.stdout).rsplit("\n", 3)[:3]
-    return Repository(catalog, top, inside, algorithm)
+    shown, folder, inside, algorithm = os.fsdecode(done.stdout).rsplit("\n", 4)[:4]
+    if top is None or not (_is_same(shown, top) and _is_own(folder, top)):
+        _embedded(top or real, folder)
+    _refuse_linked(catalog, top)
+    return Repository(catalog, shown, folder, inside, algorithm)
+
+
+def _is_same(path: str, other: Path) -> bool:
+    try:
+        return other.samefile(path)
+    except OSError:
+        return False
+
+
+def _is_own(folder: str, top: Path) -> bool:
+    """Tell whether a repository is that of the `.git` in a folder: the folder of this name, or
+    outside of the working tree the one that a file of this name leads to, as in a worktree or a
+    submodule.
+    """
+    own = top / _GIT
+    if not own.is_file():
+        return _is_same(folder, own)
+    try:
+        target = os.fsdecode(own.read_bytes()).removeprefix(_LEADS_TO).rstrip("\r\n")
+    except OSError:
+        return False
+    return _is_same(folder, top / target) and not Path(folder).is_relative_to(top)
+
+
+def _embedded(top: Path, folder: str) -> NoReturn:
+    raise UsageError(
+        f"Git takes {folder} for the repository of this catalog instead of {top / _GIT}, which "
+        "contains its history: remove the files of the other repository (`HEAD`, `config`, "
+        "`objects`, `refs`), and a `core.worktree` that leads there."
+    )
+
+
+def _refuse_linked(catalog: Path, top: Path) -> None:
+    """Raise UsageError where a link within the repository leads to the catalog: earlier revisions
+    may have another folder at this path, whose history would not be read.
+    """
+    path = Path(os.path.normpath(catalog.absolute()))
+    for link in (path, *path.parents):
+        if link.is_symlink() and Path(os.path.realpath(link.parent)).is_relative_to(top):
+            raise UsageError(
+                f"{link} is a symbolic link within the repository in {top}, and git records no "
+                "history of a catalog behind a link: put the folder itself there, or name it "
+                "with --catalog."
+            )
 
 
 def commit(repository: Repository, revision: str) -> str:
@@ -98,14 +179,14 @@ def fork(repository: Repository, revision: str) -> str:
     `commit` does.
     """
     base = commit(repository, revision)
-    done = _git(repository.catalog, "merge-base", base, "HEAD")
+    done = _read_git(repository, "merge-base", base, "HEAD")
     return base if done.returncode else os.fsdecode(done.stdout).strip()
 
 
 def at(repository: Repository, commit: str, title: str) -> Files:
     """The files of the catalog at a commit. Raises UsageError where git cannot list them."""
-    done = _git(
-        repository.catalog,
+    done = _read_git(
+        repository,
         "ls-tree",
         "-r",
         "-z",
@@ -139,12 +220,19 @@ def now(repository: Repository, title: str = "the working tree") -> Files:
     return Files(title, named, lambda paths: {path: tree.content(root, path) for path in paths})
 
 
-def _git(folder: Path, *arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    """Run git to its end in a folder. Raises UsageError where there is none."""
+def _read_git(
+    repository: Repository, *arguments: str, given: bytes = b""
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run git to its end on this very repository."""
+    return _git("-C", repository.top, f"--git-dir={repository.folder}", *arguments, given=given)
+
+
+def _git(*arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    """Run git to its end. Raises UsageError where there is none."""
     environment = {
-        name: value for name, value in os.environ.items() if name not in _HOOKS
+        name: value for name, value in os.environ.items() if name not in _REMOVED
     } | _ENVIRONMENT
-    command = ["git", *_QUIET, "-C", str(folder), *arguments]
+    command = ["git", *_QUIET, *arguments]
     try:
         return subprocess.run(  # noqa: S603
             command, input=given, capture_output=True, env=environment, check=False
@@ -172,6 +260,11 @@ def _no_repository(catalog: Path, said: bytes) -> NoReturn:
             f"{catalog} is in no git repository, so it has no revisions: name one that is "
             "with --catalog, or `git init`."
         )
+    if b"safe.bareRepository" in said:
+        raise UsageError(
+            f"{catalog} lies in a bare repository, which has no working tree: name the catalog of "
+            "a clone with --catalog."
+        )
     raise UsageError(
         f"Git cannot read the repository of {catalog} ({_first_line(said)}): name the "
         "catalog of a clone with --catalog."
@@ -181,20 +274,22 @@ def _no_repository(catalog: Path, said: bytes) -> NoReturn:
 def _commit(repository: Repository, revision: str) -> str | None:
     if not revision or revision.startswith("-"):  # git would take it for an option
         return None
-    done = _git(
-        repository.catalog,
-        "rev-parse",
-        "--verify",
-        "--quiet",
-        "--end-of-options",
-        f"{revision}^{{commit}}",
+    done = _read_git(
+        repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
     )
+    # git's own HEAD comes before a branch or a tag of that name
+    if b"is ambiguous" in done.stderr and _MODIFIERS.split(revision)[0] not in ("HEAD", ""):
+        raise UsageError(
+            f"`{revision}` is the name of more than one branch, tag or commit in "
+            f"{repository.top}: write it in full, as `refs/heads/NAME`, `refs/tags/NAME`, "
+            "`refs/remotes/origin/NAME` or all digits of the commit."
+        )
     return None if done.returncode else os.fsdecode(done.stdout).strip()
 
 
 def _unknown(repository: Repository, revision: str) -> NoReturn:
     def said(*arguments: str) -> str:
-        return os.fsdecode(_git(repository.catalog, *arguments).stdout).strip()
+        return os.fsdecode(_read_git(repository, *arguments).stdout).strip()
 
     if not said("rev-list", "--all", "--max-count=1"):
         raise UsageError(
@@ -291,8 +386,8 @@ def _contents(repository: Repository, names: Collection[str]) -> dict[str, bytes
 
 
 def _asked(repository: Repository, names: Collection[str], form: str) -> tuple[bytes, bytes]:
-    done = _git(
-        repository.catalog, "cat-file", form, given=b"".join(f"{name}\n".encode() for name in names)
+    done = _read_git(
+        repository, "cat-file", form, given=b"".join(f"{name}\n".encode() for name in names)
     )
     return done.stdout, done.stderr
 

@@ -105,6 +105,13 @@ def same(before: Any, after: Any) -> bool:
     return orjson.dumps(before) == orjson.dumps(after) or canonical(before) == canonical(after)
 
 
+def identical(before: Any, after: Any) -> bool:
+    """Tell whether two values are served as the same bytes: the order of keys counts too."""
+    if before is after or ABSENT in (before, after):
+        return before is after
+    return orjson.dumps(before) == orjson.dumps(after)
+
+
 def canonical(value: Any) -> bytes:
     """A value as the one text that all values equal to it have."""
     return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)

@@ -104,7 +104,9 @@ def bring(into: Path, found: Iterable[additions.Addition], toolkit: str, version
 
 
 def _write(into: Path, new: Mapping[str, bytes]) -> None:
-    """Write what is not there yet, all or nothing."""
+    """Write what is not there yet, all or nothing, and nothing through a link."""
+    for path in new:
+        files.refuse_links(into / path, into)
     written: set[str] = set()
     try:
         changed = [

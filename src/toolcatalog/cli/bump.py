@@ -38,6 +38,7 @@ def command(slug: str, catalog: Path, version: str) -> None:
     if isinstance(data, Finding):
         raise UsageError(f"{catalog / home.path(before)}: {data.message}. Try `toolcatalog check`.")
     file = catalog / home.path(after)
+    files.refuse_links(file, catalog)
     try:
         files.write_changed(file, data)
     except OSError as error:

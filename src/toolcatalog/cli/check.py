@@ -44,6 +44,7 @@ class Asked(NamedTuple):
     catalog: Path
     form: str
     against: str | None
+    accept: Sequence[str]
     least: str
     strict: bool
     fix: bool
@@ -78,6 +79,12 @@ class Seen(NamedTuple):
     help="A revision of git: what has been published may not change, and changed files come first.",
 )
 @click.option(
+    "--accept",
+    multiple=True,
+    metavar="RULE",
+    help="With --against: let the change itself silence this rule of security or history.",
+)
+@click.option(
     "--least",
     type=click.Choice(_SEVERITIES),
     default="warning",
@@ -102,11 +109,27 @@ def command(**said: Any) -> int:
     remembered for the next time.
     """
     asked = Asked(**said)
+    _see_accepted(asked)
     calm()
     code = _once(asked)
     if asked.watch:
         _watched(asked)
     return code
+
+
+def _see_accepted(asked: Asked) -> None:
+    """Raise UsageError where --accept would mean nothing."""
+    if not asked.accept:
+        return
+    from toolcatalog import suppressions  # noqa: PLC0415 - only here is it needed
+
+    if asked.against is None:
+        raise UsageError("--accept goes with --against REV: without it all comments count.")
+    if unknown := sorted({*asked.accept} - suppressions.PROTECTED):
+        raise UsageError(
+            f"--accept {unknown[0]} is for rules that a change cannot silence itself only: "
+            f"{', '.join(sorted(suppressions.PROTECTED))}."
+        )
 
 
 def _once(asked: Asked) -> int:
@@ -157,19 +180,24 @@ def _verdict(asked: Asked) -> Verdict:
 
 def _with_history(asked: Asked, verdict: Verdict) -> tuple[Sequence[Problem], frozenset[str]]:
     """The problems with those that only a revision before can tell, and the paths that have changed
-    since, as they are shown.
+    since, as they are shown. What protects against a change is not silenced by that change.
     """
-    from toolcatalog import against, checking, hearing, tree  # noqa: PLC0415 - only here are they all needed
+    from toolcatalog import against, checking, suppressions, tree  # noqa: PLC0415 - only here are they all needed
 
     since = against.since(asked.catalog, asked.against or "", f"{datetime.now(UTC):%Y-%m-%d}")
     changed = frozenset(tree.shown(asked.catalog, path) for path in since.changed)
-    said = hearing.by_path(since.findings)
-    history = [
-        problem
-        for path, some in said.items()
-        for problem in hearing.heard(asked.catalog, path, some)
+    rules = suppressions.severities(asked.catalog, since.base, verdict.rules, asked.accept)
+    lowered = suppressions.lowered(rules, verdict.rules)
+    found = suppressions.security(
+        asked.catalog, since.base, None if lowered & suppressions.SECURITY else since.changed
+    )
+    more = suppressions.heard(asked.catalog, since.base, [*since.findings, *found], asked.accept)
+    kept = [problem for problem in verdict.problems if problem.rule not in lowered]
+    more = [
+        suppressions.explained(problem, since.base) if problem.rule in lowered else problem
+        for problem in more
     ]
-    weighed = checking.weighed(verdict.rules, [*verdict.problems, *history])
+    weighed = checking.weighed(rules, [*kept, *more])
     return [problem for problem in weighed if problem.severity in _severities(asked)], changed
 
 
@@ -201,7 +229,10 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     from toolcatalog import checking, fixing  # noqa: PLC0415 - only here is it needed
 
     mended: Counter[str] = Counter()
-    for path in {problem.path: None for problem in problems if problem.fix is not None}:
+    paths = {problem.path: None for problem in problems if problem.fix is not None}
+    for path in paths:
+        files.refuse_links(catalog.resolve().parent / path, catalog.resolve())
+    for path in paths:
         file, name = catalog.resolve().parent / path, path.partition("/")[2]
         before = file.read_bytes()
         old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)

@@ -130,6 +130,8 @@ def _changed(file: Path, data: bytes, told: Mapping[str, str] | None) -> bytes:
 
 
 def _write(catalog: Path, changed: Mapping[str, bytes]) -> None:
+    for path in changed:
+        files.refuse_links(catalog / path, catalog)
     try:
         for path, data in changed.items():
             files.write_changed(catalog / path, data)

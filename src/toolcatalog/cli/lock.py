@@ -56,7 +56,8 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
         else {slug: _newest(store, slug) for slug in before}
     )
     changes = {slug: entry for slug, entry in found.items() if isinstance(entry, Locked)}
-    faults = [*_faults(store, before, found)]
+    upgraded = _upgraded(store, before, found)
+    faults = [*_faults(store, before, {**found, **upgraded})]
     terminal.say(
         "\n".join(
             faults
@@ -68,7 +69,13 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
             f"{lock_file} was not written: mend what stands above, or remove those entries from it."
         )
         return 1
-    _write(lock_file, {**before, **changes})
+    kept = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, Locked)}
+    if locking.is_old(before):
+        terminal.say(
+            f"{lock_file} had format 1, which does not see the order of parameters: all in it is as "
+            f"it was locked, and now it has format {locking.FORMAT}."
+        )
+    _write(lock_file, {**before, **kept, **changes})
     return 0
 
 
@@ -106,9 +113,25 @@ def _newest(store: Store, slug: str) -> Locked | Gone:
     )
 
 
+def _upgraded(
+    store: Store, before: Lock, found: Mapping[str, Locked | Gone]
+) -> dict[str, Locked | Gone]:
+    """The entries of format 1 that are not renewed, in the format of today, each in its version."""
+    look = sources.of_store(store)
+    documents = {
+        slug: look(slug, entry.version)
+        for slug, entry in before.items()
+        if entry.is_sorted and slug not in found
+    }
+    return {
+        slug: one if isinstance(one, Gone) else locking.locked(one)
+        for slug, one in documents.items()
+    }
+
+
 def _faults(store: Store, before: Lock, found: Mapping[str, Locked | Gone]) -> list[str]:
     """What is wrong with the tools to be renewed, as they were locked: that must be seen before a
-    newer version hides it.
+    newer version hides it. A version that is gone matters only where it is to be kept.
     """
     look = sources.of_store(store)
     differences = [
@@ -119,7 +142,11 @@ def _faults(store: Store, before: Lock, found: Mapping[str, Locked | Gone]) -> l
     return [
         f"{one.slug}: {one.message} {one.help}"
         for one in differences
-        if one and one.rule in ("changed", Gone.TOOL.value)
+        if one
+        and (
+            one.rule in ("changed", Gone.TOOL.value)
+            or (one.rule == Gone.VERSION.value and found[one.slug] is Gone.VERSION)
+        )
     ]
 
 
@@ -128,7 +155,7 @@ def _told(slug: str, before: Locked | None, now: Locked) -> str:
         return f"{slug}: added, {now.version}"
     return (
         f"{slug}: unchanged, {now.version}"
-        if before == now
+        if before.version == now.version
         else f"{slug}: {before.version} -> {now.version}"
     )
 

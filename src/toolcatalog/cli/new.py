@@ -254,11 +254,12 @@ def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
         if about.exists()
         else {"catalog.yaml": drafting.file("catalog.yaml", {"title": _title(catalog)})}
     )
+    schemas = {editors.in_catalog(kind): editors.schema_file(kind) for kind, _ in editors.paths()}
+    new = {**started, **schemas, path: drafting.file(path, fields)}
+    for name in new:
+        files.refuse_links(catalog / name, catalog)
     try:
-        schemas = {
-            editors.in_catalog(kind): editors.schema_file(kind) for kind, _ in editors.paths()
-        }
-        for name, data in {**started, **schemas, path: drafting.file(path, fields)}.items():
+        for name, data in new.items():
             files.write_changed(catalog / name, data)
     except OSError as error:
         raise UsageError(

@@ -61,6 +61,13 @@ def command(
             one = locking.difference(slug, entry, look(slug, entry.version))
             found += [one] if one else []
             advance(1)
+    if locking.is_old(lock):
+        slug, entry = next(iter(sorted(lock.items())))
+        terminal.say(
+            f"{lock_file} has format 1, which does not see the order of parameters: "
+            f"`toolcatalog lock {slug}@{entry.version}` writes it in format {locking.FORMAT}, "
+            "with the same versions."
+        )
     return _tell(found, len(lock), form)
 
 
