@@ -18,7 +18,7 @@ from urllib.parse import quote_from_bytes
 
 import orjson
 
-from toolcatalog import depot, keys, locking, schema, snapshot, source, verifying, yaml12
+from toolcatalog import depot, keys, locking, schema, signing, snapshot, source, verifying, yaml12
 from toolcatalog.build import build
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
@@ -110,8 +110,11 @@ def lock(data: bytes) -> None:
 
 
 def pointer(data: bytes) -> None:
-    """What a store says is in force: a digest."""
-    assert snapshot.is_digest(depot.named(data))
+    """What a store says is in force: a digest, and perhaps a signature."""
+    digest = depot.named(data)
+    assert snapshot.is_digest(digest)
+    signed = signing.parse(digest, depot.signed(data))
+    assert signed is None or signed.statement.digest == digest
 
 
 def chunks(data: bytes) -> None:
@@ -126,6 +129,7 @@ def _whole() -> Path:
     build(BASE, folder / "build", None)
     whole = folder / "whole"
     shutil.copytree((folder / "build" / "current").resolve(), whole)
+    shutil.copy(whole / snapshot.MANIFEST, folder)
     shutil.rmtree(folder / "build")
     return whole
 
@@ -154,9 +158,10 @@ def _sealed(data: bytes) -> bytes:
 
 def listing(data: bytes) -> None:
     """The list of the files in the folders, as a manifest with a right seal vouches for it."""
-    said = {snapshot.LISTING: snapshot.Stated(len(data), snapshot.sha256(data))}
+    said = orjson.loads((_whole().parent / snapshot.MANIFEST).read_bytes())
+    said["files"][snapshot.LISTING] = {"size": len(data), "sha256": snapshot.sha256(data)}
     (_whole() / snapshot.LISTING).write_bytes(data)
-    (_whole() / snapshot.MANIFEST).write_bytes(snapshot.seal({}, {}, said)[1])
+    (_whole() / snapshot.MANIFEST).write_bytes(_sealed(snapshot.dump(said)))
     assert all(verifying.verify(_whole()))
 
 
@@ -295,11 +300,13 @@ def _examples(room: str) -> Iterator[bytes]:
     elif room == "lock":
         yield _LOCK
     elif room in ("pointer", "chunks"):
-        yield from (depot.pointer("0" * 64), depot.pack({"a/b": [depot.Chunk("0" * 64, 5)]}))
+        digest = "0" * 64
+        statement = signing.Statement(digest, 7, "2026-01-31T12:00:00Z")
+        signed = signing.dump(signing.Signed(statement, bytes(64)))
+        yield from (depot.pointer(digest), depot.pointer(digest, signed))
+        yield depot.pack({"a/b": [depot.Chunk(digest, 5)]})
     elif room in ("manifest", "listing"):
-        yield snapshot.seal(
-            {"title": "a"}, {"tools": 1}, {"tools.json": snapshot.Stated(2, "0" * 64)}
-        )[1]
+        yield (_whole().parent / snapshot.MANIFEST).read_bytes()
         yield snapshot.listing({"sessions/trs_a.json": snapshot.Stated(2, "0" * 64)})
     elif room == "openapi":
         yield from (

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from toolcatalog import depot
+from toolcatalog import chunking, depot
 from toolcatalog.depot import Chunk, Refused
 
 SHA = "0123456789abcdef" * 4
@@ -78,5 +78,35 @@ def test_no_path_leads_out(path: str) -> None:
     """A path that would be written elsewhere than below the folder of the snapshot, or that has
     another name there.
     """
-    with pytest.raises(Refused, match=r"leads elsewhere"):
+    with pytest.raises(Refused, match=r"leads elsewhere|is damaged"):
         depot.unpack(orjson.dumps({"format": 1, "files": {path: []}}))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"format":1,"files":{',
+        b'{"format":1,"files":{}',
+        b'{"format":1,"files":{}}}',
+        b'{"format":1,"files":{"a":[]},}',
+        b'{"format":1,"files":{"a":[],}}',
+        b'{"format":1,"files":{"a":[],"a":[]}}',
+        b'{"format":1,"files":{"a":[["' + SHA.encode() + b'",3],]}}',
+        b'{"format":1,"files":{"a":[["' + SHA.encode() + b'",0]]}}',
+        b'{"format":1,"files":{"a":[["' + SHA.encode() + b'",3]',
+        b'{"format":1,"files":{"a":[["' + SHA.encode() + b'",1048577]]}}',
+        b'{"format":true,"files":{}}',
+        b'{"files":{},"format":1}',
+    ],
+)
+def test_a_list_in_another_form_is_refused(data: bytes) -> None:
+    """A list that `pack` does not write: cut off, with commas or names too many, or chunks that are
+    empty or too large.
+    """
+    with pytest.raises(Refused, match=r"damaged"):
+        depot.unpack(data)
+
+
+def test_chunks_are_as_large_as_they_are_made() -> None:
+    """The bounds of a chunk that is read are those of a chunk that is written."""
+    assert (depot.LEAST_CHUNK, depot.MOST_CHUNK) == (chunking.LEAST, chunking.MOST)

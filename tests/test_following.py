@@ -24,6 +24,7 @@ from toolcatalog.following import Follower
 from toolcatalog.objects import Objects
 from toolcatalog.opening import open_build
 from toolcatalog.progress import quietly
+from toolcatalog.snapshot import Stated
 
 Publish = Callable[[Path], str]
 
@@ -434,9 +435,10 @@ def test_a_full_disk_costs_one_line(
 
 def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
     """A snapshot that is larger than what is free is not begun."""
-    fetching._make_room(tmp_path, 1)
+    most, sha256 = 1 << 61, "0" * 64
+    fetching._make_room(tmp_path, {"a": Stated(1, sha256)}, most)
     with pytest.raises(OSError, match=r"No room for a snapshot of 1,152,921,504,606,846,976 bytes"):
-        fetching._make_room(tmp_path, 1 << 60)
+        fetching._make_room(tmp_path, {"a": Stated(1 << 60, sha256)}, most)
 
 
 def test_old_snapshots_go(

@@ -90,7 +90,8 @@ def test_the_wheel_says_what_it_is(installed: Path) -> None:
     assert (about / "licenses" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     metadata = (about / "METADATA").read_text().splitlines()
     assert {
-        f"Provides-Extra: {extra}" for extra in ("cluster", "mcp", "redis", "s3", "semantic")
+        f"Provides-Extra: {extra}"
+        for extra in ("cluster", "mcp", "redis", "s3", "semantic", "sign")
     } <= {*metadata}
 
 

@@ -20,6 +20,7 @@ from pyroaring import BitMap
 
 from toolcatalog import columns, files, nearness, snapshot, table
 from toolcatalog.choices import usable
+from toolcatalog.errors import UsageError
 from toolcatalog.parts import Facts, Part
 from toolcatalog.progress import Advance
 from toolcatalog.snapshot import Contents, Stated
@@ -80,9 +81,18 @@ class Assembly:
         self.write(snapshot.FACTS, _table(snapshot.facts(self.contents)))
 
     def seal(self, counts: Mapping[str, int]) -> str:
-        """Write the listing and the manifest: the digest that names the snapshot."""
+        """Write the listing and the manifest: the digest that names the snapshot.
+
+        Raises UsageError where there are more files than a snapshot can list.
+        """
         deep = {path: said for path, said in self.files.items() if "/" in path}
-        self.write(snapshot.LISTING, [snapshot.listing(deep)])
+        listing = snapshot.listing(deep)
+        if len(deep) > snapshot.MOST_FILES or len(listing) > snapshot.MOST_LISTING:
+            raise UsageError(
+                f"The catalog has {len(deep):,} versions of toolkits, sessions and auth configs, "
+                f"and a snapshot lists at most {snapshot.MOST_FILES:,}: split the catalog."
+            )
+        self.write(snapshot.LISTING, [listing])
         digest, manifest = snapshot.seal(
             self.contents.about,
             counts,

@@ -3,13 +3,14 @@
     objects/<sha256>                 a chunk of a file, by its SHA-256: whoever has read it can tell that it is the right one
     snapshots/<digest>/manifest.json the manifest, byte for byte
     snapshots/<digest>/chunks.json   of which chunks each file is made, in order, with their sizes in bytes
-    current.json                     the pointer: the digest of the snapshot in force; written last
+    current.json                     the pointer: the digest of the snapshot in force, and perhaps a signature; written last
 
 The digest vouches for the manifest, the manifest for every file. The list of chunks vouches for
 nothing and is not trusted: it only says where bytes may be found, and they are held against the
 manifest when they are there.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,8 +24,13 @@ POINTER = "current.json"
 OBJECTS, SNAPSHOTS = "objects", "snapshots"
 FOR_EVER = "public, max-age=31536000, immutable"  # what lies under a digest never changes
 ASK = "no-cache"
-MOST_POINTER, MOST_MANIFEST, MOST_CHUNKS = 1 << 12, 1 << 20, 1 << 28  # bytes
-MOST_CHUNK = 1 << 24  # what is larger is not read into memory
+MOST_POINTER, MOST_CHUNKS = 1 << 12, 1 << 26  # bytes
+LEAST_CHUNK, MOST_CHUNK = 1 << 15, 1 << 20  # bytes, as `chunking` makes them; the last may be less
+_MOST_FILES = snapshot.MOST_FILES + 100  # with those beside the manifest
+
+_FORMAT_OF_LIST = re.compile(rb'\{"format":([0-9]{1,9}),"files":\{')
+_PATH = re.compile(rb'"([A-Za-z0-9_./-]{1,512})":\[')
+_CHUNK = re.compile(rb'\["([0-9a-f]{64})",([1-9][0-9]{0,7})\]')
 
 
 class Refused(ToolcatalogError):
@@ -53,17 +59,37 @@ def chunks_path(digest: str) -> str:
     return f"{SNAPSHOTS}/{digest}/chunks.json"
 
 
-def pointer(digest: str) -> bytes:
-    """`current.json`."""
-    return orjson.dumps({"format": FORMAT, "digest": digest})
+def pointer(digest: str, signed: Mapping[str, Any] | None = None) -> bytes:
+    """`current.json`; `signed` is what `signing` writes, in the same object so that nobody ever
+    reads the signature of another digest.
+    """
+    return orjson.dumps(
+        {"format": FORMAT, "digest": digest} | ({"signed": signed} if signed else {})
+    )
 
 
 def named(data: bytes) -> str:
     """The digest that a pointer names. Raises Refused where it is none, or of a newer format."""
-    digest = _checked(data, POINTER).get("digest")
+    return _pointer(data)[0]
+
+
+def signed(data: bytes) -> object:
+    """What a pointer has under `signed`, unchecked; None where there is nothing. Raises Refused as
+    `named` does.
+    """
+    return _pointer(data)[1]
+
+
+def _pointer(data: bytes) -> tuple[str, object]:
+    try:
+        said = orjson.loads(data)
+        form, digest = said["format"], said.get("digest")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Refused(f"{POINTER} is damaged: publish again.") from None
+    _check_format(form, POINTER)
     if not (isinstance(digest, str) and snapshot.is_digest(digest)):
         raise Refused(f"{POINTER} names no snapshot: publish again.")
-    return digest
+    return digest, said.get("signed")
 
 
 def pack(files: Mapping[str, Sequence[Chunk]]) -> bytes:
@@ -73,43 +99,59 @@ def pack(files: Mapping[str, Sequence[Chunk]]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, list[Chunk]]:
-    """The chunks of each file. Raises Refused where it is no such list, or where a path would lead
-    out of the folder.
+    """The chunks of each file.
+
+    Reads chunk by chunk, so that memory grows with the number of chunks and not with what hostile
+    JSON of this length could hold. Raises Refused where it is not what `pack` writes, or where a
+    path would lead out of the folder.
     """
-    try:
-        files = {
-            path: [Chunk(*_chunk(*one)) for one in some]
-            for path, some in _checked(data, "chunks.json")["files"].items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise Refused("The list of chunks is damaged: publish again.") from None
-    if astray := [path for path in files if not snapshot.stays_within(path)]:
-        raise Refused(
-            f"The list of chunks has the path {astray[0]!r}, which leads elsewhere: publish again."
-        )
+    head = _FORMAT_OF_LIST.match(data)
+    if head is None or len(data) > MOST_CHUNKS:
+        raise Refused("chunks.json is damaged: publish again.")
+    _check_format(int(head[1]), "chunks.json")
+    files: dict[str, list[Chunk]] = {}
+    position = head.end()
+    while data[position : position + 1] != b"}":
+        match = _PATH.match(data, position)
+        if match is None or (path := match[1].decode()) in files or len(files) == _MOST_FILES:
+            raise Refused("The list of chunks is damaged: publish again.")
+        if not snapshot.stays_within(path):
+            raise Refused(
+                f"The list of chunks has the path {path!r}, which leads elsewhere: publish again."
+            )
+        files[path], position = _chunks(data, match.end())
+        position = _next(data, position, b"}")
+    if data[position:] != b"}}":
+        raise Refused("The list of chunks is damaged: publish again.")
     return files
 
 
-def _checked(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        said = orjson.loads(data)
-        found = said["format"]
-    except (ValueError, KeyError, TypeError):
-        raise Refused(f"{name} is damaged: publish again.") from None
-    if found != FORMAT:
+def _chunks(data: bytes, position: int) -> tuple[list[Chunk], int]:
+    """The chunks of one file, and where the list of them ends."""
+    chunks = []
+    while data[position : position + 1] != b"]":
+        match = _CHUNK.match(data, position)
+        if match is None or int(match[2]) > MOST_CHUNK:
+            raise Refused("The list of chunks is damaged: publish again.")
+        chunks.append(Chunk(match[1].decode(), int(match[2])))
+        position = _next(data, match.end(), b"]")
+    return chunks, position + 1
+
+
+def _next(data: bytes, position: int, end: bytes) -> int:
+    """Where the next item begins, behind a comma, or where the last one was."""
+    following = data[position : position + 2]
+    if following[:1] == end:
+        return position
+    if following[:1] != b"," or following[1:] in (end, b""):
+        raise Refused("The list of chunks is damaged: publish again.")
+    return position + 1
+
+
+def _check_format(form: object, name: str) -> None:
+    if not isinstance(form, int) or isinstance(form, bool):
+        raise Refused(f"{name} is damaged: publish again.")
+    if form != FORMAT:
         raise Refused(
-            f"{name} has format {found}, this program reads {FORMAT}: upgrade toolcatalog here."
+            f"{name} has format {form}, this program reads {FORMAT}: upgrade toolcatalog here."
         )
-    checked: dict[str, Any] = said
-    return checked
-
-
-def _chunk(sha256: object, size: object) -> tuple[str, int]:
-    if (
-        isinstance(sha256, str)
-        and snapshot.is_digest(sha256)
-        and isinstance(size, int)
-        and 0 <= size <= MOST_CHUNK
-    ):
-        return sha256, size
-    raise ValueError(sha256)

@@ -4,6 +4,9 @@ it has its name.
 Nothing that the store says is believed: not a length, not a list, not a name. What is taken for a
 chunk has its SHA-256; what is taken for the snapshot is held, file by file, against the manifest
 that the digest vouches for. Chunks that a snapshot beside it has are copied from there.
+
+What a fetch can take is bounded before it is taken: memory by the bounds of `depot` and `snapshot`,
+the disk by the sizes that the manifest and the listing state, and those by what the caller allows.
 """
 
 import shutil
@@ -21,6 +24,7 @@ from toolcatalog.snapshot import Stated
 _KNOWN = "chunks"
 _AGAIN = "publish again, or wait until the store is mended."
 _SPARE = 1.02  # of what a snapshot takes on disk, to what its files hold
+_BLOCK = 1 << 12  # bytes that a file takes on disk at least
 
 
 class Fetched(NamedTuple):
@@ -37,19 +41,19 @@ class _Place(NamedTuple):
     begin: int
 
 
-def fetch(objects: Objects, digest: str, cache: Path, jobs: int) -> Fetched:
-    """Put the snapshot of this digest at `cache/snapshots/<digest>`.
+def fetch(objects: Objects, digest: str, cache: Path, jobs: int, most: int) -> Fetched:
+    """Put the snapshot of this digest, of at most so many bytes, at `cache/snapshots/<digest>`.
 
-    Raises Refused where what the store has is not that snapshot, SnapshotError where it is of
-    another format, StoreError where the store cannot be used, OSError where the disk cannot.
-    Whatever is raised, nothing is left behind.
+    Raises Refused where what the store has is not that snapshot or is larger, SnapshotError where
+    its manifest has no sense or it is of another format, StoreError where the store cannot be used,
+    OSError where the disk cannot. Whatever is raised, nothing is left behind.
     """
     part = cache / "snapshots" / f"{digest}.part"
     files.remove(part)
     part.mkdir(parents=True)
     try:
         (part / snapshot.MANIFEST).write_bytes(
-            _named(objects, depot.manifest_path(digest), depot.MOST_MANIFEST)
+            _named(objects, depot.manifest_path(digest), snapshot.MOST_MANIFEST)
         )
         manifest = verifying.read(
             part,
@@ -61,20 +65,26 @@ def fetch(objects: Objects, digest: str, cache: Path, jobs: int) -> Fetched:
                 f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
                 f"{_AGAIN}"
             )
+        _make_room(part, manifest.files, most)
+        if manifest.files[snapshot.LISTING].size > snapshot.MOST_LISTING:
+            raise Refused(
+                f"{snapshot.LISTING} of snapshot {digest[:12]} has more than the "
+                f"{snapshot.MOST_LISTING:,} bytes that it can have: {_AGAIN}"
+            )
         known = _named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS)
         chunks = depot.unpack(known)
         source = _Source(objects, _local(cache), jobs)
         _fill(source, part, _agreed(chunks, {snapshot.LISTING: manifest.files[snapshot.LISTING]}))
         stated = verifying.contents(part, manifest)
+        _make_room(part, stated, most)
         rest = {path: said for path, said in stated.items() if path != snapshot.LISTING}
-        _make_room(part, sum(said.size for said in rest.values()))
         _fill(source, part, _agreed(chunks, rest))
         if wrong := verifying.verify(part):
             raise Refused(
                 f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}"
             )
-        files.replace(cache / _KNOWN / f"{digest}.json", known)
         publishing.place(part, digest, stated)
+        files.replace(cache / _KNOWN / f"{digest}.json", known)
     finally:
         files.remove(part)
     return Fetched(source.objects, source.size)
@@ -103,18 +113,29 @@ def _agreed(
     chunks: Mapping[str, Sequence[Chunk]], stated: Mapping[str, Stated]
 ) -> dict[str, Sequence[Chunk]]:
     """The chunks of these files, whose sizes must be those that the manifest states: a wrong list
-    may not fill the disk.
+    may not fill the disk, nor ask for very many objects.
     """
     for path, said in stated.items():
         if sum(chunk.size for chunk in chunks.get(path, ())) != said.size or (path not in chunks):
             raise Refused(
                 f"The list of chunks does not make {path} of {said.size:,} bytes: {_AGAIN}"
             )
+        if len(chunks[path]) > said.size // depot.LEAST_CHUNK + 1:
+            raise Refused(f"The list of chunks makes {path} of too many pieces: {_AGAIN}")
     return {path: chunks[path] for path in stated}
 
 
-def _make_room(folder: Path, size: int) -> None:
-    if shutil.disk_usage(folder).free < size * _SPARE:
+def _make_room(folder: Path, stated: Mapping[str, Stated], most: int) -> None:
+    """Raise Refused where these files are larger than is allowed, OSError where the disk has no
+    room for them.
+    """
+    size = sum(said.size for said in stated.values())
+    if size > most:
+        raise Refused(
+            f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {most:,} are allowed: "
+            "raise --max-snapshot-size if it is meant."
+        )
+    if shutil.disk_usage(folder).free < size * _SPARE + _BLOCK * len(stated):
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 
 
@@ -123,8 +144,11 @@ def _fill(source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]]
     pieces = source.pieces([chunk for some in wanted.values() for chunk in some])
     for path, some in wanted.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        with (folder / path).open("xb") as file:
-            file.writelines(next(pieces) for _ in some)
+        try:
+            with (folder / path).open("xb") as file:
+                file.writelines(next(pieces) for _ in some)
+        except FileExistsError:  # a file system that ignores case
+            raise Refused(f"{path} has the name of another file on this disk: {_AGAIN}") from None
 
 
 class _Source:
@@ -138,7 +162,7 @@ class _Source:
 
     def pieces(self, chunks: Sequence[Chunk]) -> Iterator[bytes]:
         """The bytes of the chunks, in their order, each verified."""
-        for data, is_remote in in_parallel(self._one, chunks, self.jobs):
+        for data, is_remote in in_parallel(self._one, chunks, self.jobs, lambda chunk: chunk.size):
             self.objects, self.size = self.objects + is_remote, self.size + is_remote * len(data)
             yield data
 

@@ -4,6 +4,7 @@ of a build, that a server opens as one.
     <cache>/snapshots/<digest>/   as in a build
     <cache>/current               as in a build: a link to the snapshot in force
     <cache>/chunks/<digest>.json  of which chunks that snapshot is made
+    and, with a verify key, what `accepting` notes
 
 The store may be slow, wrong, or away: what is there stays, and is served. One process at a time
 writes into a cache.
@@ -18,16 +19,21 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, fetching, files, holding, publishing, threads, verifying
+from toolcatalog import accepting, depot, fetching, files, holding, publishing, threads, verifying
 from toolcatalog.depot import Refused
 from toolcatalog.errors import SnapshotError, ToolcatalogError, remedy
-from toolcatalog.objects import Missing, Objects, StoreError, Tag
+from toolcatalog.objects import Missing, Objects, Read, StoreError, Tag
+from toolcatalog.signing import Signed, VerifyKeys
 
 # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
 INTERVAL = 1.5
 KEPT = 3  # snapshots in a cache
 _JOBS = 16  # objects fetched at a time
-_MOST_PATIENCE = 60.0  # seconds until what was refused, or could not be written, is tried again
+MOST_SIZE = 8 << 30  # bytes of a snapshot that is fetched, unless somebody says otherwise
+# seconds, at most, until a snapshot is tried again that was no good, or that could not be fetched
+# or written
+_MOST_REFUSAL, _MOST_PATIENCE = 3600.0, 60.0
+_MOST_REFUSED = 16  # refused snapshots that are remembered; with so many, new ones wait as well
 _MOST_ABSENCE = 10.0  # seconds between two looks while the store is away
 # of a pause, at most, by which it is shorter: replicas that were started together do not ask
 # together
@@ -56,12 +62,51 @@ class _Backoff:
         self.wait = self.least
 
 
-class _Failed(NamedTuple):
-    """A snapshot that could not be taken, why, and when it is tried again on the monotonic clock."""
+class _Failure(NamedTuple):
+    """Why a snapshot could not be taken, and when it is tried again on the monotonic clock."""
 
-    digest: str
     why: str
+    pause: float  # seconds
     until: float
+
+
+class _Failures:
+    """The snapshots that could not be taken, each with a pause that doubles with each failure.
+
+    One that is new is tried at once, until there are many since the last success: then it waits as
+    long as the last of them, so that a store cannot have another digest fetched at each look.
+    """
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+        self._failures: dict[str, _Failure] = {}
+
+    def check(self, digest: str) -> None:
+        """Raise Refused, with the reason of last time, where a snapshot is let alone for now."""
+        failure = self._failures.get(digest)
+        if failure is None and len(self._failures) >= _MOST_REFUSED:
+            failure = next(reversed(self._failures.values()))
+        if failure and time.monotonic() < failure.until:
+            raise Refused(failure.why)
+
+    def add(self, digest: str, why: str, most: float) -> None:
+        """Note that a snapshot could not be taken: it is tried again after `most` seconds at the
+        latest.
+        """
+        before = self._failures.pop(digest, None)
+        if before is None and len(self._failures) >= _MOST_REFUSED:
+            before = next(reversed(self._failures.values()))
+            del self._failures[next(iter(self._failures))]
+        pause = min(most, 2 * (before.pause if before else self._least))
+        self._failures[digest] = _Failure(why, pause, time.monotonic() + _shortened(pause))
+
+    def clear(self) -> None:
+        """Forget them all: a snapshot was taken."""
+        self._failures.clear()
+
+
+def _shortened(pause: float) -> float:
+    return pause * (1 - _SPREAD * random.random())  # noqa: S311 - it guards nothing
 
 
 class Follower:
@@ -73,28 +118,41 @@ class Follower:
     never.
     """
 
-    def __init__(self, url: str, cache: Path, interval: float = INTERVAL) -> None:
-        """Take a URL as `objects` does, and a folder that may not be there yet. Raises StoreError
-        where the URL is none.
+    def __init__(
+        self,
+        url: str,
+        cache: Path,
+        interval: float = INTERVAL,
+        *,
+        most: int = MOST_SIZE,
+        keys: VerifyKeys | None = None,
+        allow_rollback: bool = False,
+    ) -> None:
+        """Take a URL as `objects` does, and a folder that may not be there yet. A snapshot may have
+        `most` bytes. With `keys` only a snapshot is taken that one of them has signed, and an older
+        one than the last only where `allow_rollback` is given.
+
+        `interval` is the pause between two looks in seconds. Raises StoreError where the URL is
+        none.
         """
         self.cache = cache
+        self._most, self._keys, self._allow_rollback = most, keys, allow_rollback
         self.fetched = self.refused = self.failed = self.objects = self.size = 0
         self.last_error, self.last_success = "", 0.0
         self._objects = Objects(url)
         self._tag: Tag | None = None
-        self._failed: _Failed | None = None
-        self._asking, self._taking = (
-            _Backoff(interval, _MOST_ABSENCE),
-            _Backoff(interval, _MOST_PATIENCE),
-        )
+        self._failures = _Failures(interval)
+        self._asking = _Backoff(interval, _MOST_ABSENCE)
         self._stopped = threading.Event()
 
     def has_one(self) -> bool:
         """Tell whether the cache holds a snapshot that can be served: one whose manifest holds and
-        whose files have their sizes.
+        whose files have their sizes, and whose signature is good where keys are given.
         """
         folder = Path(os.path.realpath(self.cache / "current"))
         try:
+            if self._keys:
+                accepting.require(self.cache, folder.name, self._keys)
             manifest = verifying.read(folder)
             return not any(
                 True for _ in verifying.missing(folder, verifying.contents(folder, manifest))
@@ -116,7 +174,7 @@ class Follower:
             self._stopped.wait(self._pause())
 
     def _pause(self) -> float:
-        return self._asking.wait * (1 - _SPREAD * random.random())  # noqa: S311 - it guards nothing
+        return _shortened(self._asking.wait)
 
     def follow(self) -> None:
         """Look at the store once and follow it. Never raises: what is wrong is told in the log,
@@ -154,37 +212,50 @@ class Follower:
             raise
         self._asking.reset()
         if read:
-            self._take(depot.named(read.data))
+            self._take(read)
             self._tag = read.tag  # not before: what could not be taken is looked at again
 
-    def _take(self, digest: str) -> None:
-        """Let `current` name the snapshot, fetched first where it is not here. One that could not
-        be taken is let alone for a while.
+    def _take(self, read: Read) -> None:
+        """Let `current` name the snapshot of a pointer, fetched first where it is not here. One
+        that could not be taken is let alone for a while.
         """
-        if self._failed and self._failed.digest != digest:
-            self._taking.reset()
-        elif self._failed and time.monotonic() < self._failed.until:
-            raise Refused(self._failed.why)
+        digest = depot.named(read.data)
+        signed = self._checked(read.data)
+        self._failures.check(digest)
         try:
             self._fetch(digest)
         except (ToolcatalogError, OSError) as error:
-            self.refused += isinstance(error, Refused | SnapshotError)
-            self._taking.fail()
-            self._failed = _Failed(
-                digest, _sentence(error, self.cache), time.monotonic() + self._taking.wait
-            )
+            is_refused = isinstance(error, Refused | SnapshotError)
+            self.refused += is_refused
+            most = _MOST_REFUSAL if is_refused else _MOST_PATIENCE
+            self._failures.add(digest, _sentence(error, self.cache), most)
             raise
-        self._failed = None
-        self._taking.reset()
+        self._failures.clear()
+        if signed:
+            accepting.record(read.data, signed, self.cache)
         if publishing.point(self.cache, digest):
             _log.info("Snapshot %s is here.", digest[:12])
         self._prune()
+
+    def _checked(self, pointer: bytes) -> Signed | None:
+        """The signed statement of a pointer, where keys are given. Raises Refused, which counts once
+        for each reason: nothing is fetched for it.
+        """
+        if self._keys is None:
+            return None
+        try:
+            return accepting.check(
+                pointer, self._keys, self.cache, allow_rollback=self._allow_rollback
+            )
+        except Refused as error:
+            self.refused += str(error) != self.last_error
+            raise
 
     def _fetch(self, digest: str) -> None:
         publishing.tidy(self.cache)
         if not self._is_here(digest):
             _log.info("Fetching snapshot %s.", digest[:12])
-            came = fetching.fetch(self._objects, digest, self.cache, _JOBS)
+            came = fetching.fetch(self._objects, digest, self.cache, _JOBS, self._most)
             self.fetched, self.objects, self.size = (
                 self.fetched + 1,
                 self.objects + came.objects,
@@ -205,6 +276,7 @@ class Follower:
         for held in holding.spare(self.cache, KEPT - 1):
             publishing.remove(self.cache, held.digest)
         fetching.forget(self.cache)
+        accepting.forget(self.cache)
 
 
 def _sentence(error: Exception, cache: Path) -> str:

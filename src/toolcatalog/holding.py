@@ -197,10 +197,7 @@ def _held(folder: Path, now: str) -> Held:
     counts: dict[str, int] = {}
     try:
         manifest = verifying.read(folder, mend=_MEND)
-        counts = {
-            name: manifest.counts[name]
-            for name in ("toolkits", "tools", "tool_versions", "sessions")
-        }
+        counts = dict(manifest.counts)
         missing = [*verifying.missing(folder, verifying.contents(folder, manifest))]
         if missing:
             raise SnapshotError(

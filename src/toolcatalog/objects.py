@@ -35,6 +35,8 @@ _RETRY: "RetryConfig" = {
 _PIECE = 1 << 16  # bytes of an answer that are taken at a time
 _REASON = 160  # characters of what a store has to say
 _PER_JOB = 2  # tasks begun for each thread before the first result is taken
+# bytes of the tasks that are under way or wait to be taken, however many threads there are
+_MOST_UNDER_WAY = 1 << 24
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -221,19 +223,31 @@ def _reason(error: Exception) -> str:
 
 
 def in_parallel(
-    work: Callable[[Task], Result], tasks: Iterable[Task], jobs: int
+    work: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    jobs: int,
+    size: Callable[[Task], int],
 ) -> Iterator[Result]:
     """The results of the tasks, in their order, by so many threads. Tasks are taken as they are
     begun, so few results wait at a time.
+
+    `size` is how many bytes a task holds: of all that have begun and whose results were not yet
+    taken these are at most 16 MiB, or what a single task has.
     """
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[tuple[Future[Result], int]] = deque()
+    under_way = 0
     with ThreadPoolExecutor(jobs, "objects") as pool:
         try:
             for task in tasks:
-                waiting.append(pool.submit(work, task))
-                if len(waiting) >= jobs * _PER_JOB:
-                    yield waiting.popleft().result()
+                while waiting and (
+                    len(waiting) >= jobs * _PER_JOB or under_way + size(task) > _MOST_UNDER_WAY
+                ):
+                    future, taken = waiting.popleft()
+                    under_way -= taken
+                    yield future.result()
+                waiting.append((pool.submit(work, task), size(task)))
+                under_way += size(task)
             while waiting:
-                yield waiting.popleft().result()
+                yield waiting.popleft()[0].result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

@@ -13,22 +13,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import chunking, depot, snapshot, sweeping, verifying
+from toolcatalog import chunking, depot, signing, snapshot, sweeping, verifying
 from toolcatalog.depot import Chunk, Refused
 from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.objects import Conflict, Missing, Objects, Tag, in_parallel
 from toolcatalog.progress import Track
+from toolcatalog.signing import SigningKey, Statement
 
 
 class Sent(NamedTuple):
     """What was published: the snapshot's digest, what was sent for it, and whether the pointer
-    names another one than before.
+    names another one than before; `was_signed`: the pointer had a signature, and has none now.
     """
 
     digest: str
     objects: int
     size: int  # bytes
     moved: bool
+    was_signed: bool = False
 
 
 class _Piece(NamedTuple):
@@ -37,11 +39,13 @@ class _Piece(NamedTuple):
     data: bytes  # empty where the store has it
 
 
-def send(objects: Objects, build: Path, jobs: int, track: Track) -> Sent:
-    """Publish the snapshot that `build/current` names, after every byte of it was verified; the
-    work is told in bytes.
+def send(
+    objects: Objects, build: Path, jobs: int, track: Track, key: SigningKey | None = None
+) -> Sent:
+    """Publish the snapshot that `build/current` names, after every byte of it was verified, and
+    sign it where a key is given; the work is told in bytes.
 
-    Raises SnapshotError where it is not whole, StoreError where the store cannot be used, and
+    Raises Refused where the snapshot has too many chunks for anybody to fetch it, SnapshotError where it is not whole, StoreError where the store cannot be used, and
     Conflict where somebody else has moved the pointer meanwhile: then it stays as they have put it.
     """
     folder = Path(os.path.realpath(build / "current"))
@@ -57,14 +61,22 @@ def send(objects: Objects, build: Path, jobs: int, track: Track) -> Sent:
         track,
     )
     kept = objects.listed(f"{depot.SNAPSHOTS}/{manifest.digest}")
+    chunks = depot.pack(files)
+    if len(chunks) > depot.MOST_CHUNKS:
+        raise Refused(
+            f"Snapshot {manifest.digest[:12]} is too large for a store: its list of chunks has "
+            f"{len(chunks):,} bytes, and {depot.MOST_CHUNKS:,} are read. Split the catalog."
+        )
     for path, data in (
         (depot.manifest_path(manifest.digest), (folder / snapshot.MANIFEST).read_bytes()),
-        (depot.chunks_path(manifest.digest), depot.pack(files)),
+        (depot.chunks_path(manifest.digest), chunks),
     ):
         if path not in kept or kept[path].size != len(data):
             objects.write(path, data, depot.FOR_EVER)
             objects_sent, size = objects_sent + 1, size + len(data)
-    return Sent(manifest.digest, objects_sent, size, _point(objects, manifest.digest, before))
+    moved = _point(objects, manifest.digest, before, key)
+    was_signed = moved and key is None and before is not None and _is_signed(before[0])
+    return Sent(manifest.digest, objects_sent, size, moved, was_signed)
 
 
 def _verify(folder: Path, build: Path, track: Track) -> None:
@@ -79,7 +91,7 @@ def _verify(folder: Path, build: Path, track: Track) -> None:
 def _pointer(objects: Objects) -> tuple[bytes, Tag] | None:
     try:
         # whatever lies there, it can be replaced
-        return objects.read(depot.POINTER, depot.MOST_MANIFEST)
+        return objects.read(depot.POINTER, snapshot.MOST_MANIFEST)
     except Missing:
         return None
 
@@ -101,11 +113,22 @@ def _lasting(objects: Objects, before: tuple[bytes, Tag] | None) -> dict[str, in
     }
 
 
-def _point(objects: Objects, digest: str, before: tuple[bytes, Tag] | None) -> bool:
-    """Move the pointer, unless it is there already; tell whether it was moved."""
-    wanted = depot.pointer(digest)
-    if before and before[0] == wanted:
+def _point(
+    objects: Objects, digest: str, before: tuple[bytes, Tag] | None, key: SigningKey | None
+) -> bool:
+    """Move the pointer, unless it is there already and signed as it should be; tell whether it was
+    moved.
+    """
+    last = _statement(before[0], key) if before and key else None
+    if last and last.digest == digest:
         return False
+    if before and not key and _names(before[0], digest):
+        return False
+    signed = None
+    if key:
+        statement = signing.next_statement(digest, last, datetime.now(UTC))
+        signed = signing.dump(key.sign(statement))
+    wanted = depot.pointer(digest, signed)
     try:
         objects.replace(depot.POINTER, wanted, depot.ASK, before[1] if before else None)
     except Conflict:
@@ -114,6 +137,28 @@ def _point(objects: Objects, digest: str, before: tuple[bytes, Tag] | None) -> b
         if not now or now[0] != wanted:
             raise
     return True
+
+
+def _names(pointer: bytes, digest: str) -> bool:
+    """Tell whether a pointer names this snapshot, signed or not."""
+    with contextlib.suppress(Refused):
+        return depot.named(pointer) == digest
+    return False
+
+
+def _is_signed(pointer: bytes) -> bool:
+    with contextlib.suppress(Refused):
+        return depot.signed(pointer) is not None
+    return False
+
+
+def _statement(pointer: bytes, key: SigningKey) -> Statement | None:
+    """What a pointer states, where it was signed with this very key."""
+    with contextlib.suppress(Refused):
+        signed = signing.parse(depot.named(pointer), depot.signed(pointer))
+        if signed and key.public.accept(signed):
+            return signed.statement
+    return None
 
 
 def _send_chunks(
@@ -133,7 +178,8 @@ def _send_chunks(
     with track(
         "Publishing bytes", sum((folder / path).stat().st_size for path in paths)
     ) as advance:
-        for piece in in_parallel(put, _pieces(folder, paths, there), jobs):
+        pieces = _pieces(folder, paths, there)
+        for piece in in_parallel(put, pieces, jobs, lambda piece: len(piece.data)):
             files[piece.path].append(piece.chunk)
             objects_sent, size = objects_sent + bool(piece.data), size + len(piece.data)
             advance(piece.chunk.size)

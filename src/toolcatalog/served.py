@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import comparing, snapshot
+from toolcatalog import comparing, snapshot, verifying
 from toolcatalog.comparing import Facts, Key, Side
 from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.opening import open_snapshot
@@ -62,13 +62,10 @@ def sides(before: Path, after: Path) -> tuple[Side, Side]:
 
 def _built(folder: Path) -> _Built:
     store = open_snapshot(folder)
-    manifest = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
-    listing = orjson.loads(
-        _sound(folder, snapshot.LISTING, manifest["files"][snapshot.LISTING]["sha256"])
-    )
-    return _Built(
-        folder, store, manifest["about"], {path: said["sha256"] for path, said in listing.items()}
-    )
+    manifest = verifying.read(folder)
+    listed = verifying.contents(folder, manifest)
+    listing = {path: said.sha256 for path, said in listed.items() if "/" in path}
+    return _Built(folder, store, manifest.about, listing)
 
 
 def _sound(folder: Path, path: str, digest: str) -> bytes:

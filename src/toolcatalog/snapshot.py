@@ -53,7 +53,16 @@ WORD = struct.Struct("<QIIf?xH")
 POSTINGS_HEAD = struct.Struct("<6dQ")
 MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
 
+# Bounds of what is read into memory: bytes of the manifest, bytes of the listing, files that the
+# listing names.
+MOST_MANIFEST, MOST_LISTING, MOST_FILES = 1 << 22, 1 << 26, 500_000
+
 _DIGEST = re.compile("[0-9a-f]{64}")
+_PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_LONGEST_PATH = 512  # characters; each name in it is of 255 at most, as file systems want
+_ENTRY = re.compile(
+    rb'"([A-Za-z0-9_./-]{1,512})":\{"size":(0|[1-9][0-9]{0,14}),"sha256":"([0-9a-f]{64})"\}'
+)
 
 NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
 EVERY_VERSION = "versions"  # the fact that lists the versions of all toolkits
@@ -249,6 +258,32 @@ def listing(files: Mapping[str, Stated]) -> bytes:
     )
 
 
+def parse_listing(data: bytes) -> dict[str, Stated]:
+    """Read `files.json`: every file in the folders, by path.
+
+    Reads entry by entry, so that memory grows with the number of files and not with what hostile
+    JSON of this length could hold. Raises ValueError where it is not what `listing` writes, names a
+    path twice or unsafely, or names more than MOST_FILES files.
+    """
+    if len(data) > MOST_LISTING or data[:1] != b"{" or data[-1:] != b"}":
+        raise ValueError("no listing")
+    files: dict[str, Stated] = {}
+    position, end = 1, len(data) - 1
+    while position < end:
+        match = _ENTRY.match(data, position, end)
+        if match is None or len(files) == MOST_FILES:
+            raise ValueError("no listing")
+        path = match[1].decode()
+        if path in files or not stays_within(path):
+            raise ValueError("an unsafe path")
+        files[path] = Stated(int(match[2]), match[3].decode())
+        position = match.end()
+        if position < end and (data[position] != ord(",") or position + 1 == end):
+            raise ValueError("no listing")
+        position += 1
+    return files
+
+
 def seal(
     about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, Stated]
 ) -> tuple[str, bytes]:
@@ -277,8 +312,15 @@ def is_digest(name: str) -> bool:
 def stays_within(path: str) -> bool:
     """Tell whether a path, as a snapshot states it, names a file below the folder that it is taken
     in: a manifest may come from anybody.
+
+    Only letters, digits, `_`, `-`, dots and slashes are allowed, so that a path can also be shown
+    in a log as it is, and names that file systems can hold.
     """
-    return not ({"", ".", ".."} & {*path.split("/")} or {"\\", "\0"} & {*path})
+    return (
+        len(path) <= _LONGEST_PATH
+        and _PATH.fullmatch(path) is not None
+        and all(len(name) <= 255 for name in path.split("/"))
+    )
 
 
 def dump(value: Any) -> bytes:

@@ -7,6 +7,7 @@ Nothing of a manifest is believed before its seal has been checked, and no path 
 the folder.
 """
 
+import contextlib
 import hashlib
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,19 @@ from toolcatalog.errors import MEND, SnapshotError, remedy
 from toolcatalog.snapshot import Stated
 
 _CHUNK = 1 << 20  # bytes
+_MOST_NUMBER = 1 << 53  # of a size or a count: what every reader of JSON can hold
+_COUNTS = {"toolkits", "tools", "tool_versions", "sessions"}
+_NEEDED = {
+    snapshot.LISTING,
+    snapshot.DOCUMENTS,
+    snapshot.NUMBERS,
+    snapshot.TOOLS,
+    snapshot.SETS,
+    snapshot.FACTS,
+    snapshot.WORDS,
+    snapshot.POSTINGS,
+    snapshot.COVERS,
+}
 OTHERS = "other bytes than were written"
 
 
@@ -40,20 +54,27 @@ def read(folder: Path, named: Path | None = None, mend: str = MEND) -> Manifest:
     """The manifest of the snapshot in a folder; `named` is the folder that people know it by,
     `mend` what they can do.
 
-    Raises SnapshotError with one sentence where there is none (half a snapshot), where it is
-    damaged, and OtherFormat.
+    This is the one place that checks the shape of a manifest: whoever has a `Manifest` may rely on
+    every count and every file that a snapshot of this format has. Raises SnapshotError with one
+    sentence where there is none (half a snapshot), where it is damaged, and OtherFormat.
     """
     build = named or folder
     try:
-        said = orjson.loads((folder / snapshot.MANIFEST).read_bytes())
-        if said["format"] != snapshot.FORMAT:
+        with (folder / snapshot.MANIFEST).open("rb") as file:
+            data = file.read(snapshot.MOST_MANIFEST + 1)
+        if len(data) > snapshot.MOST_MANIFEST:
+            raise ValueError("longer than a manifest is")
+        said = orjson.loads(data)
+        if _whole_number(said["format"]) != snapshot.FORMAT:
             raise _other_format(build, said["format"], mend)
         if not snapshot.is_sealed(said):
             raise SnapshotError(
                 f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that "
                 f"was written): {mend}"
             )
-        return Manifest(said["digest"], said["about"], said["counts"], _stated(said["files"]))
+        if snapshot.dump(said) != data:  # a name that stands there twice, for one
+            raise ValueError("not as it is written")
+        return _manifest(said)
     except FileNotFoundError:
         raise SnapshotError(f"There is no finished build in {build}: {mend}") from None
     except OSError as error:
@@ -64,8 +85,44 @@ def read(folder: Path, named: Path | None = None, mend: str = MEND) -> Manifest:
         raise SnapshotError(f"The manifest of the build in {build} is damaged: {mend}") from None
 
 
-def _other_format(build: Path, found: object, mend: str) -> OtherFormat:
-    newer = isinstance(found, int) and found > snapshot.FORMAT
+def _manifest(said: Mapping[str, Any]) -> Manifest:
+    """A manifest whose shape is checked. Raises ValueError, KeyError, TypeError or AttributeError
+    where it has another.
+    """
+    files = {path: _stated(path, of) for path, of in said["files"].items()}
+    counts = {name: _whole_number(count) for name, count in said["counts"].items()}
+    texts = [*said["about"].values(), said["digest"]]
+    if (
+        not all(isinstance(text, str) for text in texts)
+        or counts.keys() != _COUNTS
+        or not files.keys() >= _NEEDED
+        or snapshot.MANIFEST in files
+        or len({path.casefold() for path in files}) < len(files)
+    ):
+        raise ValueError("not what a manifest says")
+    return Manifest(said["digest"], said["about"], counts, files)
+
+
+def _stated(path: str, said: Mapping[str, Any]) -> Stated:
+    sha256 = said["sha256"]
+    if "/" in path or not snapshot.stays_within(path) or not isinstance(sha256, str):
+        raise ValueError("no file beside a manifest")
+    if not snapshot.is_digest(sha256):
+        raise ValueError("no SHA-256")
+    return Stated(_whole_number(said["size"]), sha256)
+
+
+def _whole_number(value: object) -> int:
+    """A size or a count. Raises TypeError or ValueError where it is none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError("no whole number")
+    if not 0 <= value < _MOST_NUMBER:
+        raise ValueError("not as large as anything here can be")
+    return value
+
+
+def _other_format(build: Path, found: int, mend: str) -> OtherFormat:
+    newer = found > snapshot.FORMAT
     upgrade = "it is of a newer toolcatalog: upgrade this one, or " if newer else ""
     return OtherFormat(
         f"The build in {build} has format {found}, this program reads {snapshot.FORMAT}: "
@@ -77,18 +134,34 @@ def contents(folder: Path, manifest: Manifest) -> dict[str, Stated]:
     """Every file of a snapshot but the manifest, by path: those beside it and, by its listing,
     those in the folders.
 
-    Raises SnapshotError where the listing is not the one that was written.
+    Raises SnapshotError where the listing is not the one that was written, or names what cannot lie
+    side by side.
     """
-    try:
-        data = (folder / snapshot.LISTING).read_bytes()
+    with contextlib.suppress(OSError, ValueError):
+        with (folder / snapshot.LISTING).open("rb") as file:
+            data = file.read(snapshot.MOST_LISTING + 1)
         if Stated(len(data), snapshot.sha256(data)) == manifest.files[snapshot.LISTING]:
-            return {**manifest.files, **_stated(orjson.loads(data))}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # likewise
+            return _joined(manifest.files, snapshot.parse_listing(data))
     raise SnapshotError(
         f"{snapshot.LISTING} is not the one that was written, so what is in the folders "
         "cannot be told"
     )
+
+
+def _joined(beside: Mapping[str, Stated], deep: Mapping[str, Stated]) -> dict[str, Stated]:
+    """The files beside a manifest and those in the folders. Raises ValueError where a file of the
+    listing lies in no folder, or in one that has the name of a file.
+    """
+    taken = {path.casefold() for path in beside} | {snapshot.MANIFEST}
+    for path in deep:
+        folder, _, name = path.rpartition("/")
+        if not folder or not name or path.partition("/")[0].casefold() in taken:
+            raise ValueError("no file in a folder")
+        while folder:
+            if folder in deep:
+                raise ValueError("a file that is a folder too")
+            folder = folder.rpartition("/")[0]
+    return {**beside, **deep}
 
 
 def size(folder: Path) -> int:
@@ -136,10 +209,6 @@ def verify(folder: Path, advance: Callable[[int], object] = lambda _: None) -> l
     return wrong
 
 
-def _stated(said: Mapping[str, Mapping[str, Any]]) -> dict[str, Stated]:
-    return {path: Stated(int(of["size"]), str(of["sha256"])) for path, of in said.items()}
-
-
 def _found(folder: Path) -> set[str]:
     """All that lies in a folder but folders, by path; a link counts as what it is."""
     return {
@@ -151,8 +220,6 @@ def _found(folder: Path) -> set[str]:
 
 def _unlike(folder: Path, path: str, said: Stated) -> str:
     """How a file can be seen to be other than stated, without reading it; empty where it cannot."""
-    if not snapshot.stays_within(path):
-        return "would lie elsewhere"
     try:
         found = (folder / path).stat()
     except OSError as error:

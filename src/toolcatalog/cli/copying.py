@@ -1,6 +1,8 @@
 """`--from URL`: a server's own copy of what is published, followed while it runs."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -9,12 +11,55 @@ from toolcatalog.cli import terminal
 from toolcatalog.errors import UsageError
 from toolcatalog.server import metrics
 from toolcatalog.server.tallies import FAILED, FETCHED, REFUSED, Counts
+from toolcatalog.signing import VerifyKeys
 
 from_ = click.option(
     "--from",
     "url",
     metavar="URL",
     help="Serve what is published there (s3://bucket/prefix), and follow it; not with --build.",
+)
+_UNITS = {
+    "": 1,
+    "B": 1,
+    **{f"{prefix}iB": 1 << 10 * power for power, prefix in enumerate("KMGT", 1)},
+    **{f"{prefix}B": 10 ** (3 * power) for power, prefix in enumerate("kMGT", 1)},
+}
+
+
+class _Size(click.ParamType[int]):
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"([1-9][0-9]{0,14}) ?([kKMGT]?i?B?)", str(value))
+        if not match or match[2] not in _UNITS:
+            self.fail(
+                f"{value!r} is not a size: write a whole number and B, MiB or GiB, as in 8GiB",
+                param,
+                ctx,
+            )
+        unit: int = _UNITS[match[2]]
+        return int(match[1]) * unit
+
+
+max_size = click.option(
+    "--max-snapshot-size",
+    "most",
+    type=_Size(),
+    metavar="SIZE",
+    help="Refuse to fetch a snapshot that is larger, as in 20GiB.  [default: 8GiB]",
+)
+verify_key = click.option(
+    "--verify-key",
+    "key_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Serve only what was published with --sign and the private half of this key (PEM).",
+)
+allow_rollback = click.option(
+    "--allow-rollback",
+    is_flag=True,
+    help="With --verify-key: take a snapshot that was signed before the last one.",
 )
 cache = click.option(
     "--cache",
@@ -23,9 +68,33 @@ cache = click.option(
 )
 
 
-def followed(url: str, folder: Path | None) -> tuple[Path, metrics.Counted]:
+def check(
+    url: str | None, most: int | None, key_file: Path | None, *, allow_rollback: bool
+) -> VerifyKeys | None:
+    """The keys of `--verify-key`. Raises UsageError where there are none in the file, or where an
+    option has nothing to go with.
+    """
+    if allow_rollback and not key_file:
+        raise UsageError(
+            "--allow-rollback goes with --verify-key FILE: without a key every snapshot is taken."
+        )
+    for value, option in ((most, "--max-snapshot-size"), (key_file, "--verify-key")):
+        if value is not None and not url:
+            raise UsageError(f"{option} goes with --from URL: a build of this machine is trusted.")
+    return VerifyKeys.load(key_file) if key_file else None
+
+
+def followed(
+    url: str,
+    folder: Path | None,
+    *,
+    most: int | None = None,
+    keys: VerifyKeys | None = None,
+    allow_rollback: bool = False,
+) -> tuple[Path, metrics.Counted]:
     """The folder of a build that follows the URL from now on, as long as this process lives, and
-    what tells how that goes.
+    what tells how that goes. `most`, in bytes, `keys` and `allow_rollback` are as `Follower` takes
+    them.
 
     There may be no snapshot in it yet. Raises UsageError where that is in vain: no such address, or
     no library for it.
@@ -36,7 +105,13 @@ def followed(url: str, folder: Path | None) -> tuple[Path, metrics.Counted]:
         raise UsageError(
             "A server has one source: give --build DIR, or --from URL and --cache DIR."
         )
-    follower = following.Follower(url, folder or following.default_cache(url))
+    follower = following.Follower(
+        url,
+        folder or following.default_cache(url),
+        most=most or following.MOST_SIZE,
+        keys=keys,
+        allow_rollback=allow_rollback,
+    )
     if not follower.has_one():
         terminal.say(f"Fetching the catalog from {url}: until it is here, every call answers 503.")
     follower.start()

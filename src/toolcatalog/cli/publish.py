@@ -13,6 +13,12 @@ Examples:
   toolcatalog publish s3://tools/catalog --keep 10         and old snapshots out of the store
   AWS_ENDPOINT_URL=https://minio.example.com toolcatalog publish s3://tools/catalog
   toolcatalog publish file:///mnt/shared/catalog           a disk that several machines see
+  toolcatalog publish s3://tools/catalog --sign sign.pem   for servers with --verify-key
+
+\b
+Make the two halves of a key once, and keep the first one secret:
+  openssl genpkey -algorithm ed25519 -out sign.pem && chmod 600 sign.pem
+  openssl pkey -in sign.pem -pubout -out verify.pem
 
 Servers take it over with `serve --from s3://tools/catalog`.
 """
@@ -34,7 +40,14 @@ Servers take it over with `serve --from s3://tools/catalog`.
     metavar="N",
     help="Then remove all but the N newest other snapshots from the store.",
 )
-def command(url: str, build: Path, jobs: int, keep: int | None) -> None:
+@click.option(
+    "--sign",
+    "key_file",
+    type=click.Path(path_type=Path),
+    metavar="KEYFILE",
+    help="Sign the snapshot with this Ed25519 private key (PEM).",
+)
+def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path | None) -> None:
     """Send a build's snapshot to an object store: only what is not there yet, and the pointer to it
     last.
 
@@ -44,15 +57,22 @@ def command(url: str, build: Path, jobs: int, keep: int | None) -> None:
     """
     from toolcatalog import sending, sweeping  # noqa: PLC0415 - numpy, and the library of the store
     from toolcatalog.objects import Objects  # noqa: PLC0415
+    from toolcatalog.signing import SigningKey  # noqa: PLC0415
 
+    key = SigningKey(key_file) if key_file else None
     objects = Objects(url)
-    sent = sending.send(objects, build, jobs, terminal.track)
+    sent = sending.send(objects, build, jobs, terminal.track, key)
     if sent.objects:
         terminal.say(f"Sent {sent.objects:,} objects, {sent.size:,} bytes.")
     elif sent.moved:
         terminal.say("Nothing to send but the pointer.")
     else:
         terminal.say("Nothing to send: this snapshot is published already.")
+    if sent.was_signed:
+        terminal.say(
+            "The snapshot before was signed and this one is not: servers with --verify-key refuse "
+            "it. Publish again with --sign KEYFILE."
+        )
     if keep is not None:
         swept = sweeping.sweep(objects, keep)
         terminal.say(

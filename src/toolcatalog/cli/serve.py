@@ -21,6 +21,7 @@ Examples:
   toolcatalog serve --host 0.0.0.0 --build /srv/build --site /srv/site --workers 4
   toolcatalog serve --rate 100/s --redis redis://10.0.0.5:6379
   toolcatalog serve --from s3://tools/catalog --cache /var/cache/toolcatalog
+  toolcatalog serve --from s3://tools/catalog --verify-key verify.pem --max-snapshot-size 20GiB
   toolcatalog serve --metrics 127.0.0.1:9100 --access-log /var/log/toolcatalog/access.log
 
 Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the requests under way are answered.
@@ -31,6 +32,9 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
 @options.build
 @copying.from_
 @copying.cache
+@copying.verify_key
+@copying.allow_rollback
+@copying.max_size
 @options.site
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -72,6 +76,9 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     build: Path,
     url: str | None,
     cache: Path | None,
+    key_file: Path | None,
+    allow_rollback: bool,
+    most: int | None,
     site: Path,
     host: str,
     port: int,
@@ -89,11 +96,14 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     if mcp:
         need_mcp()
     sharing.check(rate, workers, redis)
+    verify_keys = copying.check(url, most, key_file, allow_rollback=allow_rollback)
     beside = None
     if url:
         running.start_log()
-        build, beside = copying.followed(url, cache)
-    store = process.opened(build, waits=url is not None)
+        build, beside = copying.followed(
+            url, cache, most=most, keys=verify_keys, allow_rollback=allow_rollback
+        )
+    store = process.opened(build, verify_keys, waits=url is not None)
     file = _key_file(keys_file, redis)
     listener = listening.listen(host, port)
     scraped = listening.listen(*listening.address(metrics), "--metrics") if metrics else None
@@ -116,6 +126,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         rate=rate,
         redis=redis,
         waits=url is not None,
+        verify_keys=verify_keys,
     )
     running.run(settings, listener, scraped, beside)
 

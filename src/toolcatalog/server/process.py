@@ -7,9 +7,8 @@ from pathlib import Path
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from toolcatalog import keys
+from toolcatalog import accepting, keys
 from toolcatalog.errors import SnapshotError
-from toolcatalog.opening import open_build
 from toolcatalog.server import metrics, scraping
 from toolcatalog.server.accesslog import AccessLog
 from toolcatalog.server.app import create_app
@@ -17,6 +16,7 @@ from toolcatalog.server.ledger import Page
 from toolcatalog.server.limiting import Counts, Limits, Rate
 from toolcatalog.server.live import Flag, Live
 from toolcatalog.server.reloading import Reloading, named
+from toolcatalog.signing import VerifyKeys
 from toolcatalog.store import Store
 
 
@@ -28,7 +28,8 @@ class Settings:
     `drain`: seconds for which a server goes on after SIGTERM, while `/readyz` says 503. `mcp`:
     agents are answered at `/mcp`. `scraped_apart`: metrics have a socket of their own. `pages`: the
     folder where several processes write down what they count. `rate`: how often a key may list.
-    `redis`: the URL of what several servers share their keys and counts through.
+    `redis`: the URL of what several servers share their keys and counts through. `verify_keys`:
+    only a snapshot is served that one of them has signed.
     """
 
     build: Path
@@ -43,6 +44,7 @@ class Settings:
     pages: Path | None = None
     rate: Rate | None = None
     redis: str | None = None
+    verify_keys: VerifyKeys | None = None
 
 
 def application(
@@ -53,13 +55,11 @@ def application(
 ) -> ASGIApp:
     """What answers in one process, and follows the build. Raises SnapshotError or KeyFileError."""
     seen = named(settings.build)  # before it is opened: what comes between is opened once more
-    live = Live(
-        keys.KeyRing(settings.keys),
-        opened(settings.build, waits=settings.waits),
-        draining,
-        _limits(settings),
-    )
-    Reloading(live, settings.build, seen).start()
+    store = opened(settings.build, settings.verify_keys, waits=settings.waits)
+    live = Live(keys.KeyRing(settings.keys), store, draining, _limits(settings))
+    if store is None and settings.verify_keys:
+        seen = None  # a snapshot that is here already may still get its signature
+    Reloading(live, settings.build, seen, settings.verify_keys).start()
     every = _every(live, settings, beside)
     if scraped:
         metrics.serve(every, scraped)
@@ -98,12 +98,12 @@ def _mcp(live: Live) -> list[BaseRoute]:
     return [mcp_route.route(live)]
 
 
-def opened(build: Path, *, waits: bool) -> Store | None:
-    """The snapshot in force in a build. Raises SnapshotError where there is none; where one is
-    waited for, None says so.
+def opened(build: Path, verify_keys: VerifyKeys | None = None, *, waits: bool) -> Store | None:
+    """The snapshot in force in a build, signed by one of the keys where there are any. Raises
+    SnapshotError where there is none; where one is waited for, None says so.
     """
     try:
-        return open_build(build)
+        return accepting.open_accepted(build, verify_keys)
     except SnapshotError:
         if waits:
             return None

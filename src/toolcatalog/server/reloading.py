@@ -8,9 +8,10 @@ import threading
 import time
 from pathlib import Path
 
-from toolcatalog import opening, snapshot, threads, verifying
+from toolcatalog import accepting, opening, snapshot, threads, verifying
 from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.server.live import Live
+from toolcatalog.signing import VerifyKeys
 from toolcatalog.store import Store
 
 LOOK_EVERY = 0.5  # seconds
@@ -35,13 +36,17 @@ def named(build: Path) -> Named | None:
 
 class Reloading:
     """Keeps what is live in step with a build. `seen` is what was named when the store that is live
-    was opened.
+    was opened. With `verify_keys` a snapshot is taken over only where one of them has signed it.
     """
 
-    def __init__(self, live: Live, build: Path, seen: Named | None) -> None:
+    def __init__(
+        self, live: Live, build: Path, seen: Named | None, verify_keys: VerifyKeys | None = None
+    ) -> None:
         self.live = live
         self.build = build
+        self._verify_keys = verify_keys
         self._seen = seen
+        self._unaccepted: Named | None = None
         self._refused_at = 0.0
 
     def start(self) -> None:
@@ -60,7 +65,7 @@ class Reloading:
         """Look once: where another snapshot is named than before, take it over, or say why not."""
         found, now = named(self.build), time.monotonic()
         is_due = self._refused_at and now - self._refused_at >= _AGAIN
-        if found is None or (found == self._seen and not is_due):
+        if found is None or (found == self._seen and not is_due) or not self._is_accepted(found):
             return
         self._seen, self._refused_at = found, 0.0
         try:
@@ -74,6 +79,21 @@ class Reloading:
                 _short(self.live.snapshot.decode()),
                 error,
             )
+
+    def _is_accepted(self, found: Named) -> bool:
+        """Tell whether a snapshot has the signature that it needs. It may come later, so one that
+        has none is looked at each time, and told of once.
+        """
+        if self._verify_keys is None:
+            return True
+        try:
+            accepting.require(self.build, Path(found[0]).name, self._verify_keys)
+        except SnapshotError as error:
+            if found != self._unaccepted:
+                _log.error("%s", error)
+            self._unaccepted = found
+            return False
+        return True
 
     def _exchange(self, store: Store) -> None:
         before = self.live.snapshot.decode()

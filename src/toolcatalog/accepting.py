@@ -1,0 +1,128 @@
+"""What a follower with a verify key has accepted, noted in its cache.
+
+    <cache>/signatures/<digest>.json  the signed pointer that named this snapshot last
+    <cache>/accepted.json             digest and sequence number of the pointer accepted last
+
+A snapshot of the cache is opened only where its signature is good, also after a restart with
+another key, or where another program has moved `current`.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from toolcatalog import depot, files, opening, signing, snapshot
+from toolcatalog.depot import Refused
+from toolcatalog.errors import SnapshotError
+from toolcatalog.signing import Signed, VerifyKeys
+from toolcatalog.store import Store
+
+_SIGNATURES, _ACCEPTED = "signatures", "accepted.json"
+
+
+class _Accepted(NamedTuple):
+    digest: str
+    sequence: int
+
+
+def check(pointer: bytes, keys: VerifyKeys, cache: Path, *, allow_rollback: bool) -> Signed:
+    """The signed statement of a pointer that may be followed.
+
+    Raises Refused where it has no signature, where the signature is not by one of the keys, and
+    where its sequence number says that it is older than the one accepted last: that one only where
+    `allow_rollback` is not given.
+    """
+    digest, said = depot.named(pointer), depot.signed(pointer)
+    short = digest[:12]
+    if said is None:
+        raise Refused(
+            f"Snapshot {short} is not signed, and --verify-key is given: publish it with "
+            "--sign KEYFILE."
+        )
+    signed = signing.parse(digest, said)
+    if signed is None or not keys.accept(signed):
+        raise Refused(
+            f"The signature of snapshot {short} is not by the key of --verify-key: publish it "
+            "with the private half of that key, or find out who has written to the store."
+        )
+    last, sequence = _last(cache), signed.statement.sequence
+    if last and sequence == last.sequence and digest != last.digest:
+        raise Refused(
+            f"Snapshot {short} has the sequence number {sequence}, as {last.digest[:12]} had "
+            "before: two have published at once, or the key is used elsewhere. Publish again."
+        )
+    if last and sequence < last.sequence and not allow_rollback:
+        raise Refused(
+            f"Snapshot {short} has the sequence number {sequence}, and {last.sequence} was "
+            "accepted before: the store was put back. Publish again with --sign, or start once "
+            "with --allow-rollback if it is meant."
+        )
+    return signed
+
+
+def record(pointer: bytes, signed: Signed, cache: Path) -> None:
+    """Note that this pointer was accepted, and its snapshot is in the cache."""
+    statement = signed.statement
+    files.replace(cache / _SIGNATURES / f"{statement.digest}.json", pointer)
+    noted = {"digest": statement.digest, "sequence": statement.sequence}
+    # flushed to disk: after a power failure an older pointer would be as good as a new one
+    files.write(cache / _ACCEPTED, orjson.dumps(noted))
+
+
+def require(cache: Path, digest: str, keys: VerifyKeys) -> None:
+    """Raise SnapshotError unless the cache holds a good signature of this snapshot."""
+    try:
+        with (cache / _SIGNATURES / f"{digest}.json").open("rb") as file:
+            pointer = file.read(depot.MOST_POINTER)
+        signed = signing.parse(digest, depot.signed(pointer))
+    except (OSError, Refused):
+        signed = None
+    if signed is None or not keys.accept(signed):
+        raise SnapshotError(
+            f"Snapshot {digest[:12]} in {cache} was not accepted by the key of --verify-key: it "
+            "is served when it was published with a signature and fetched again."
+        )
+
+
+def open_accepted(cache: Path, keys: VerifyKeys | None) -> Store:
+    """Open the snapshot that `current` names; with keys, only where its signature is good. Raises
+    SnapshotError where it cannot be opened.
+    """
+    folder = Path(os.path.realpath(cache / "current"))
+    if keys and folder.exists():
+        require(cache, folder.name, keys)
+    store = opening.open_snapshot(folder, cache)
+    if keys and store.digest != folder.name:
+        raise SnapshotError(
+            f"The snapshot in {folder} is not the one that its folder is named by: remove it."
+        )
+    return store
+
+
+def forget(cache: Path) -> None:
+    """Remove the signatures of snapshots that are no longer in the cache."""
+    for file in (cache / _SIGNATURES).glob("*.json"):
+        if not (cache / "snapshots" / file.stem).is_dir():
+            files.remove(file)
+
+
+def _last(cache: Path) -> _Accepted | None:
+    """What was accepted last; None where nothing was. Raises Refused where that is damaged: a
+    rollback could not be recognized.
+    """
+    file = cache / _ACCEPTED
+    try:
+        said = orjson.loads(file.read_bytes())
+        found = _Accepted(said["digest"], said["sequence"])
+        if snapshot.is_digest(found.digest) and isinstance(found.sequence, int):
+            return found
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise Refused(
+        f"{file}, which says what was accepted last, is damaged: remove it if you know that the "
+        "store is in order."
+    )

@@ -1,0 +1,222 @@
+"""Signatures of what is published: which snapshot is in force, and in which order the snapshots
+came.
+
+A publisher signs a small statement with an Ed25519 key: the digest of the snapshot, a sequence
+number and the time. The digest vouches for the manifest, and the manifest for every file, so the
+signature covers all that is served. The number only ever grows, so an older statement can be
+recognized. Keys are PEM files as OpenSSL writes them. The only module that uses the library
+cryptography (extra `sign`).
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from toolcatalog import files, snapshot
+from toolcatalog.errors import UsageError, remedy
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+_FORMAT = 1
+# A signature of this key for anything else never fits a statement, and the other way round.
+_DOMAIN = b"toolcatalog: the snapshot in force, format 1\n"
+_MOST_SEQUENCE = 1 << 53
+_CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_MOST_FILE = 1 << 16  # bytes of a key file
+_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
+_OPENSSL = "`openssl genpkey -algorithm ed25519 -out sign.pem`"
+_PUBLIC = "`openssl pkey -in sign.pem -pubout -out verify.pem`"
+
+
+class Statement(NamedTuple):
+    """What is signed: the digest of a snapshot, its sequence number, and when that was, as
+    2026-01-31T12:00:00Z.
+    """
+
+    digest: str
+    sequence: int
+    created: str
+
+    def message(self) -> bytes:
+        """The bytes that are signed: the same for equal statements."""
+        said = {"format": _FORMAT, **self._asdict()}
+        return _DOMAIN + orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+
+
+class Signed(NamedTuple):
+    """A statement and its signature, which may be anybody's."""
+
+    statement: Statement
+    signature: bytes
+
+
+class SigningKey:
+    """A private key. Raises UsageError where the file holds none that can be used."""
+
+    def __init__(self, file: Path) -> None:
+        _check_library()
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
+
+        data = _read(file, "--sign")
+        if file.stat().st_mode & 0o077:
+            raise UsageError(
+                f"The signing key {file} can be read or changed by other users of this machine: "
+                f"run `chmod 600 {file}`."
+            )
+        if b"PUBLIC KEY-----" in data and b"PRIVATE KEY-----" not in data:
+            raise UsageError(
+                f"{file} holds a public key, and --sign takes a private one: name the file of "
+                f"{_OPENSSL}."
+            )
+        try:
+            key = serialization.load_pem_private_key(data, None)
+        except TypeError:
+            raise UsageError(
+                f"The signing key {file} is encrypted: write it without a password by "
+                f"`openssl pkey -in {file} -out sign.pem`."
+            ) from None
+        except (ValueError, UnsupportedAlgorithm):
+            key = None
+        if not isinstance(key, ed25519.Ed25519PrivateKey):
+            raise UsageError(
+                f"{file} holds no Ed25519 private key in PEM form: make one by {_OPENSSL}."
+            )
+        self._key: ed25519.Ed25519PrivateKey = key
+        self.public = VerifyKeys((_raw(key.public_key()),))
+
+    def sign(self, statement: Statement) -> Signed:
+        """Sign a statement."""
+        return Signed(statement, self._key.sign(statement.message()))
+
+
+class VerifyKeys(NamedTuple):
+    """Public keys, 32 bytes each; a statement signed by any of them is good."""
+
+    keys: tuple[bytes, ...]
+
+    @classmethod
+    def load(cls, file: Path) -> "VerifyKeys":
+        """Read the public keys of a PEM file, one or several. Raises UsageError where it holds
+        anything else.
+        """
+        _check_library()
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
+
+        data = _read(file, "--verify-key")
+        if b"PRIVATE KEY-----" in data:
+            raise UsageError(
+                f"{file} holds a private key, which no server needs: name its public half, made "
+                f"by {_PUBLIC}."
+            )
+        keys: list[bytes] = []
+        for block in _BLOCK.finditer(data):
+            try:
+                key = serialization.load_pem_public_key(block[0])
+            except (ValueError, UnsupportedAlgorithm):
+                key = None
+            if not isinstance(key, ed25519.Ed25519PublicKey):
+                keys = []
+                break
+            keys.append(_raw(key))
+        if not keys:
+            raise UsageError(
+                f"{file} holds no Ed25519 public key in PEM form, or others too: make one by "
+                f"{_PUBLIC}."
+            )
+        return cls(tuple(keys))
+
+    def accept(self, signed: Signed) -> bool:
+        """Tell whether the signature of the statement is by one of these keys."""
+        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
+
+        for key in self.keys:
+            try:
+                ed25519.Ed25519PublicKey.from_public_bytes(key).verify(
+                    signed.signature, signed.statement.message()
+                )
+            except (InvalidSignature, ValueError):
+                continue
+            return True
+        return False
+
+
+def next_statement(digest: str, before: Statement | None, now: datetime) -> Statement:
+    """The statement that follows another one, or the first.
+
+    The sequence number is the time in seconds since 1970, or one more than the last number where
+    that is higher. So a publisher needs to remember nothing, numbers grow also where the last
+    statement is lost, and two publishers that follow the same statement cannot both succeed,
+    because the pointer is only replaced where it is still the one that they have read.
+    """
+    sequence = int(now.timestamp())
+    if before:
+        sequence = max(sequence, before.sequence + 1)
+    return Statement(digest, sequence, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+
+
+def dump(signed: Signed) -> dict[str, Any]:
+    """A signed statement as values of JSON, without the digest."""
+    return {
+        "format": _FORMAT,
+        "sequence": signed.statement.sequence,
+        "created": signed.statement.created,
+        "signature": base64.b64encode(signed.signature).decode(),
+    }
+
+
+def parse(digest: str, said: object) -> Signed | None:
+    """The signed statement about a digest, as `dump` writes it; None where it is none."""
+    if not isinstance(said, Mapping) or said.get("format") != _FORMAT:
+        return None
+    sequence, created, signature = (said.get(name) for name in ("sequence", "created", "signature"))
+    if (
+        not snapshot.is_digest(digest)
+        or not isinstance(sequence, int)
+        or isinstance(sequence, bool)
+        or not 0 <= sequence < _MOST_SEQUENCE
+        or not (isinstance(created, str) and _CREATED.fullmatch(created))
+        or not isinstance(signature, str)
+    ):
+        return None
+    try:
+        data = base64.b64decode(signature, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return Signed(Statement(digest, sequence, created), data)
+
+
+def _raw(key: "ed25519.Ed25519PublicKey") -> bytes:
+    return key.public_bytes_raw()
+
+
+def _read(file: Path, option: str) -> bytes:
+    try:
+        data = files.plain(file)
+    except OSError as error:
+        raise UsageError(
+            f"The key file {file} cannot be read ({error.strerror}): {remedy(error)}, or name "
+            f"another with {option}."
+        ) from None
+    return data[:_MOST_FILE]
+
+
+def _check_library() -> None:
+    try:
+        import cryptography  # noqa: F401, PLC0415 - it is there with the extra only
+    except ImportError:
+        raise UsageError(
+            "Snapshots are signed and verified through the package cryptography: run `pip install "
+            "'toolcatalog[sign]'`."
+        ) from None
