@@ -387,6 +387,28 @@ def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Followe
     assert verifying.verify(Path(os.path.realpath(follower.cache / "current"))) == []
 
 
+def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of an error come from the store: what is no character to be seen is replaced."""
+
+    def answer() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1 << 16)
+            body = b"\x1b[2J\x07gone\x1b]0;title"
+            head = b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+            connection.sendall(head % len(body) + body)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for name, value in storing.credentials.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(StoreError, match="refuses these credentials") as caught:
+            Objects("s3://bucket/p").read(depot.POINTER, depot.MOST_POINTER)
+    assert "gone" in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

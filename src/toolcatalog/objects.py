@@ -217,6 +217,8 @@ def _reason(error: Exception) -> str:
         return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where the machine has a role."
     said = (text.splitlines() or [""])[0].rpartition(" - ")[2].partition(": <")[0]
     said = re.sub("^Generic .*? error: ", "", said)[:_REASON].strip()
+    # a store may answer anything, and this goes to a log and to terminals
+    said = "".join(character if character.isprintable() else "?" for character in said)
     if re.search(r"\b40[13]\b|denied", text):
         return f"it refuses these credentials ({said}); who publishes needs to list, get and put, who follows needs to get."
     return f"{said.rstrip('.')}."
