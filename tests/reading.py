@@ -74,7 +74,20 @@ def query(snapshot: Path) -> dict[str, Any]:
             name: [json.loads(line) for line in value.split(b"\n")] for name, value in facts.items()
         },
         "words": _postings(snapshot),
+        "vocabularies": {
+            toolkit: _vocabulary(value)
+            for toolkit, value in table(snapshot / "query.vocabularies").items()
+        },
         "covers": covers(snapshot),
+    }
+
+
+def _vocabulary(value: bytes) -> dict[str, list[int]]:
+    """The numbers of a toolkit's terms and words."""
+    end = 4 + int.from_bytes(value[:4], "little")
+    return {
+        name: [*BitMap.deserialize(data)]
+        for name, data in (("terms", value[4:end]), ("words", value[end:]))
     }
 
 
@@ -127,16 +140,17 @@ def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
 
 
 def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
-    """Of each term its rarity to four digits, spelling and relatives, and of each tool that holds
+    """Of each term its rarity to four digits, spellings and relatives, and of each tool that holds
     it the value: impact, where it stands.
 
     Each posting, and each row, is some term's.
     """
     data, terms = (snapshot / "query.postings").read_bytes(), table(snapshot / "query.words")
     assert struct.unpack_from("<Q", data, 48) == (zlib.crc32(data[:48]),)
-    tools, found, end = len(placed(snapshot)), {}, 56
+    tools, found, end, words = len(placed(snapshot)), {}, 56, 0
     for term, entry in terms.items():
-        first, held, check, rarity, is_row, kin = struct.unpack_from("<QIIf?xH", entry)
+        first, held, check, rarity, is_row, kin, word = struct.unpack_from("<QIIf?3xII", entry)
+        assert word == words
         size = 2 * tools if is_row else 6 * held
         assert (first, is_row) == (end, 3 * held > tools)
         end = first + size + size % 4
@@ -157,10 +171,12 @@ def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
             postings = dict(zip(numbers, values, strict=True))
             assert [*postings] == sorted(postings)
         assert len(postings) == held
-        related = struct.unpack_from(f"<{kin}I", entry, 24)
+        spellings = entry[32 + 4 * kin :].decode().split("\t")
+        words += len(spellings)
+        related = struct.unpack_from(f"<{kin}I", entry, 32)
         found[term] = {
             "rarity": round(rarity, 4),
-            "spelt": entry[24 + 4 * kin :].decode(),
+            "spellings": spellings,
             "kin": [[*terms][number] for number in related],
             "tools": {
                 str(number): [value >> 2, *_where(value)] for number, value in postings.items()

@@ -225,8 +225,8 @@ def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[st
     )
     index.write_bytes(data)
     manifest = Path("new/current") / MANIFEST
-    manifest.write_bytes(manifest.read_bytes().replace(b'"format":3', b'"format":2'))
-    assert "has format 2, this program reads 3" in refused(capsys, "old", "new")
+    manifest.write_bytes(manifest.read_bytes().replace(b'"format":4', b'"format":3'))
+    assert "has format 3, this program reads 4" in refused(capsys, "old", "new")
 
 
 # Telling them apart

@@ -32,7 +32,11 @@ CONTENTS = Contents(
     toolkits=(KIT,),
     router=replace(KIT, slug="router"),
     auth_configs=(AuthConfig(id="ac_a", toolkit="kit", tools=("KIT_A",), scopes=None),),
-    sessions=(Session(id="trs_a", project="p", tools=(replace(OLD, toolkit="router"),)),),
+    sessions=(
+        Session(
+            id="trs_a", project="p", toolkits=("kit",), tools=(replace(OLD, toolkit="router"),)
+        ),
+    ),
 )
 COUNTS = {"toolkits": 1, "tools": 2, "tool_versions": 3, "sessions": 1}
 FILES = {
@@ -135,7 +139,8 @@ def test_small_files_and_facts() -> None:
         "versions": b'["20250101_00","20250201_00"]',
         "toolkit kit": b'["20250101_00","20250201_00"]',
         "auth_config ac_a": b'"kit"',
-        "session trs_a": b'"p"\n' + tree["sessions/trs_a.json"],
+        "auth_configs kit": b'["ac_a"]',
+        "session trs_a": b'["p",["kit"]]\n' + tree["sessions/trs_a.json"],
     }
 
 
@@ -165,7 +170,7 @@ def test_the_digest_is_of_the_contents_alone() -> None:
     assert [*said] == ["digest", "format", "about", "counts", "files"]
     assert (said["digest"], said["format"], said["counts"], [*said["files"]]) == (
         digest,
-        3,
+        4,
         COUNTS,
         sorted(FILES),
     )

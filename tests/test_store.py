@@ -115,7 +115,8 @@ def flipped_head(file: Path) -> str:
 
 
 MAPPED = (
-    "files.json", "query.covers", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools", "query.words", "tools.json",
+    "files.json", "query.covers", "query.facts", "query.numbers", "query.postings", "query.sets", "query.tools",
+    "query.vocabularies", "query.words", "tools.json",
 )  # fmt: skip
 HEADED = (
     "query.covers",
@@ -124,6 +125,7 @@ HEADED = (
     "query.postings",
     "query.sets",
     "query.tools",
+    "query.vocabularies",
     "query.words",
 )
 
@@ -292,8 +294,8 @@ def test_damage_met_by_a_query_says_what_to_do(path: str, copy: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    [b"", b"{", b"null", b"[]", b'"x"', b"7", b"{}", b'{"format":3}', b'{"format":3,"digest":"x","files":{}}',
-     b'{"format":3,"digest":"x","files":7}', b'{"format":3,"digest":"x","files":["a"]}', b"\xff", b"\x00" * 500, b"[" * 5000],
+    [b"", b"{", b"null", b"[]", b'"x"', b"7", b"{}", b'{"format":4}', b'{"format":4,"digest":"x","files":{}}',
+     b'{"format":4,"digest":"x","files":7}', b'{"format":4,"digest":"x","files":["a"]}', b"\xff", b"\x00" * 500, b"[" * 5000],
 )  # fmt: skip
 def test_a_manifest_that_is_not_ours_is_refused(manifest: bytes, copy: Path) -> None:
     """A manifest that is no JSON, or JSON of another shape, is reported as damaged."""
@@ -327,8 +329,8 @@ def test_every_shortened_manifest_is_refused(copy: Path) -> None:
 def test_another_format_is_told_from_damage(copy: Path) -> None:
     """A build of a newer or older program is refused as that, by both numbers."""
     manifest = copy / "current/manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format":3', '"format":2'))
-    assert "has format 2, this program reads 3" in refusal(copy)
+    manifest.write_text(manifest.read_text().replace('"format":4', '"format":3'))
+    assert "has format 3, this program reads 4" in refusal(copy)
 
 
 def test_a_file_that_the_manifest_does_not_list_changes_nothing(copy: Path) -> None:
@@ -379,7 +381,7 @@ def half_copied(build: Path) -> None:
 
 def older(build: Path) -> None:
     manifest = build / "current/manifest.json"
-    manifest.write_text(manifest.read_text().replace('"format":3', '"format":2'))
+    manifest.write_text(manifest.read_text().replace('"format":4', '"format":3'))
 
 
 @pytest.mark.parametrize(
@@ -394,7 +396,7 @@ def older(build: Path) -> None:
         (a_file, "cannot be read (Not a directory): move what is in its way, or"),
         (manifest_folder, "cannot be read (Is a directory): move what is in its way, or"),
         (half_copied, "is damaged (query.sets is missing)"),
-        (older, "has format 2, this program reads 3"),
+        (older, "has format 3, this program reads 4"),
     ],
 )
 def test_serve_refuses_with_one_sentence(
@@ -621,7 +623,7 @@ def test_similar_names_each_tool_once(store: Store) -> None:
     """Candidates for "did you mean" share a word with the slug, each tool once whatever its
     versions, none of a toolkit out of sight.
     """
-    assert store.similar("NOTES_CREAT", None)[0] in {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
+    assert "NOTES_CREATE" in store.similar("NOTES_CREAT", None)[:2]
     found = store.similar("NOTES-CREAT", None)
     assert len(found) == len({*found}) >= 3
     assert {*found} > {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
@@ -656,15 +658,22 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:
-    """A session is its owner and the bytes of its file; an auth config is its toolkit; near names
-    are of one kind.
+    """A session is its owner, its toolkits and the bytes of its file; an auth config is its toolkit;
+    near names are of one kind.
     """
     store, folder = open_build(good), good / "current"
-    for id in ("trs_all", "trs_some", "trs_then"):
+    for id, project, toolkits in (
+        ("trs_all", "default", ["alpha", "beta", "gamma"]),
+        ("trs_some", "other", ["alpha", "beta"]),
+        ("trs_then", "default", ["alpha", "beta"]),
+    ):
         found = store.session(id)
         assert found is not None
-        assert found[1] == (folder / f"sessions/{id}.json").read_bytes()
+        assert (found.project, found.toolkits) == (project, toolkits)
+        assert found.answer == (folder / f"sessions/{id}.json").read_bytes()
     assert [store.auth_config(id) for id in ("ac_all", "ac_listed")] == ["alpha", "beta"]
+    assert store.auth_configs("alpha") == ["ac_all", "ac_read-only"]
+    assert store.auth_configs("gamma") == store.auth_configs("nope") == []
     assert store.names_near("auth_config", "ac_list", 500) == [
         "ac_all",
         "ac_listed",

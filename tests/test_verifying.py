@@ -127,9 +127,9 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
         (None, "There is no finished build in"),
         (b"", "The manifest of the build in"),
         (b"[]", "The manifest of the build in"),
-        (b'{"format":3}', "The manifest of the build in"),
+        (b'{"format":4}', "The manifest of the build in"),
         (
-            b'{"format":3,"digest":"","files":{"a":{"size":"b","sha256":""}}}',
+            b'{"format":4,"digest":"","files":{"a":{"size":"b","sha256":""}}}',
             "is damaged (manifest.json is not the one",
         ),
     ],

@@ -19,19 +19,20 @@ from toolcatalog.parameters import texts
 from toolcatalog.scoring import FIELDS
 
 _MOST = 255  # times that a term is counted in one field
-_HEAD = struct.Struct("<IIII")
+_HEAD = struct.Struct("<IIIII")
 
 Numbers = NDArray[np.int64]
 
 
 class Said(NamedTuple):
-    """What a tool version says: the pieces of each of the FIELDS, its name, and whether it is its
-    tool's newest.
+    """What a tool version says: the pieces of each of the FIELDS, its name, whether it is its
+    tool's newest, and the slug of its toolkit.
     """
 
     fields: Sequence[Sequence[str]]
     name: str
     newest: bool
+    toolkit: str = ""
 
 
 def said(
@@ -54,7 +55,10 @@ def said(
     )
     first = next(sentences(description), "")
     return Said(
-        (of_name, of_toolkit, pieces(first), pieces(description), names, descriptions), name, newest
+        (of_name, of_toolkit, pieces(first), pieces(description), names, descriptions),
+        name,
+        newest,
+        toolkit[0],
     )
 
 
@@ -77,13 +81,23 @@ def count(tools: Iterable[Said]) -> bytes:
     counts = np.zeros((len(pairs), width), np.uint8)
     counts[posting, places % width] = np.minimum(often, _MOST)
     holders = np.bincount(pairs // max(len(every), 1), minlength=len(terms))
-    text = "\n".join(f"{term}\t{spellings[term]}" for term in terms).encode()
+    lines = [f"{term}\t{spellings[term]}" for term in terms]
+    lines, of_toolkit = _by_toolkit(every, words, lines)
+    text, toolkits = "\n".join(lines).encode(), "\n".join(of_toolkit).encode()
     lengths = np.bincount(within, minlength=len(fields))
-    columns = (lengths, [called(tool.name) for tool in every], holders, pairs % max(len(every), 1))
+    columns = (
+        lengths,
+        [called(tool.name) for tool in every],
+        holders,
+        pairs % max(len(every), 1),
+        [*map(len, of_toolkit.values())],
+        np.fromiter(chain.from_iterable(of_toolkit.values()), np.int64),
+    )
     return b"".join(
         [
-            _HEAD.pack(len(every), len(terms), len(pairs), len(text)),
+            _HEAD.pack(len(every), len(terms), len(pairs), len(text), len(toolkits)),
             text,
+            toolkits,
             bytes(tool.newest for tool in every),
             counts.tobytes(),
             *(np.asarray(column).astype("<u4").tobytes() for column in columns),
@@ -99,6 +113,28 @@ def _spellings(words: Iterable[Word]) -> dict[str, str]:
         if (len(spelt), spelt) < (len(other), other):
             found[term] = spelt
     return found
+
+
+def _by_toolkit(
+    tools: Sequence[Said], words: Mapping[str, Sequence[Word]], lines: Sequence[str]
+) -> tuple[list[str], dict[str, Sequence[int]]]:
+    """The words of each toolkit, as places in a longer list of words: behind those that are given
+    come those that a toolkit spells in another way than the batch.
+    """
+    toolkits = sorted({tool.toolkit for tool in tools})
+    if len(toolkits) < 2:
+        return [*lines], dict.fromkeys(toolkits, range(len(lines)))
+    places = _numbered(lines)
+    found: dict[str, Sequence[int]] = {}
+    for toolkit in toolkits:
+        fields = chain.from_iterable(tool.fields for tool in tools if tool.toolkit == toolkit)
+        said = dict.fromkeys(chain.from_iterable(fields))
+        spellings = _spellings(chain.from_iterable(words[piece] for piece in said))
+        found[toolkit] = sorted(
+            places.setdefault(f"{term}\t{spelling}", len(places))
+            for term, spelling in sorted(spellings.items())
+        )
+    return [*places], found
 
 
 def _stands(
@@ -139,13 +175,15 @@ class Counted:
 
     `holders` tells how many tools hold each term; then come, term by term, those tools in `numbers`
     (from 0) and how often the term stands in each field in `counts` (a row of six). `newest`,
-    `lengths` (a row of six) and `names` are of each tool.
+    `lengths` (a row of six) and `names` are of each tool; `toolkits` has the places among the
+    `words` of those that stand in the tools of each toolkit.
     """
 
     def __init__(self, data: bytes) -> None:
-        tools, size, held, length = _HEAD.unpack_from(data)
+        tools, size, held, length, more = _HEAD.unpack_from(data)
         at = _HEAD.size + length
         self._text = data[_HEAD.size : at]
+        slugs, at = data[at : at + more].decode().split("\n"), at + more
         small = np.frombuffer(data, np.uint8, tools + held * len(FIELDS), at)
         self.newest, self.counts = (
             small[:tools].view(bool),
@@ -157,16 +195,17 @@ class Counted:
             rest[: tools * len(FIELDS)].reshape(tools, len(FIELDS)),
             rest[tools * len(FIELDS) :],
         )
-        self.names, self.holders, self.numbers = (
-            rest[:tools],
-            rest[tools : tools + size],
-            rest[tools + size :],
+        self.names, self.holders, self.numbers, sizes, places = np.split(
+            rest, np.cumsum([tools, size, held, len(slugs) if tools else 0])
         )
+        self.toolkits = dict(zip(slugs, np.split(places, np.cumsum(sizes)[:-1]), strict=False))
 
     numbers: NDArray[np.uint32]
     holders: NDArray[np.uint32]
 
     @property
     def words(self) -> list[str]:
-        """The terms, sorted, each with a tab and its shortest spelling behind it."""
+        """The terms, sorted, each with a tab and its shortest spelling behind it; then other
+        spellings of them: see `toolkits`.
+        """
         return self._text.decode().split("\n") if self._text else []

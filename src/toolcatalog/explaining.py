@@ -13,6 +13,7 @@ import numpy as np
 
 from toolcatalog import counting, ranking, scoring, snapshot
 from toolcatalog.analysis import terms_of
+from toolcatalog.lookup import Lookup
 from toolcatalog.postings import Postings
 from toolcatalog.ranking import Ranked, Typed
 from toolcatalog.scoring import FIELDS
@@ -64,7 +65,7 @@ def explain(
     typed: Sequence[Typed],
 ) -> Explanation:
     """Why the tool with this number and document stands where it does among the best."""
-    terms, best = ranking.wanted(postings, query), ranked.best
+    terms, best = ranking.wanted(Lookup(postings), query), ranked.best
     place = int(np.searchsorted(best, number))
     lift = float(ranking.bonus(postings, query, best, typed)[place])
     meaning = _meaning(ranked, number)

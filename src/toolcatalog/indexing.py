@@ -15,7 +15,8 @@ and in its toolkit's.
 import math
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -23,14 +24,14 @@ from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
+from pyroaring import BitMap
 
-from toolcatalog import analysis, scoring, snapshot, table
+from toolcatalog import analysis, lookup, scoring, snapshot, table
 from toolcatalog.counting import Counted
 from toolcatalog.lexicon import Lexicon, Numbers
 from toolcatalog.scoring import FIELDS, NAME, TOOLKIT
 
 _AT_ONCE = 1 << 27  # bytes of postings that are made at a time; twice as many are held for a moment
-_MOST_KIN = 12  # of a term
 
 Ids = NDArray[np.int64]
 Counts = Callable[[], Iterable[tuple[str, bytes]]]  # of each batch, with the key of its part
@@ -40,11 +41,12 @@ Pieces = dict[str, Iterable[bytes | memoryview]]  # of files by name
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
     """The sorted terms of all batches, with what is known of each: how many tool versions hold it,
-    its rarity, a short spelling.
+    its rarity, its spellings, and the number of the first of these among all words.
     """
 
     terms: Sequence[str]
     spellings: Sequence[str]
+    first: Sequence[int]
     holders: Ids
     rarities: NDArray[np.float64]
 
@@ -59,9 +61,10 @@ def merge(batches: Counts, lexicon: Lexicon) -> Pieces:
     seen, numbers = _Seen(), list[Numbers]()
     for key, data in batches():
         counted = Counted(data)
-        numbers.append(lexicon.numbers(key, counted))
-        seen.add(counted, numbers[-1], len(lexicon))
-    vocabulary, order = seen.vocabulary(lexicon.words())
+        every_word = lexicon.numbers(key, counted)
+        numbers.append(every_word[: len(counted.holders)])
+        seen.add(counted, every_word, len(lexicon))
+    vocabulary, order, places = seen.vocabulary(lexicon.words())
     postings = _Postings(vocabulary, seen.tools, seen.usual())
 
     def every() -> Iterator[tuple[Counted, Ids]]:
@@ -73,6 +76,7 @@ def merge(batches: Counts, lexicon: Lexicon) -> Pieces:
         snapshot.POSTINGS: postings.pieces(every),
         snapshot.COVERS: _covers(vocabulary, every()),
         snapshot.WORDS: _words(vocabulary, postings),
+        snapshot.VOCABULARIES: _vocabularies(seen.toolkits, order, places),
     }
 
 
@@ -81,16 +85,22 @@ class _Seen:
 
     def __init__(self) -> None:
         # of each word: how many tool versions hold it, how many newest ones
-        self.holders, self.new = np.zeros((2, 1 << 10), np.int64)
+        self.holders, self.new, self.used = np.zeros((3, 1 << 10), np.int64)
+        # of each toolkit: the words of its tools, batch by batch
+        self.toolkits: defaultdict[str, list[Numbers]] = defaultdict(list)
         self.tools = self.newest = 0
         self.lengths, self.filled = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
     def add(self, counted: Counted, numbers: Numbers, words: int) -> None:
         """Add a batch whose words have these numbers, of so many as there are by now."""
         if words > len(self.holders):
-            self.holders, self.new = (
-                np.pad(column, (0, words)) for column in (self.holders, self.new)
+            self.holders, self.new, self.used = (
+                np.pad(column, (0, words)) for column in (self.holders, self.new, self.used)
             )
+        self.used[numbers] = 1
+        for toolkit, places in counted.toolkits.items():
+            self.toolkits[toolkit].append(numbers[places])
+        numbers = numbers[: len(counted.holders)]
         ends = np.cumsum(counted.holders)
         new = np.concatenate([[0], np.cumsum(counted.newest[counted.numbers])])
         self.holders[numbers] += counted.holders
@@ -105,30 +115,36 @@ class _Seen:
         """How long each field of a newest version is on average, where it is not empty."""
         return self.lengths / np.maximum(self.filled, 1)
 
-    def vocabulary(self, words: Sequence[str]) -> tuple[Vocabulary, Ids]:
-        """The terms, sorted, and the place among them of each word's; words that nobody holds are
-        left out.
+    def vocabulary(self, words: Sequence[str]) -> tuple[Vocabulary, Ids, Ids]:
+        """The terms, sorted, the place among them of each word's, and the place of each word among
+        all words, sorted; words that nobody holds are left out.
         """
         # by term: a tab sorts before all letters
-        held = sorted(self.holders.nonzero()[0].tolist(), key=words.__getitem__)
-        terms, spellings, places = list[str](), list[str](), list[int]()
-        for number in held:
+        held = sorted(self.used.nonzero()[0].tolist(), key=words.__getitem__)
+        terms, spellings, first, places = list[str](), list[str](), list[int](), list[int]()
+        for place, number in enumerate(held):
             term, _, spelling = words[number].partition("\t")
             if terms and term == terms[-1]:
-                spellings[-1] = min(spellings[-1], spelling, key=lambda one: (len(one), one))
+                spellings[-1] += f"\t{spelling}"
             else:
                 terms.append(term)
                 spellings.append(spelling)
+                first.append(place)
             places.append(len(terms) - 1)
-        order = np.zeros(len(words), np.int64)
-        order[held] = places
+        order, of_words = np.zeros((2, len(words)), np.int64)
+        order[held], of_words[held] = places, np.arange(len(held))
         holders, new = (
             np.bincount(places, column[held], len(terms)).astype(np.int64)
             for column in (self.holders, self.new)
         )
-        return Vocabulary(
-            terms=terms, spellings=spellings, holders=holders, rarities=self._rarities(new)
-        ), order
+        found = Vocabulary(
+            terms=terms,
+            spellings=spellings,
+            first=first,
+            holders=holders,
+            rarities=self._rarities(new),
+        )
+        return found, order, of_words
 
     def _rarities(self, new: Ids) -> NDArray[np.float64]:
         """How rare terms are that so many newest versions hold; most are held by as many as some
@@ -246,12 +262,31 @@ def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
         snapshot.WORD.pack,
         *(column.tolist() for column in columns),
         [len(some) // 4 for some in related],
+        vocabulary.first,
     )
     entries = [
-        head + some + spelt.encode()
-        for head, some, spelt in zip(heads, related, vocabulary.spellings, strict=True)
+        head + some + spellings.encode()
+        for head, some, spellings in zip(heads, related, vocabulary.spellings, strict=True)
     ]
     yield from table.pack(vocabulary.terms, [*map(len, entries)], entries)
+
+
+def _vocabularies(
+    toolkits: Mapping[str, Sequence[Numbers]], order: Ids, places: Ids
+) -> Iterator[bytes]:
+    """The table of vocabularies, from the words of each toolkit."""
+    slugs = sorted(toolkits)
+    entries = []
+    for slug in slugs:
+        numbers = np.concatenate(toolkits[slug])
+        entries.append(lookup.pack(_bitmap(order[numbers]), _bitmap(places[numbers])))
+    yield from table.pack(slugs, [*map(len, entries)], entries)
+
+
+def _bitmap(numbers: Ids) -> BitMap:
+    bitmap = BitMap(np.unique(numbers).astype(np.uint32))
+    bitmap.run_optimize()
+    return bitmap
 
 
 def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
@@ -272,4 +307,4 @@ def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
     for id, some in kin.items():
         if len(some) > 1:
             some.sort(key=lambda other: (abs(len(terms[other]) - len(terms[id])), other))
-    return {id: some[:_MOST_KIN] for id, some in kin.items()}
+    return kin

@@ -109,8 +109,8 @@ def tree(store: Store, choice: Choice, track: Track) -> Iterator[File]:
     yield from _tools(view, track)
     yield from _lists(view, store.toolkits() if choice.toolkits is None else choice.toolkits, track)
     for id in choice.sessions:
-        _, body = store.session(id) or ("", b"")
-        yield File(f"sessions/{id}.json", body)
+        session = store.session(id)
+        yield File(f"sessions/{id}.json", session.answer if session else b"")
     yield File(ABOUT, about(store, choice))
 
 

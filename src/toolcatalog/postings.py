@@ -3,7 +3,7 @@ what a question touches.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -23,19 +23,30 @@ Scores = NDArray[np.float32]
 
 
 class Term(NamedTuple):
-    """A term: its number, how rare it is, its relatives by number, its shortest spelling, and where
-    its postings are.
+    """A term: its number, how rare it is, all its relatives by number, its spellings, the number of
+    the first of them among all words, and where its postings are.
     """
 
     number: int
     text: str
     rarity: float
     kin: tuple[int, ...]
-    spelt: str
+    word: int
+    spellings: tuple[str, ...]
     first: int
     held: int
     check: int
     is_row: bool
+
+    @property
+    def spelt(self) -> str:
+        """The shortest spelling."""
+        return shortest(self.spellings)
+
+
+def shortest(spellings: Iterable[str]) -> str:
+    """The shortest spelling, of several the first in the order of code points."""
+    return min(spellings, key=lambda spelling: (len(spelling), spelling))
 
 
 class Postings:
@@ -71,6 +82,10 @@ class Postings:
             if name.startswith(text)
         ]
 
+    def place(self, text: str) -> int:
+        """How many terms sort before this text."""
+        return self._words.place(text)
+
     def add(self, term: Term, factor: float, scores: Scores) -> None:
         """Add the impacts of a term, times a factor, to the scores of the tools that hold it."""
         if term.is_row:
@@ -78,6 +93,15 @@ class Postings:
         else:
             numbers, values = self._pairs(term)
             np.add.at(scores, numbers, values * np.float32(factor))
+
+    def count(self, term: Term, counts: NDArray[np.int32]) -> None:
+        """Add 1 to the counts of the tools that hold a term, and 2 where it stands in the name."""
+        if term.is_row:
+            values = self._row(term)
+            counts += (values > 0) + (values & 1)
+        else:
+            numbers, values = self._pairs(term)
+            counts[numbers] += 1 + (values & 1)
 
     def values(self, term: Term, numbers: Numbers) -> Values:
         """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not
@@ -135,9 +159,8 @@ def _near(words: Table, word: str) -> list[Term]:
 
 
 def _term(number: int, text: str, entry: bytes) -> Term:
-    first, held, check, rarity, is_row, kin = snapshot.WORD.unpack_from(entry)
+    first, held, check, rarity, is_row, kin, word = snapshot.WORD.unpack_from(entry)
     end = snapshot.WORD.size + 4 * kin
     related = memoryview(entry)[snapshot.WORD.size : end].cast("I")
-    return Term(
-        number, text, rarity, tuple(related), entry[end:].decode(), first, held, check, is_row
-    )
+    spellings = tuple(entry[end:].decode().split("\t"))
+    return Term(number, text, rarity, tuple(related), word, spellings, first, held, check, is_row)

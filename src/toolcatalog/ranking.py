@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import analysis, names, picking, spelling
+from toolcatalog.lookup import Lookup
 from toolcatalog.nearness import NOTHING, Near
 from toolcatalog.postings import Numbers, Postings, Scores, Term
 
@@ -85,23 +86,31 @@ class Ranked(NamedTuple):
     near: Near = NOTHING
 
 
-def wanted(postings: Postings, query: str) -> list[Wanted]:
+def wanted(lookup: Lookup, query: str) -> list[Wanted]:
     """The terms that a query asks for, with relatives and corrections; those that tell most where
     there are very many.
+
+    How rare a term is depends on all tools. So in a limited vocabulary it decides the order only,
+    and the terms that are left out where there are very many are the last of the query.
     """
     found: dict[int, Wanted] = {}
     more: list[Wanted] = []
     unknown = 0
     for text, (spelt, weight, parts) in _asked(query).items():
-        if term := postings.term(text):
+        if term := lookup.term(text):
             found[term.number] = Wanted(term, weight, parts)
-            more += (Wanted(kin, weight * share, parts) for kin, share in _kin(postings, term))
+            more += (Wanted(kin, weight * share, parts) for kin, share in _kin(lookup, term))
         elif unknown < _UNKNOWN:
             unknown += 1
             more += (
                 Wanted(other, weight * share, parts)
-                for other, share in _instead(postings, text, spelt)
+                for other, share in _instead(lookup, text, spelt)
             )
+    if lookup.is_limited and len(found) + len(more) > _TERMS:
+        numbers = dict.fromkeys([*found, *(one.term.number for one in more)])
+        chosen = {*islice(numbers, _TERMS)}
+        found = {number: one for number, one in found.items() if number in chosen}
+        more = [one for one in more if one.term.number in chosen]
     for one in sorted(more, key=lambda one: -one.weight):
         found.setdefault(one.term.number, one)
     return sorted(found.values(), key=lambda one: -one.weight * one.term.rarity)[:_TERMS]
@@ -121,33 +130,32 @@ def _asked(query: str) -> dict[str, _Asked]:
     return found
 
 
-def _kin(postings: Postings, term: Term) -> Iterator[tuple[Term, float]]:
+def _kin(lookup: Lookup, term: Term) -> Iterator[tuple[Term, float]]:
     """The relatives of a term, each with its share of the term's weight: one that is rarer counts
     no more than the term itself.
     """
-    for number in term.kin:
-        kin = postings.at(number)
+    for kin in lookup.kin(term):
         yield kin, _KIN * _likeness(kin.text, term.text) * min(1.0, term.rarity / kin.rarity)
 
 
-def _instead(postings: Postings, text: str, spelt: str) -> Iterator[tuple[Term, float]]:
+def _instead(lookup: Lookup, text: str, spelt: str) -> Iterator[tuple[Term, float]]:
     """What an unknown term may stand for, each with its share of the weight: those that it
     misspells, its beginnings, longer terms.
     """
     if analysis.is_word(spelt):
-        yield from ((other, _LESS) for other in postings.near(spelt))
+        yield from ((other, _LESS) for other in lookup.near(spelt))
     if not analysis.is_word(text):
         return
-    shorter = map(postings.term, analysis.beginnings(text))
+    shorter = map(lookup.term, analysis.beginnings(text))
     longer = (
-        term for term in postings.beginning(text, _LONGER) if text in analysis.beginnings(term.text)
+        term for term in lookup.beginning(text, _LONGER) if text in analysis.beginnings(term.text)
     )
     for kin in (*shorter, *longer):
         if kin:
             yield kin, _KIN * _likeness(kin.text, text)
 
 
-def corrected(postings: Postings, query: str) -> str:
+def corrected(lookup: Lookup, query: str) -> str:
     """The query with the nearest known word for each unknown one, of the first few; empty where
     there is none.
     """
@@ -158,10 +166,11 @@ def corrected(postings: Postings, query: str) -> str:
         for word in analysis.words_of(run)
         if analysis.is_word(word.spelt)
     )
-    unknown = (run for run, word in words if not postings.term(word.term))
+    unknown = (run for run, word in words if not lookup.term(word.term))
     found = query
     for run in islice(unknown, _CORRECTED):
-        known = {term.spelt for term in postings.beginning(run[:_SAME].casefold(), _COMPARED)}
+        terms = lookup.beginning(run[:_SAME].casefold(), _COMPARED)
+        known = {lookup.spelling(term) for term in terms}
         if near := names.nearest(run, known):
             found = found.replace(run, near[0], 1)
     return "" if found == query else found
@@ -171,8 +180,19 @@ def _likeness(one: str, other: str) -> float:
     return min(len(one), len(other)) / max(len(one), len(other))
 
 
+def sharing(lookup: Lookup, query: str, among: NDArray[np.bool_], most: int) -> Numbers:
+    """The tools among these (a column by number) that hold most of the terms of a query, those with
+    most first, then by number. A term in the name counts twice; how rare it is does not count.
+    """
+    counts = np.zeros(len(among), np.int32)
+    for term, _, _ in wanted(lookup, query):
+        lookup.postings.count(term, counts)
+    numbers = ((counts > 0) & among).nonzero()[0].astype(np.uint32)
+    return numbers[picking.ordered(-counts[numbers], 0, most)] if len(numbers) else numbers
+
+
 def rank(
-    postings: Postings,
+    lookup: Lookup,
     query: str,
     among: NDArray[np.bool_],
     typed: Sequence[Typed],
@@ -181,7 +201,7 @@ def rank(
     """Rank the tools among these (a column by number) that a query finds, and those near to it,
     which are among them too.
     """
-    terms = wanted(postings, query)
+    terms, postings = wanted(lookup, query), lookup.postings
     scores = np.zeros(len(among), np.float32)
     for term, weight, _ in terms:
         postings.add(term, weight * term.rarity, scores)

@@ -72,7 +72,9 @@ def _session(catalog: model.Catalog, session: model.Session) -> snapshot.Session
         ),
     }
     tools = tuple(_meta_tool(catalog, one, given) for one in _meta_tools(catalog, session))
-    return snapshot.Session(id=session.id, project=session.project, tools=tools)
+    return snapshot.Session(
+        id=session.id, project=session.project, toolkits=tuple(toolkits), tools=tools
+    )
 
 
 def _meta_tools(catalog: model.Catalog, session: model.Session) -> list[model.MetaTool]:

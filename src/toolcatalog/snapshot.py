@@ -15,8 +15,9 @@ remove; it is read through the memory map, so that its size costs the reader not
     query.numbers                     where the document of each tool version lies, and its rank in each order (see `columns`)
     query.tools                       a table: slug to the number of its oldest version, in four bytes, and [toolkit, versions]
     query.sets                        a table: what filters go by, each a set of numbers as a roaring bitmap
-    query.facts                       a table: the versions of each toolkit, owner and answer of each session, the auth configs
-    query.words                       a table: term to its postings, its relatives by number, and a short spelling
+    query.facts                       a table: the versions of each toolkit, owner, toolkits and answer of each session, the auth configs
+    query.words                       a table: term to its postings, its relatives by number, and its spellings (words, numbered in this order)
+    query.vocabularies                a table: toolkit to the terms and the words of its tools, two sets of numbers as roaring bitmaps
     query.postings                    term by term the numbers of tools and then their values, or a row with a value for every tool
     query.covers                      by number: rarities of the terms of the name, of the toolkit's, and a checksum of the name
 """
@@ -25,13 +26,14 @@ import hashlib
 import re
 import struct
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
 
-FORMAT = 3
+FORMAT = 4
 MANIFEST = "manifest.json"
 LISTING = "files.json"
 DOCUMENTS = "tools.json"
@@ -41,14 +43,15 @@ SETS = "query.sets"
 FACTS = "query.facts"
 WORDS = "query.words"
 POSTINGS = "query.postings"
+VOCABULARIES = "query.vocabularies"
 COVERS = "query.covers"
 VECTORS = "query.vectors"  # only where a build was asked for it
 
 TAG = 16  # bytes of a document's SHA-256 that tell it from others
 
 # Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is
-# a row, how many relatives follow.
-WORD = struct.Struct("<QIIf?xH")
+# a row, how many relatives follow, the number of its first word.
+WORD = struct.Struct("<QIIf?3xII")
 # how long each field is on average (see `scoring`), and the checksum of that
 POSTINGS_HEAD = struct.Struct("<6dQ")
 MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
@@ -115,10 +118,11 @@ class AuthConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session: its owner and its meta tools, filled in for it."""
+    """A session: its owner, the toolkits that it allows, and its meta tools, filled in for it."""
 
     id: str
     project: str
+    toolkits: tuple[str, ...]
     tools: tuple[Tool, ...]
 
 
@@ -235,10 +239,16 @@ def facts(contents: Contents) -> dict[str, bytes]:
     found = {EVERY_VERSION: dump(every)}
     found |= {f"toolkit {toolkit.slug}": dump(toolkit.versions) for toolkit in contents.toolkits}
     found |= {f"auth_config {config.id}": dump(config.toolkit) for config in contents.auth_configs}
+    of_toolkit: defaultdict[str, list[str]] = defaultdict(list)
+    for config in contents.auth_configs:
+        of_toolkit[config.toolkit].append(config.id)
+    found |= {f"auth_configs {toolkit}": dump(ids) for toolkit, ids in of_toolkit.items()}
     if contents.router:
         for session in contents.sessions:
             found[f"session {session.id}"] = (
-                dump(session.project) + b"\n" + session_answer(session, contents.router)
+                dump([session.project, session.toolkits])
+                + b"\n"
+                + session_answer(session, contents.router)
             )
     return found
 

@@ -24,8 +24,9 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import columns, names, picking, ranking, snapshot
+from toolcatalog import columns, lookup, names, picking, ranking, snapshot
 from toolcatalog.documents import Documents
+from toolcatalog.lookup import Lookup
 from toolcatalog.nearness import NOTHING, Encode, Near, Nearness
 from toolcatalog.postings import Numbers, Postings
 from toolcatalog.ranking import Ranked, Typed
@@ -40,10 +41,18 @@ _WORD = re.compile("[A-Za-z0-9]+")
 _WORDS = 10  # of a query that may be a slug
 _LAST = "\x7f"  # sorts behind whatever a slug may hold
 _QUERIES = 256  # whose vectors are remembered: some kilobytes each
+_LOOKUPS = 256  # sets of toolkits that keys are limited to: a few bytes for each term
+_ALIKE = 200  # slugs that are compared with an unknown one
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 _TOOLKITS = 1 << 14  # the same of toolkits: a tool is in one only, so together they are small
 
-TABLES = (snapshot.TOOLS, snapshot.SETS, snapshot.FACTS, snapshot.WORDS)
+TABLES = (
+    snapshot.TOOLS,
+    snapshot.SETS,
+    snapshot.FACTS,
+    snapshot.WORDS,
+    snapshot.VOCABULARIES,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,14 @@ class Filters(NamedTuple):
     important: bool = False
     deprecated: bool = True
     query: str = ""
+
+
+class Session(NamedTuple):
+    """A session: the project that owns it, the toolkits that it allows, and its answer."""
+
+    project: str
+    toolkits: list[str]
+    answer: bytes
 
 
 class Entry(NamedTuple):
@@ -117,8 +134,14 @@ class Store:
         self.versions = len(self._columns["place"])  # how many tool versions there are
         held = Documents(data[snapshot.DOCUMENTS], self._columns)
         self.document, self.documents, self.sizes = held.document, held.documents, held.sizes
-        self._tools, self._sets, self._facts, words = (tables[name] for name in TABLES)
+        self._tools, self._sets, self._facts, words, vocabularies = (
+            tables[name] for name in TABLES
+        )
         self._postings = Postings(words, data, self.versions)
+        self._every_term = Lookup(self._postings)
+        self._limited = lru_cache(maxsize=_LOOKUPS)(
+            partial(lookup.read, vocabularies, self._postings)
+        )
         self._has_vectors = snapshot.VECTORS in data
         self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
         self._nearness = encode and Nearness(data[snapshot.VECTORS], self.versions)
@@ -151,13 +174,18 @@ class Store:
         toolkit: str | None = _fact(self._facts, f"auth_config {id}")
         return toolkit
 
-    def session(self, id: str) -> tuple[str, bytes] | None:
-        """The project that owns a session, and its answer; None where there is no such session."""
+    def auth_configs(self, toolkit: str) -> list[str]:
+        """The ids of the auth configs of a toolkit, sorted."""
+        return _fact(self._facts, f"auth_configs {toolkit}") or []
+
+    def session(self, id: str) -> Session | None:
+        """A session; None where there is no such session."""
         found = self._facts.get(f"session {id}")
         if found is None:
             return None
-        project, _, answer = found.partition(b"\n")
-        return orjson.loads(project), answer
+        about, _, answer = found.partition(b"\n")
+        project, toolkits = orjson.loads(about)
+        return Session(project, toolkits, answer)
 
     def names_near(self, kind: str, name: str, most: int) -> list[str]:
         """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates
@@ -206,8 +234,12 @@ class Store:
                     found.append(entry.number(version))
         return np.array(found, np.uint32)
 
-    def matching(self, filters: Filters, pins: Pins) -> Found:
-        """The tools that pass all filters, and their ranking where there is a query."""
+    def matching(
+        self, filters: Filters, pins: Pins, visible: Collection[str] | None = None
+    ) -> Found:
+        """The tools that pass all filters, and their ranking where there is a query. Words that
+        stand in no tool of the `visible` toolkits (None: all) are unknown.
+        """
         found = self._in_force(pins, filters.toolkits)
         for kind, wanted in (
             ("auth_config", filters.auth_configs),
@@ -222,13 +254,15 @@ class Store:
             found = found - self._set(snapshot.DEPRECATED)
         if filters.query:
             among = self._mask(found)
-            return self._matching(filters.query, among, self._near(filters.query, among))
+            near = self._near(filters.query, among)
+            ranked = ranking.rank(
+                self._lookup(visible), filters.query, among, self._typed(filters.query), near
+            )
+            return Found(ranked.numbers, ranked)
         return Found(self._newest if found is self._set(snapshot.NEWEST) else found)
 
-    def _matching(self, query: str, among: NDArray[np.bool_], near: Near = NOTHING) -> Found:
-        """Those of some tools that the query finds, and those near to it."""
-        ranked = ranking.rank(self._postings, query, among, self._typed(query), near)
-        return Found(ranked.numbers, ranked)
+    def _lookup(self, visible: Collection[str] | None) -> Lookup:
+        return self._every_term if visible is None else self._limited(tuple(visible))
 
     @property
     def knows_meaning(self) -> bool:
@@ -268,11 +302,11 @@ class Store:
             self._typed(query),
         )
 
-    def corrected(self, query: str) -> str:
-        """The query with unknown words replaced by known ones like them; empty where there is none
-        to replace.
+    def corrected(self, query: str, visible: Collection[str] | None = None) -> str:
+        """The query with unknown words replaced by known ones like them, from the tools of the
+        `visible` toolkits (None: all); empty where there is none to replace.
         """
-        return ranking.corrected(self._postings, query)
+        return ranking.corrected(self._lookup(visible), query)
 
     def _typed(self, query: str) -> list[Typed]:
         """The tools whose slugs are the query, or begin with it, in whatever case and with whatever
@@ -339,19 +373,14 @@ class Store:
         return every[picking.ordered(-keys if descending else keys, start, start + size)]
 
     def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
-        """A few slugs that share words with this one, most alike first: candidates for "did you
-        mean".
+        """The slugs of a few tools of the `visible` toolkits (None: all) that share most words
+        with this slug: candidates for "did you mean".
         """
-        found = self._matching(slug.replace("-", "_"), self._is_newest)
-        documents = (
-            orjson.loads(self.document(number)[0])
-            for number in self.page(found, "relevance", True, 0, 200).tolist()
-        )
-        return [
-            document["slug"]
-            for document in documents
-            if visible is None or document["toolkit"]["slug"] in visible
-        ]
+        among = self._mask(self._in_force(Pins(), visible))
+        numbers = ranking.sharing(
+            self._lookup(visible), slug.replace("-", "_"), among, _ALIKE
+        ).tolist()
+        return [orjson.loads(self.document(number)[0])["slug"] for number in numbers]
 
     # Sets
 

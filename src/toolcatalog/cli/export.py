@@ -86,7 +86,7 @@ def _of_session(store: Store, id: str) -> list[bytes]:
             f"There is no session {id} in this build: its sessions are the files in "
             "`sessions/` of the catalog."
         )
-    return [orjson.dumps(item) for item in orjson.loads(found[1])["items"]]
+    return [orjson.dumps(item) for item in orjson.loads(found.answer)["items"]]
 
 
 def _print(form: str, documents: Iterable[bytes | memoryview]) -> int:

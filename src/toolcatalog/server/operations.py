@@ -78,13 +78,15 @@ class Operations:
         question, the session among it.
         """
         question, refusals = questions.session(id, query, body)
-        if problems := [*refusals, *self._not_its_session(question.id, key.project)]:
+        if problems := [*refusals, *self._not_its_session(question.id, key)]:
             raise Refused(*problems)
-        _, whole = self.store.session(question.id) or ("", b"")
+        session = self.store.session(question.id)
+        whole = session.answer if session else b""
         return Tagged(*_paged(whole, question.page)) if question.page else tagged(whole)
 
-    def _not_its_session(self, id: str, project: str) -> list[Refusal]:
-        found = self._view(None).session(id, project) if names.fits(names.SESSION_ID, id) else b""
+    def _not_its_session(self, id: str, key: Key) -> list[Refusal]:
+        view = self._view(key.toolkits)
+        found = view.session(id, key.project) if names.fits(names.SESSION_ID, id) else b""
         return [found] if isinstance(found, Refusal) else []
 
 

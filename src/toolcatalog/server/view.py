@@ -1,10 +1,14 @@
 """The store as one key sees it: a question in, documents out, or what stands in the way. No HTTP.
 
-A toolkit that the key's project may not see behaves as if it were not there, except that asking for
-it by name is told apart: 403.
+A toolkit that the key may not see behaves as if it were not there, with three exceptions that are
+403: to list its tools by `toolkit_slug`, to list by an auth config of it, and to ask for a session
+that allows it.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import chain
 
 from toolcatalog import names
 from toolcatalog.postings import Numbers
@@ -68,7 +72,7 @@ class View:
         filters = question.filters
         if filters.toolkits is None and self.visible is not None:
             filters = filters._replace(toolkits=self.visible)
-        found = self.store.matching(filters, question.pins)
+        found = self.store.matching(filters, question.pins, self.visible)
         return self.store.page(found, question.sort_by, question.descending, start, size), len(
             found.numbers
         )
@@ -78,7 +82,7 @@ class View:
         empty.
         """
         query = question.filters.query if question.slugs is None else ""
-        corrected = self.store.corrected(query) if query else ""
+        corrected = self.store.corrected(query, self.visible) if query else ""
         return (
             corrected
             if corrected
@@ -108,11 +112,9 @@ class View:
                 )
             )
         for toolkit, version in pins.toolkits.items():
-            known = self.store.toolkit(toolkit)
-            if version is None or (known is not None and self._hidden(toolkit)):
-                # it changes nothing: the newest is in force anyway, or no tool of the toolkit will
-                # be seen
-                continue
+            if version is None:
+                continue  # the newest is in force anyway
+            known = None if self._hidden(toolkit) else self.store.toolkit(toolkit)
             if known is None:
                 refusals.append(
                     invalid(
@@ -148,11 +150,8 @@ class View:
         for id in ids:
             toolkit = self.store.auth_config(id)
             if toolkit is None:
-                near = self.store.names_near("auth_config", id, _NEAR)
-                seen = [
-                    known for known in near if not self._hidden(self.store.auth_config(known) or "")
-                ]
-                fix = _like(id, seen, refusals) or "Check the id with the catalog's owner."
+                near = self._names_near("auth_config", id)
+                fix = _like(id, near, refusals) or "Check the id with the catalog's owner."
                 refusals.append(
                     Refusal(
                         404,
@@ -172,22 +171,24 @@ class View:
 
     def session(self, id: str, project: str | None) -> bytes | Refusal:
         """What is answered for a session of this project (None: of any)."""
-        owner, whole = self.store.session(id) or (None, b"")
-        if owner is None:
+        session = self.store.session(id)
+        if session is None:
             return Refusal(
                 404,
                 "session_not_found",
                 f"session_id: there is no session {id}.",
                 "Check the id with its owner.",
             )
-        if project not in (None, owner):
+        if project not in (None, session.project):
             return Refusal(
                 403,
                 "forbidden",
                 f"session_id: {id} belongs to another project.",
                 "Use a key of its owner.",
             )
-        return whole
+        if any(self._hidden(toolkit) for toolkit in session.toolkits):
+            return _forbidden(f"session_id: {id} allows toolkits that this key may not use.")
+        return session.answer
 
     def _hidden(self, toolkit: str) -> bool:
         return self.visible is not None and toolkit not in self.visible
@@ -200,12 +201,22 @@ class View:
         )
 
     def _toolkit_like(self, toolkit: str, before: Sequence[Refusal]) -> str:
-        seen = [
-            known
-            for known in self.store.names_near("toolkit", toolkit, _NEAR)
-            if not self._hidden(known)
-        ]
-        return _like(toolkit, seen, before) or "Look its slug up on the site."
+        near = self._names_near("toolkit", toolkit)
+        return _like(toolkit, near, before) or "Look its slug up on the site."
+
+    def _names_near(self, kind: str, name: str) -> Sequence[str]:
+        """The visible toolkits or auth configs (`kind`) whose names sort nearest to this one."""
+        if self.visible is None:
+            return self.store.names_near(kind, name, _NEAR)
+        names = self._visible_names[kind]
+        place = bisect_left(names, name)
+        return names[max(0, place - _NEAR) : place + _NEAR]
+
+    @cached_property
+    def _visible_names(self) -> dict[str, list[str]]:
+        toolkits = {slug for slug in self.visible or () if self.store.toolkit(slug) is not None}
+        configs = chain.from_iterable(map(self.store.auth_configs, toolkits))
+        return {"toolkit": sorted(toolkits), "auth_config": sorted(configs)}
 
 
 def _no_version(line: str, existing: Sequence[str]) -> Refusal:

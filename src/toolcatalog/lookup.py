@@ -1,0 +1,97 @@
+"""The terms that a query may look up: all of a snapshot, or those that the tools of some toolkits
+hold.
+
+A key that is limited to toolkits looks up terms in their vocabulary only. So a word that stands in
+no tool of these toolkits is unknown to it, whatever other tools say: it is corrected, completed and
+counted as on a catalog without those tools. Each choice of a few among many terms is made here,
+after the others have been left out.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from pyroaring import BitMap
+
+from toolcatalog.postings import Postings, Term, shortest
+from toolcatalog.table import Table
+
+MOST_KIN = 12  # relatives of a term
+
+
+class Lookup:
+    """The terms with these numbers, in the words (spellings) with these numbers; None: all."""
+
+    def __init__(
+        self, postings: Postings, terms: BitMap | None = None, words: BitMap | None = None
+    ) -> None:
+        self.postings = postings
+        self._terms = terms
+        self._words = words
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether terms of the snapshot may be missing here."""
+        return self._terms is not None
+
+    def term(self, text: str) -> Term | None:
+        """The term of this text; None where there is none."""
+        term = self.postings.term(text)
+        return term if term and self._has(term.number) else None
+
+    def near(self, word: str) -> list[Term]:
+        """The terms of the words that differ from this one by a letter, in their order."""
+        return [term for term in self.postings.near(word) if self._has(term.number)]
+
+    def kin(self, term: Term) -> list[Term]:
+        """The relatives of a term, those nearest in length first."""
+        numbers = filter(self._has, term.kin)
+        return [self.postings.at(number) for number in islice(numbers, MOST_KIN)]
+
+    def beginning(self, text: str, most: int) -> list[Term]:
+        """The first terms that begin with this text."""
+        if self._terms is None:
+            return self.postings.beginning(text, most)
+        terms = []
+        numbers = self._terms.iter_equal_or_larger(self.postings.place(text))
+        for number in islice(numbers, most):
+            term = self.postings.at(number)
+            if not term.text.startswith(text):
+                break
+            terms.append(term)
+        return terms
+
+    def spelling(self, term: Term) -> str:
+        """The shortest spelling of a term."""
+        if self._words is None:
+            return term.spelt
+        words = enumerate(term.spellings, term.word)
+        return shortest(spelling for number, spelling in words if number in self._words)
+
+    def _has(self, number: int) -> bool:
+        return self._terms is None or number in self._terms
+
+
+def pack(terms: BitMap, words: BitMap) -> bytes:
+    """The entry of a toolkit in the table of vocabularies: the length of the first set in four
+    bytes, the numbers of its terms, the numbers of its words.
+    """
+    data: bytes = terms.serialize()
+    return len(data).to_bytes(4, "little") + data + words.serialize()
+
+
+def read(table: Table, postings: Postings, toolkits: Iterable[str]) -> Lookup:
+    """The vocabulary of these toolkits; unknown ones, and those without tools, have no terms."""
+    entries = [entry for slug in toolkits if (entry := table.get(slug)) is not None]
+    return Lookup(postings, *(_union(column) for column in _columns(entries)))
+
+
+def _columns(entries: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    ends = [4 + int.from_bytes(entry[:4], "little") for entry in entries]
+    return (
+        [entry[4:end] for entry, end in zip(entries, ends, strict=True)],
+        [entry[end:] for entry, end in zip(entries, ends, strict=True)],
+    )
+
+
+def _union(sets: Sequence[bytes]) -> BitMap:
+    return BitMap.union(*map(BitMap.deserialize, sets)) if sets else BitMap()
