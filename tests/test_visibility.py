@@ -29,6 +29,7 @@ from toolcatalog.server.live import Live
 
 VISIBLE, HIDDEN = ("alpha", "beta", "bulk"), ("gamma", "delta", "alphaz", "omega")
 API = "/api/v3"
+MCP = (("content-type", "application/json"), ("accept", "application/json, text/event-stream"))
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00")
 VISIBLE_ONLY, HIDDEN_ONLY = "20250301_00", ("20230101_00", "20250901_00")
 TAGS, SCOPES = ("important", "read-only", "a b", "secret"), ("read", "write", "admin")
@@ -40,6 +41,7 @@ CONFIGS = {
     "ac_alpha": "alpha", "ac_alpha_read": "alpha", "ac_beta": "beta",
     "ac_alphz": "gamma", "ac_gamma": "gamma", "ac_omega": "omega",
 }  # fmt: skip
+MANY = 600  # hidden toolkits and auth configs whose names are like those of visible ones
 SESSIONS = {
     "trs_visible": (["alpha", "beta"], "default"),
     "trs_one": (["beta"], "default"),
@@ -70,19 +72,21 @@ def write_catalog(root: Path) -> Path:
     letters = "abcdefghijklmnopqrst"
     crowd += " " + " ".join(f"bra{one}{other}" for one in letters for other in letters)
     crowd += " " + " ".join(f"{stem}{letter}" for stem in STEMS for letter in letters)
+    crowd += " " + " ".join(f"{stem[:6]}a{letter}" for stem in STEMS for letter in letters)
     _write(root, "gamma", "GAMMA_CROWD", VERSIONS[0], name="Crowd", description=crowd)
     _write(root, "omega", "ALPHA_SECRET", HIDDEN_ONLY[1], name="Zymurgy", description="Zymurgical.")
     _write(root, "delta", "DELTA_OLD", HIDDEN_ONLY[0], name="Old zymurgist")
     _write(root, "beta", "BETA_LATE", VISIBLE_ONLY, name="Late repositories", tags=["late"])
     _write(root, "gamma", "GAMMA_SHORTER", VERSIONS[1], name="Repository of studies")
     _write(root, "alpha", "ALPHA_STUDY", VERSIONS[1], name="Studying affiliations")
-    for number in range(600):  # toolkits between the visible ones
-        if number % 2:
-            add_toolkit(root, f"alpha{number:03}")
+    for number in range(MANY):  # between the visible ones, more than are compared
+        add_toolkit(root, f"alpha{number:03}")
     (root / "auth_configs").mkdir()
     for id, toolkit in CONFIGS.items():
         limits = {"scopes": ["read"]} if id.endswith("read") else {}
         _dump(root / f"auth_configs/{id}.yaml", {"toolkit": toolkit, **limits})
+    for number in range(MANY):
+        _dump(root / f"auth_configs/ac_alpha{number:03}.yaml", {"toolkit": "gamma"})
     (root / "sessions").mkdir()
     for id, (toolkits, project) in SESSIONS.items():
         _dump(root / f"sessions/{id}.yaml", {"toolkits": {"enable": toolkits}, "project": project})
@@ -131,9 +135,9 @@ def remove_hidden(root: Path, toolkits: Sequence[str]) -> None:
     for folder in (root / "toolkits").iterdir():
         if folder.name not in toolkits:
             shutil.rmtree(folder)
-    for id, toolkit in CONFIGS.items():
-        if toolkit not in toolkits:
-            (root / f"auth_configs/{id}.yaml").unlink()
+    for file in (root / "auth_configs").iterdir():
+        if CONFIGS.get(file.stem) not in toolkits:
+            file.unlink()
     for id, (allowed, _) in SESSIONS.items():
         if not {*allowed} <= {*toolkits}:
             (root / f"sessions/{id}.yaml").unlink()
@@ -170,7 +174,7 @@ class Maker:
         shared = [stem + ending for stem in STEMS for ending in ENDINGS]
         hidden = ["dealtype", "milestone", "zymurgy", "zymurgist", "brabc", "bro101", "gamma"]
         rare = ["repository", "repositories", "studies", "study", "affiliation", "late", "alpha"]
-        self.words = [*shared, *hidden, *rare, *rare, *rare, *SHORT]
+        self.words = [*shared, *hidden, *rare, *rare, *rare]
 
     def make(self) -> Request:
         """One request."""
@@ -179,7 +183,7 @@ class Maker:
 
     def word(self) -> str:
         """A word, often misspelt."""
-        word = self.draw.choice(self.words)
+        word = self.draw.choice(SHORT if self.draw.random() < 0.2 else self.words)
         place = self.draw.randrange(len(word))
         kind = self.draw.random()
         if kind < 0.15:
@@ -195,7 +199,7 @@ class Maker:
     def text(self) -> str:
         """A query."""
         if self.draw.random() < 0.1:  # more terms than are looked up
-            return " ".join(self.draw.sample(self.words, 150))[:1000].strip()
+            return " ".join(self.draw.sample([*self.words, *SHORT], 150))[:1000].strip()
         if self.draw.random() < 0.1:
             return self.draw.choice(self.slugs).lower().replace("_", self.draw.choice("_ "))
         return " ".join(self.word() for _ in range(self.draw.choice((1, 1, 2, 3, 6))))
@@ -243,12 +247,12 @@ class Maker:
         """List tools."""
         query, names = {**self.pins(), **self.page()}, list[str]()
         if self.draw.random() < 0.3:
-            choices = (*VISIBLE, *HIDDEN, "alha", "gama", "zzz", "omega001", "alpha301")
+            choices = (*VISIBLE, *HIDDEN, "alha", "gama", "zzz", "alphb", "alpha301")
             toolkits = self.draw.sample(choices, self.draw.choice((1, 1, 2, 5)))
             query["toolkit_slug"] = ",".join(toolkits)
             names += [slug for slug in toolkits if slug in HIDDEN or slug == "alpha301"]
         if self.draw.random() < 0.2:
-            ids = (*CONFIGS, "ac_alphx", "ac_gama", "ac_zzz", "ac_alpha_rea")
+            ids = (*CONFIGS, "ac_alphb", "ac_gama", "ac_zzz", "ac_alpha_rea")
             configs = self.draw.sample(ids, self.draw.choice((1, 1, 2)))
             query["auth_config_ids"] = ",".join(configs)
             names += [id for id in configs if CONFIGS.get(id) in HIDDEN]
@@ -297,14 +301,10 @@ class Maker:
         names = [*_hidden(session), *_hidden(str(arguments.get("session_id")))]
         names += [slug for slug in (arguments.get("toolkit"),) if slug in HIDDEN]
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        headers = (
-            ("content-type", "application/json"),
-            ("accept", "application/json, text/event-stream"),
-        )
         return Request(
             "/mcp",
             {"session": session} if session else {},
-            headers,
+            MCP,
             json.dumps(message).encode(),
             params.get("name") == "search_tools",
             tuple(names),
@@ -511,6 +511,77 @@ def check(sides: Sides, seed: int, count: int) -> None:
         seen["refused"] += bool(request.names) and whole != reduced
     assert {"200", "304", "400", "403", "404"} <= {*seen}
     assert min(seen[kind] for kind in ("suggested", "did you mean", "refused")) >= count // 100
+
+
+@pytest.mark.parametrize(
+    ("text", "finds", "suggests"),
+    [
+        (
+            "broadc",
+            True,
+            "",
+        ),  # more hidden words than are looked up begin so before the visible one
+        ("brroadcasstt", False, "broadcast"),  # more than are compared begin with these two letters
+        ("reepositorryy", False, "repositories"),  # hidden tools spell it in a shorter way
+        ("zymurggyyy", False, ""),
+        ("zymurgy", False, ""),
+        ("photo", True, ""),  # more hidden relatives than are taken
+        (" ".join(SHORT[::-1]), True, ""),  # more terms than are looked up
+    ],
+)
+def test_words_of_hidden_tools_crowd_out_no_visible_ones(
+    text: str, finds: bool, suggests: str, sides: Sides
+) -> None:
+    """Wherever a few of many words are taken, hidden words are left out before."""
+    request = Request(f"{API}/tools", {"query": text, "sort_by": "slug", "limit": "1000"})
+    whole, reduced = sides.ask(request)
+    compare(request, whole, reduced)
+    assert (whole.value["total_items"] > 0) is finds
+    assert unquote(whole.headers.get("x-suggested-query", "")) == suggests
+
+
+@pytest.mark.parametrize(
+    ("parameter", "name", "suggests"),
+    [
+        ("toolkit_slug", "alphb", "Did you mean alpha?"),
+        ("toolkit_versions[alphb]", VERSIONS[0], "Did you mean alpha?"),
+        ("toolkit_versions[alphaz]", VERSIONS[0], "Did you mean alpha?"),
+        ("auth_config_ids", "ac_alphb", "Did you mean ac_alpha or ac_alpha_read?"),
+        ("toolkit_versions", HIDDEN_ONLY[0], f"Use latest, or one of {VERSIONS[0]}, "),
+    ],
+)
+def test_names_of_hidden_things_are_not_suggested(
+    parameter: str, name: str, suggests: str, sides: Sides
+) -> None:
+    """However many hidden names are like an unknown one, the visible names are suggested."""
+    request = Request(f"{API}/tools", {parameter: name})
+    whole, reduced = sides.ask(request)
+    assert whole == reduced
+    assert whole.value["error"]["suggested_fix"].startswith(suggests)
+
+
+@pytest.mark.parametrize("session", ["trs_mixed", "trs_hidden"])
+def test_a_session_with_hidden_toolkits_is_forbidden(session: str, sides: Sides) -> None:
+    """The API and MCP refuse it in the envelope, and an MCP tool in words; neither names what it
+    allows.
+    """
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    call = {"name": "list_session_tools", "arguments": {"session_id": session}}
+    calling = {**listing, "method": "tools/call", "params": call}
+    for request in (
+        Request(f"{API}/tool_router/session/{session}/tools"),
+        Request("/mcp", {"session": session}, MCP, json.dumps(listing).encode()),
+    ):
+        whole, _ = sides.ask(request)
+        assert (whole.status, whole.value["error"]["slug"]) == (403, "forbidden")
+        assert not _named(whole.body.replace(session.encode(), b""))
+    whole, _ = sides.ask(Request("/mcp", {}, MCP, json.dumps(calling).encode()))
+    assert whole.value["result"]["isError"] is True
+    assert not _named(whole.body.replace(session.encode(), b""))
+
+
+def _named(body: bytes) -> list[str]:
+    return [slug for slug in HIDDEN if slug in body.decode()]
 
 
 def test_hidden_toolkits_change_no_answer(sides: Sides) -> None:

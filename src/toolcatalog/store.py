@@ -40,9 +40,9 @@ _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _WORD = re.compile("[A-Za-z0-9]+")
 _WORDS = 10  # of a query that may be a slug
 _LAST = "\x7f"  # sorts behind whatever a slug may hold
+_SIMILAR = 50  # slugs that may be meant where there is no tool of a slug
 _QUERIES = 256  # whose vectors are remembered: some kilobytes each
 _LOOKUPS = 256  # sets of toolkits that keys are limited to: a few bytes for each term
-_ALIKE = 200  # slugs that are compared with an unknown one
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 _TOOLKITS = 1 << 14  # the same of toolkits: a tool is in one only, so together they are small
 
@@ -262,7 +262,7 @@ class Store:
         return Found(self._newest if found is self._set(snapshot.NEWEST) else found)
 
     def _lookup(self, visible: Collection[str] | None) -> Lookup:
-        return self._every_term if visible is None else self._limited(tuple(visible))
+        return self._every_term if visible is None else self._limited(frozenset(visible))
 
     @property
     def knows_meaning(self) -> bool:
@@ -378,7 +378,7 @@ class Store:
         """
         among = self._mask(self._in_force(Pins(), visible))
         numbers = ranking.sharing(
-            self._lookup(visible), slug.replace("-", "_"), among, _ALIKE
+            self._lookup(visible), slug.replace("-", "_"), among, _SIMILAR
         ).tolist()
         return [orjson.loads(self.document(number)[0])["slug"] for number in numbers]
 

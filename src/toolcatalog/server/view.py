@@ -25,7 +25,7 @@ class View:
 
     def __init__(self, store: Store, visible: Collection[str] | None) -> None:
         self.store = store
-        self.visible = visible
+        self.visible = None if visible is None else frozenset(visible)
 
     def tool(self, slug: str, question: ToolQuestion) -> int | Refusal:
         """The number of one tool in the version asked for."""
