@@ -432,9 +432,10 @@ class Naive:
         self, ask: "Question", pins: dict[str, str | None], visible: set[str] | None
     ) -> None:
         for toolkit, version in pins.items():
-            if version is None or (toolkit in self.toolkits and not seen(toolkit, visible)):
+            if version is None:
                 continue
-            there = self.all_versions(visible) if toolkit == "" else self.toolkits.get(toolkit, [])
+            of_toolkit = self.toolkits.get(toolkit, []) if seen(toolkit, visible) else []
+            there = self.all_versions(visible) if toolkit == "" else of_toolkit
             if version not in there:
                 ask.problem(400, "invalid_request", "toolkit_versions")
 

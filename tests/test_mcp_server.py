@@ -488,7 +488,7 @@ def test_keys_over_http(server: Server) -> None:
 
 
 def test_a_limited_key_over_http(server: Server) -> None:
-    """It sees its toolkits, and the sessions of its project."""
+    """It sees its toolkits, and of the sessions of its project those that allow no others."""
     key = new_key(server.keys_file, "--project", "support", "--toolkits", "slack")
     until_good = time.monotonic() + PATIENCE
     # each process looks at the keys by itself
@@ -500,7 +500,9 @@ def test_a_limited_key_over_http(server: Server) -> None:
             {"slug": "slack", "tools": len(slugs_of("slack"))}
         ]
         assert not (await call(client, "get_tool", slug="GITHUB_CREATE_ISSUE"))[0]
-        assert (await call(client, "list_session_tools", session_id=FOREIGN))[0]
+        good, words, _ = await call(client, "list_session_tools", session_id=FOREIGN)
+        assert not good
+        assert "allows toolkits that this key may not use" in words
         assert (
             "belongs to another project"
             in (await call(client, "list_session_tools", session_id=SESSION))[1]
@@ -713,17 +715,21 @@ def host(build: Path) -> list[str]:
 
 
 def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
-    """No key; only the toolkits that were named, and a session of any project."""
+    """No key; only the toolkits that were named, and a session that allows no others."""
 
     async def talk(client: Client) -> None:
         assert "ROUTER_SEARCH_TOOLS" in (await listed(client))[4:]
         good, words, found = await call(client, "search_tools", query="create an issue")
         assert good
-        assert {tool["toolkit"] for tool in found["tools"]} <= {"github", "slack"}
+        assert {tool["toolkit"] for tool in found["tools"]} <= {"github", "linear", "slack"}
         assert "GITHUB_CREATE_ISSUE" in words
         assert (
             "That toolkit is not among"
             in (await call(client, "search_tools", query="a", toolkit="gmail"))[1]
+        )
+        assert (
+            "That session allows toolkits that are not shown here."
+            in (await call(client, "list_session_tools", session_id=FOREIGN))[1]
         )
         assert not (await call(client, "ROUTER_SEARCH_TOOLS"))[0]
 
@@ -732,9 +738,9 @@ def test_an_agent_over_stdio(shipped_build: Path, tmp_path: Path) -> None:
         tmp_path / "log",
         *host(shipped_build),
         "--session",
-        FOREIGN,
+        SESSION,
         "--toolkits",
-        "github, slack",
+        "github, linear, slack",
     )
     assert "Traceback" not in log
 
@@ -818,6 +824,10 @@ def test_nothing_but_the_protocol(shipped_build: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--session", "trs_no"], "There is no session trs_no in this build"),
+        (
+            ["--session", FOREIGN, "--toolkits", "slack,gmail"],
+            f"Session {FOREIGN} allows toolkits that --toolkits does not name: hubspot, stripe.",
+        ),
         (
             ["--toolkits", "slack,githb"],
             "There is no toolkit githb in this build. Did you mean github?",

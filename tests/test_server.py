@@ -770,7 +770,7 @@ def test_a_session_is_the_bytes_of_its_file(
     """Every session answers its owner with the file, byte for byte, and nobody else."""
     facts = reading.query(shipped_build / "current")["facts"]
     owners = {
-        name.removeprefix("session "): of[0]
+        name.removeprefix("session "): of[0][0]
         for name, of in facts.items()
         if name.startswith("session ")
     }

@@ -1,7 +1,7 @@
 """`toolcatalog mcp`"""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import click
@@ -50,7 +50,7 @@ def command(build: Path, session: str, toolkits: str) -> None:
     named = reloading.named(build)
     store = opening.open_build(build)
     shown = _shown(store, toolkits)
-    _expect(store, session)
+    _expect(store, session, shown)
     live = Live(keys.KeyRing(None), store)
     del store  # the next one takes its place
     reloading.Reloading(live, build, named).start()
@@ -81,11 +81,23 @@ def _shown(store: Store, toolkits: str) -> tuple[str, ...] | None:
     return wanted or None
 
 
-def _expect(store: Store, session: str) -> None:
-    if session and store.session(session) is None:
+def _expect(store: Store, session: str, shown: Collection[str] | None) -> None:
+    """Raise UsageError where there is no such session, or where it allows toolkits that are not
+    shown.
+    """
+    if not session:
+        return
+    found = store.session(session)
+    if found is None:
         raise UsageError(
             f"There is no session {session} in this build: its sessions are the files in "
             "`sessions/` of the catalog."
+        )
+    hidden = [] if shown is None else [slug for slug in found.toolkits if slug not in shown]
+    if hidden:
+        raise UsageError(
+            f"Session {session} allows toolkits that --toolkits does not name: "
+            f"{', '.join(hidden)}. Name them too, or leave --toolkits out."
         )
 
 

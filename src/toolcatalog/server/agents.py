@@ -220,9 +220,11 @@ def _sentence(seen: Seen, refusal: Refusal) -> str:
     if not fix.startswith("Did you mean"):
         fix = _HELP.get(refusal.slug, fix)
     if refusal.slug == "forbidden" and seen.project is None:
-        line, fix = (
-            "that toolkit is not among those that are shown here.",
-            _HELP["toolkit_not_found"],
+        fix = _HELP["toolkit_not_found"]
+        line = (
+            "that session allows toolkits that are not shown here."
+            if refusal.line.startswith("session_id")
+            else "that toolkit is not among those that are shown here."
         )
     # an id stays as it is
     begins = line[:1].upper() if line.partition(" ")[0].isalpha() else line[:1]
