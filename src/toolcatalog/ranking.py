@@ -180,11 +180,16 @@ def _likeness(one: str, other: str) -> float:
     return min(len(one), len(other)) / max(len(one), len(other))
 
 
-def sharing(lookup: Lookup, query: str, among: NDArray[np.bool_], most: int) -> Numbers:
+def sharing(
+    lookup: Lookup, query: str, among: NDArray[np.bool_], typed: Sequence[Typed], most: int
+) -> Numbers:
     """The tools among these (a column by number) that hold most of the terms of a query, those with
-    most first, then by number. A term in the name counts twice; how rare it is does not count.
+    most first, then by number; before them those that have been typed. A term in the name counts
+    twice; how rare it is does not count.
     """
     counts = np.zeros(len(among), np.int32)
+    for some in typed:
+        counts[some.numbers] += 2 * _TERMS
     for term, _, _ in wanted(lookup, query):
         lookup.postings.count(term, counts)
     numbers = ((counts > 0) & among).nonzero()[0].astype(np.uint32)

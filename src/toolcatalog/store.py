@@ -377,8 +377,9 @@ class Store:
         with this slug: candidates for "did you mean".
         """
         among = self._mask(self._in_force(Pins(), visible))
+        query = slug.replace("-", "_")
         numbers = ranking.sharing(
-            self._lookup(visible), slug.replace("-", "_"), among, _SIMILAR
+            self._lookup(visible), query, among, self._typed(query), _SIMILAR
         ).tolist()
         return [orjson.loads(self.document(number)[0])["slug"] for number in numbers]
 
