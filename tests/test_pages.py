@@ -2,11 +2,14 @@
 links lead somewhere.
 """
 
+import re
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolcatalog import described, entries, finding, groups, openapi, pages, snapshot
 from toolcatalog.pages import Listed, MetaTool
@@ -219,6 +222,44 @@ def test_each_label_has_a_file_of_its_own() -> None:
         assert name.strip(".") == name
         assert 0 < len(name) < 100
         assert "%" not in name
+
+
+def test_no_label_takes_the_place_of_a_page_or_of_another_label() -> None:
+    """A label that is called as the page that lists all labels, as a device of Windows, or as the
+    folder of another label gets a folder of its own.
+    """
+    digested = pages.label_path("tags", "A").split("/")[1]
+    assert re.fullmatch("a-[0-9a-f]{16}", digested)
+    for label in ("index.html", "a.b", "con", "com1", digested, "x-" + "0" * 16):
+        _, name, _ = pages.label_path("tags", label).split("/")
+        assert name != label
+        assert re.fullmatch("[a-z0-9][a-z0-9-]*-[0-9a-f]{16}", name)
+    assert pages.label_path("tags", "a-d3d99e8b") == "tags/a-d3d99e8b/index.html"
+
+
+@given(st.lists(st.text(max_size=30) | st.from_regex("[a-z0-9._-]{1,90}"), unique=True))
+def test_labels_never_share_a_folder(labels: list[str]) -> None:
+    """Whatever labels there are, each has a folder that no other has, also where case is ignored."""
+    names = [pages.label_path("scopes", label).split("/")[1] for label in labels]
+    assert len({*names}) == len(labels)
+    assert all(re.fullmatch("[a-z0-9][a-z0-9_-]{0,79}", name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("home", "root"),
+    [
+        ("https://good.example", "/"),
+        ("https://good.example/", "/"),
+        ("https://good.example/tools/", "/tools/"),
+        ("https://good.example//evil.example", "/evil.example/"),
+    ],
+)
+def test_the_page_for_any_path_stays_on_its_host(home: str, root: str) -> None:
+    """Its links begin at the path of the catalog's home, and never with two slashes."""
+    about = {"title": "Title", "description": "", "home": home, "repository": ""}
+    html = pages.lost_page(about).decode()
+    assert f'<a class="home" href="{root}index.html">' in html
+    assert '"//' not in html
 
 
 def test_the_data_of_the_search_is_what_the_script_reads() -> None:

@@ -2,11 +2,14 @@
 what the rules see of each other.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from modelling import catalog, meta_tool, session, tool
 from toolcatalog.errors import MOST, Finding
-from toolcatalog.model import UNKNOWN, AuthConfig, Catalog, Choice, ToolChoice, Toolkit
+from toolcatalog.model import UNKNOWN, About, AuthConfig, Catalog, Choice, ToolChoice, Toolkit
 from toolcatalog.rules import check
 
 SOUND = catalog(
@@ -52,6 +55,88 @@ def test_nothing_more_is_said_of_a_broken_file() -> None:
     )
     assert told(broken, "auth_configs/ac_1.yaml") == []
     assert told(broken) == ["auth_configs/ac_1.yaml reference"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://good.example",
+        "https://good.example:8443/",
+        "https://good.example/a/b/",
+        "https://good.example/.well-known/a..b/...",
+        "https://bücher.example/%C3%BC/a=1&b=2/@team;v=1",
+    ],
+)
+def test_addresses_of_folders(url: str) -> None:
+    """These are, and links may begin with them."""
+    assert check(replace(SOUND, about=About(title="T", home=url, repository=url)), set()) == []
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "good.example//evil.example",
+        "good.example/a//evil.example",
+        "good.example//",
+        "good.example/%2Fevil.example",
+        "good.example/%2f/evil.example",
+        "good.example/%5Cevil.example",
+        "good.example/..",
+        "good.example/../a",
+        "good.example/./a",
+        "good.example/%2e%2e/a",
+        "good.example/a?b",
+        "good.example/a#b",
+        "good.example\\evil.example",
+        "good.example/\\evil.example",
+        "good.example@evil.example",
+        "good.example:secret@evil.example/",
+        "good.example%2F@evil.example",
+        "/good.example",
+    ],
+)
+def test_addresses_that_lead_elsewhere(rest: str) -> None:
+    """No `home` and no `repository` has a path that is a host to browsers, nor what hides its
+    host.
+    """
+    for key in ("home", "repository"):
+        fields: dict[str, Any] = {key: f"https://{rest}"}
+        [finding] = check(replace(SOUND, about=About(title="T", **fields)), set())
+        assert (finding.path, finding.pointer, finding.rule) == (
+            "catalog.yaml",
+            (key,),
+            "wrong-value",
+        )
+
+
+@pytest.mark.parametrize("key", ["logo", "homepage"])
+def test_links_of_toolkits_name_their_host(key: str) -> None:
+    """A path may be anything, for nothing is appended to it; the host stands openly."""
+    fine, hidden = "https://a.example/x//y?z=1#a@b", "https://a.example\\@b.example/"
+    for url, rules in ((fine, []), (hidden, ["wrong-value"])):
+        fields: dict[str, Any] = {"logo": "https://a.example/", key: url}
+        kit = Toolkit(slug="mail", name="Mail", **fields)
+        checked = replace(SOUND, toolkits={**SOUND.toolkits, "mail": kit})
+        assert [finding.rule for finding in check(checked, set())] == rules
+        routed = replace(SOUND, router=replace(kit, slug="router"))
+        assert [finding.rule for finding in check(routed, set())] == rules
+
+
+def test_ids_differ_in_more_than_case() -> None:
+    """Of sessions, and of auth configs; a session and an auth config are two things."""
+    session_of = SOUND.sessions[0]
+    twins = replace(
+        SOUND,
+        sessions=(session_of, replace(session_of, id="trs_ONE", path="sessions/trs_ONE.yaml")),
+        auth_configs=(
+            *SOUND.auth_configs,
+            *(
+                AuthConfig(path=f"auth_configs/{id}.yaml", id=id, toolkit="mail")
+                for id in ("ac_x", "ac_X")
+            ),
+        ),
+    )
+    assert told(twins) == ["sessions/trs_one.yaml slug-taken", "auth_configs/ac_x.yaml slug-taken"]
 
 
 def test_totals_wait_until_every_file_is_read() -> None:

@@ -8,8 +8,8 @@ and a page loads nothing but the site's own style and script, and logos.
 `root` leads from a page to the root of the site.
 """
 
+import hashlib
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 About = Mapping[str, str]
 ASSETS = ("style.css", "site.js", "icon.svg")
 LISTED = 1000  # tools on a page, at most
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
+_DIGESTED = re.compile(r".*-[0-9a-f]{16}")  # what `label_path` makes of a label that is not plain
+# names that Windows keeps for devices
+_RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
 _TEMPLATES = (
     "home",
     "tools",
@@ -81,12 +84,16 @@ def toolkit_path(slug: str, file: str = "index.html") -> str:
 
 def label_path(kind: str, label: str) -> str:
     """Where the page of a tag or a scope (`kind`: tags, scopes) lies in the site: any text becomes
-    a safe file name, and its own.
+    a safe folder name of its own, also where case is ignored.
+
+    A plain label is the name itself; any other gets 64 bits of its SHA-256 appended, and no plain
+    label looks like that.
     """
-    if _PLAIN.fullmatch(label):
+    if _PLAIN.fullmatch(label) and not (_DIGESTED.fullmatch(label) or _RESERVED.fullmatch(label)):
         return f"{kind}/{label}/index.html"
-    plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:60].strip("-")
-    return f"{kind}/{plain}-{zlib.crc32(label.encode()):08x}/index.html"
+    plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:60].strip("-") or "label"
+    digest = hashlib.sha256(label.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{kind}/{plain}-{digest}/index.html"
 
 
 def list_path(number: int) -> str:
@@ -262,7 +269,8 @@ def lost_page(about: About) -> bytes:
     """What a server answers where there is no page, at any path: so links begin at the home of a
     catalog that names one, else at `/`.
     """
-    return _page("404", urlsplit(about["home"]).path.rstrip("/") + "/", about=about)
+    path = urlsplit(about["home"]).path.strip("/")
+    return _page("404", f"/{path}/" if path else "/", about=about)
 
 
 def prepare() -> None:

@@ -5,14 +5,29 @@ The shape of a single file is `schema`'s affair; here are existence, uniqueness 
 rule yields all that it finds.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 
 from toolcatalog import choices, names
 from toolcatalog.errors import MOST, Finding, Pointer
-from toolcatalog.model import ROUTER, UNKNOWN, AuthConfig, Catalog, Listed, MetaTool, Session
+from toolcatalog.model import (
+    ROUTER,
+    UNKNOWN,
+    AuthConfig,
+    Catalog,
+    Listed,
+    MetaTool,
+    Session,
+    Toolkit,
+)
 
+# of an https URL: the host, and what follows it; browsers take `\` for `/`
+_URL = re.compile(r"https://[^/?#\\@%]+(?P<rest>[/?#][^\\]*)?")
+# a path that leads nowhere else when something is appended to it or it stands without its host
+_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/?#]+)*/?")
+_ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # a dot, a slash, a backslash
 _FEW = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
@@ -107,6 +122,69 @@ def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
 
 def _toolkit(tool: Listed | MetaTool) -> str:
     return tool.toolkit if isinstance(tool, Listed) else ROUTER
+
+
+def ids_are_unique(catalog: Catalog) -> Iterator[Finding]:
+    """The ids of sessions, and those of auth configs, differ in more than case."""
+    kinds: tuple[tuple[str, Iterable[AuthConfig | Session]], ...] = (
+        ("session", catalog.sessions),
+        ("auth config", catalog.auth_configs),
+    )
+    for what, some in kinds:
+        first: dict[str, AuthConfig | Session] = {}
+        for one in sorted(some, key=lambda one: one.id):
+            other = first.setdefault(one.id.casefold(), one)
+            if other is not one:
+                yield Finding(
+                    path=one.path,
+                    rule="slug-taken",
+                    message=f"`{one.id}` differs only in case from the {what} `{other.id}`",
+                    expected=f"an id that no other {what} has, also where case is ignored",
+                    help="rename one of the files",
+                )
+
+
+def urls_lead_where_they_say(catalog: Catalog) -> Iterator[Finding]:
+    """A URL that becomes a link or an address of pages names its host openly, and `home` and
+    `repository`, to which paths are appended, end in a plain path.
+    """
+    about = catalog.about
+    for key, url in (("home", about.home), ("repository", about.repository)):
+        yield from _url("catalog.yaml", key, url, is_base=True)
+    kits = [(f"toolkits/{kit.slug}/toolkit.yaml", kit) for kit in catalog.toolkits.values()]
+    for path, kit in [*kits, *_router(catalog)]:
+        for key, url in (("logo", kit.logo), ("homepage", kit.homepage)):
+            yield from _url(path, key, url, is_base=False)
+
+
+def _router(catalog: Catalog) -> list[tuple[str, Toolkit]]:
+    return [("meta_tools/toolkit.yaml", catalog.router)] if catalog.router else []
+
+
+def _url(path: str, key: str, url: str, *, is_base: bool) -> Iterator[Finding]:
+    match = _URL.fullmatch(url)
+    if not url or (match and (not is_base or _is_plain(match["rest"] or ""))):
+        return
+    if not match:
+        message = f"`{key}` names its host in a way that hides where it leads"
+        expected = "https://, a host without a user name, and a path without backslashes"
+    else:
+        message = f"`{key}` is not the address of a folder"
+        expected = (
+            "https://, a host, and a path without `//`, `.`, `..`, their encoded forms, `?` or `#`"
+        )
+    yield Finding(
+        path=path,
+        pointer=(key,),
+        rule="wrong-value",
+        message=message,
+        expected=expected,
+        help="write the URL as a browser shows it once the page is open",
+    )
+
+
+def _is_plain(path: str) -> bool:
+    return _PATH.fullmatch(path) is not None and _ENCODED.search(path) is None
 
 
 def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
@@ -308,6 +386,8 @@ REFERENCES: tuple[Rule, ...] = (
     toolkits_are_described,
     router_is_reserved,
     slugs_are_unique,
+    ids_are_unique,
+    urls_lead_where_they_say,
     replacements_exist,
     auth_configs_refer,
     sessions_refer,
