@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import making, site
+from toolcatalog import guarding, making, site
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
 from toolcatalog.groups import Group
@@ -28,12 +28,21 @@ def main() -> int:
     """Measure one catalog."""
     found: dict[str, float] = {}
 
-    def update(folder: Path, groups: Sequence[Group], *__: Any) -> SiteMemory:
+    def stage(folder: Path, groups: Sequence[Group], *__: Any) -> site.Staged:
         found["files"], found["made in s"] = _timed(_make, groups)
+        (folder / guarding.STAGED).mkdir(parents=True)
         found["made and written in s"] = _timed(partial(_write, folder), groups)[1]
-        return SiteMemory()
+        return site.Staged(
+            site=folder,
+            left=SiteMemory(),
+            groups={},
+            stale={},
+            gone=set(),
+            is_more=False,
+            kept=0,
+        )
 
-    making.site.update = update  # type: ignore[attr-defined]
+    making.site.stage = stage  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
     print(json.dumps({name: round(value, 1) for name, value in found.items()}))
@@ -51,7 +60,8 @@ def _make(group: Group) -> int:
 
 
 def _write(folder: Path, group: Group) -> int:
-    return len(site._write(folder, {}, group)[0])
+    site._stage(folder, {}, group)
+    return len(group.paths)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,23 @@ def test_the_containerfile_is_clean() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
+def test_the_container_names_its_base_by_digest() -> None:
+    """Each image from elsewhere is named by a digest, which is given at the build and has no
+    default: a build without it, or with a tag instead, cannot begin.
+    """
+    instructions = container()
+    [argument] = [line for line in instructions if line.startswith("ARG ")]
+    assert argument == "ARG PYTHON_DIGEST"
+    assert instructions.index(argument) == 0
+    bases = [line.split()[1] for line in instructions if line.startswith("FROM ")]
+    assert len(bases) == 2
+    for base in bases:
+        assert re.fullmatch(r"docker\.io/library/python:[\w.-]+@\$\{PYTHON_DIGEST\}", base)
+    tag = bases[0].partition("@")[0]
+    text = (DEPLOY / "Containerfile").read_text()
+    assert f"skopeo inspect --format '{{{{.Digest}}}}' docker://{tag}\n" in text
+
+
 def test_the_container_runs_as_nobody_and_is_asked_for_its_health(known: set[str]) -> None:
     """Not root, a health check, and a command that this program understands."""
     instructions = container()

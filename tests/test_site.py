@@ -9,7 +9,7 @@ import pytest
 
 from generating import add_tool, generate
 from on_disk import bytes_of
-from toolcatalog import memory, signatures, site
+from toolcatalog import files, memory, signatures, site
 from toolcatalog.build import build
 from toolcatalog.crew import Crew
 from toolcatalog.groups import File, Files
@@ -34,7 +34,9 @@ class Pages:
 
 def made(digest: str, **sources: str) -> Pages:
     """Pages by name, each made from something: the page is what it is made from."""
-    return Pages(digest, [File(name, source.encode, source) for name, source in sources.items()])
+    return Pages(
+        digest, [File(f"{name}.html", source.encode, source) for name, source in sources.items()]
+    )
 
 
 def refused() -> bytes:
@@ -43,9 +45,14 @@ def refused() -> bytes:
 
 def update(folder: Path, groups: Sequence[Pages], left: SiteMemory, crew: Crew) -> SiteMemory:
     """What there is of the site when all is done: all of it."""
-    return SiteMemory(
-        made_from="all", groups=dict(site.update(folder, groups, left, crew, quietly))
-    )
+    staged = site.stage(folder, groups, left, crew, quietly)
+    return SiteMemory(made_from="all", groups=dict(site.put(staged, crew)))
+
+
+def listed(folder: Path) -> list[str]:
+    """The pages that the list in a site names."""
+    paths: list[str] = json.loads((folder / ".generated").read_bytes()[files.SEAL :])
+    return paths
 
 
 def noted(found: SiteMemory) -> dict[str, memory.Noted]:
@@ -75,15 +82,15 @@ def test_what_is_made_from_the_same_is_not_made_again(
     another is made.
     """
     left = update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew)
-    assert memory.sources_of(left.groups["before"]) == {"a": "one", "b": "two"}
-    now = Pages("after", [File("a", refused, "one"), *made("", b="three").some])
+    assert memory.sources_of(left.groups["before"]) == {"a.html": "one", "b.html": "two"}
+    now = Pages("after", [File("a.html", refused, "one"), *made("", b="three").some])
     found = update(tmp_path, [now], as_left(left), crew)
-    assert (tmp_path / "b").read_bytes() == b"three"
+    assert (tmp_path / "b.html").read_bytes() == b"three"
     assert [*noted(found)] == ["after"]
-    assert memory.sources_of(found.groups["after"]) == {"a": "one", "b": "three"}
+    assert memory.sources_of(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
     state = memory.state_of(found.groups["after"])
-    assert state == {path: signatures.left(f"{tmp_path}/{path}") for path in "ab"}
-    assert state["a"] == memory.state_of(left.groups["before"])["a"]
+    assert state == {path: signatures.left(f"{tmp_path}/{path}") for path in ("a.html", "b.html")}
+    assert state["a.html"] == memory.state_of(left.groups["before"])["a.html"]
 
 
 def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) -> None:
@@ -91,11 +98,11 @@ def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) ->
     without one a source to go by.
     """
     left = update(tmp_path, [made("before", a="one"), made("other", b="")], SiteMemory(), crew)
-    for path in "ab":
+    for path in ("a.html", "b.html"):
         (tmp_path / path).write_text("mine")
     found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.only([]), crew)
-    assert [(tmp_path / path).read_bytes() for path in "ab"] == [b"one", b""]
-    assert [memory.sources_of(said) for said in noted(found).values()] == [{"a": "one"}, {}]
+    assert [(tmp_path / path).read_bytes() for path in ("a.html", "b.html")] == [b"one", b""]
+    assert [memory.sources_of(said) for said in noted(found).values()] == [{"a.html": "one"}, {}]
 
 
 def test_the_source_of_a_file_that_is_gone_is_forgotten(
@@ -106,9 +113,9 @@ def test_the_source_of_a_file_that_is_gone_is_forgotten(
     """
     left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew)
     found = update(tmp_path, [made("stays", a="one")], as_left(left), crew)
-    assert not (tmp_path / "b").exists()
+    assert not (tmp_path / "b.html").exists()
     assert noted(found) == {"stays": left.groups["stays"]}
-    assert json.loads((tmp_path / ".generated").read_bytes()) == ["a"]
+    assert listed(tmp_path) == ["a.html"]
 
 
 def test_what_comes_and_goes_is_listed(
@@ -123,8 +130,13 @@ def test_what_comes_and_goes_is_listed(
     found = update(
         tmp_path, [made("stays", a="one"), made("new", b="four", d="five")], as_left(left), crew
     )
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".generated", "a", "b", "d"]
-    assert sorted(json.loads((tmp_path / ".generated").read_bytes())) == ["a", "b", "d"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".generated",
+        "a.html",
+        "b.html",
+        "d.html",
+    ]
+    assert sorted(listed(tmp_path)) == ["a.html", "b.html", "d.html"]
     assert signatures.is_left(tmp_path, memory.state_of(found.groups[".generated"]))
 
 
@@ -134,7 +146,7 @@ def seen_to_be_listed(site: Path) -> None:
         ".generated",
         ".lock",
     }
-    assert {*json.loads((site / ".generated").read_bytes())} == on_disk
+    assert {*listed(site)} == on_disk
 
 
 def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Path) -> None:

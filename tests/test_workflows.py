@@ -235,6 +235,23 @@ def test_a_bad_pull_request_is_red_with_annotations_and_compared_all_the_same(or
     assert done["Build"].returncode == 1
 
 
+def test_builds_that_a_pull_request_brings_are_not_used(origin: Path) -> None:
+    """A cache, a list of pages and links in the place of builds go before anything is checked or
+    built, and what is in the repository stays.
+    """
+    (origin / "site").symlink_to(".")
+    planted = {".gitignore": "", "build/.cache/found": "planted", TOOL: SCOPED}
+    done = run(clone := pulled(origin, {**planted, ".generated": '[".git/HEAD", "README.md"]'}))
+    assert {name: step.stderr for name, step in done.items() if step.returncode} == {}
+    assert (clone / "build/.cache/found").read_bytes() != b"planted"
+    assert (clone / "site").is_dir()
+    assert not (clone / "site").is_symlink()
+    changed = git(clone, "status", "--porcelain", "--untracked-files=no").splitlines()
+    assert {line.split()[-1] for line in changed} <= {"build/.cache/found", "site"}
+    names = [step.get("name") for step in steps("catalog.yaml", "check")]
+    assert names.index("Remove builds that came with the checkout") < names.index("Check")
+
+
 def test_a_published_version_that_changes_is_red(origin: Path) -> None:
     published = "catalog/toolkits/chat/CHAT_POST/20250101_00.yaml"
     text = (origin / published).read_text()

@@ -1,7 +1,7 @@
 """What the rules need to know of every batch, all in one file: to open each part for it takes
 longer than all the rest of a check.
 
-A brief is found by the key of the part that it was taken from, and lies under a checksum with the
+A brief is found by the key of the part that it was taken from, and lies under a seal with the
 others. Where it is missing, damaged or of another part, the part is asked.
 """
 

@@ -58,6 +58,7 @@ def build(
     places = Places(catalog=catalog, out=out, site=site, vectors=semantic)
     places = places.absolute() if hire else places
     outline = looking.outline(catalog)  # before anything is written: there may be no catalog
+    guarding.check_places(catalog, out, site)
     with (
         guarding.guarded(out, "the last good build is untouched. Build"),
         guarding.alone_with_site(site),
@@ -86,6 +87,7 @@ def check(
     fingerprint = program.fingerprint(_schemas(catalog))
     places = Places(catalog=catalog, out=out, site=None, words=False)
     outline = looking.outline(catalog)
+    guarding.check_places(catalog, out, None)
     with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE), Crew(jobs) as crew:
         looked, before = _looked(places, outline, fingerprint, crew, track)
         found = memory.load_verdict(places.cache, _asked(places, looked, severities))

@@ -15,11 +15,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from toolcatalog import files, fitness, site
+from toolcatalog import fitness, seals
 from toolcatalog.errors import UsageError
 from toolcatalog.fitness import Needs
 from toolcatalog.looking import Places
@@ -50,7 +49,7 @@ def hire(address: str, places: Places, patience: float = _PATIENCE) -> "Team":
     client = _client(address)
     try:
         with _in_touch(client):
-            return Team(client, needs, _fit(client, needs, patience), places.site, patience)
+            return Team(client, needs, _fit(client, needs, patience), patience)
     except BaseException:
         client.close()
         raise
@@ -66,16 +65,10 @@ class Team:
         client: "Client",
         needs: Needs,
         workers: Collection[str],
-        folder: Path | None,
         patience: float,
     ) -> None:
-        self._client, self._needs, self._workers, self._site, self._patience = (
-            client,
-            needs,
-            workers,
-            folder,
-            patience,
-        )
+        self._client, self._needs, self._workers = client, needs, workers
+        self._patience = patience
         # pages that were written once may have to be written again
         self._executor = client.get_executor(pure=False)
 
@@ -99,10 +92,7 @@ class Team:
         """Leave the cluster. Work that has not begun is taken back; what a worker is at it will
         finish, and nobody looks at it.
         """
-        lost = wait and not _threads(self._client).keys() >= {*self._workers}
         self._client.close()
-        if lost and self._site:
-            _clean(self._site)
 
     def _results(
         self, sent: "deque[Future[list[Result]]]", more: "Iterator[Future[list[Result]]]"
@@ -160,6 +150,7 @@ def _done(needs: Needs, work: Callable[[Task], Result], tasks: Sequence[Task]) -
     missing = fitness.lack(needs)
     if missing:
         raise UsageError(f"A worker that has joined since cannot take part: {missing}. {_SAME}")
+    seals.use(needs.secret)
     return [work(task) for task in tasks]
 
 
@@ -273,11 +264,3 @@ def _threads(client: "Client") -> Mapping[str, int]:
     with contextlib.suppress(OSError):
         threads = client.nthreads()
     return threads
-
-
-def _clean(folder: Path) -> None:
-    """Remove what a worker that was killed while it wrote a page has left; others have written the
-    page since.
-    """
-    for one in {(folder / path).parent for path in site.generated(folder)}:
-        files.clean(one)

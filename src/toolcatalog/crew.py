@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
-from toolcatalog import threads
+from toolcatalog import seals, threads
 from toolcatalog.interrupts import deferred
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _started(jobs: int, ends: contextlib.ExitStack) -> "Executor | None":
 
     context = multiprocessing.get_context("fork" if _FORKS else "spawn")
     try:
-        executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(),))
+        executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(), seals.secret()))
     # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
     except OSError:
         return None
@@ -206,10 +206,11 @@ def _end(executor: "Executor") -> None:
         executor.shutdown(cancel_futures=True)
 
 
-def _begin(parent: int) -> None:
-    """What a worker does first: leave Ctrl-C to the parent, and end when the parent has ended
-    however it did.
+def _begin(parent: int, secret: seals.Secret) -> None:
+    """What a worker does first: leave Ctrl-C to the parent, end when the parent has ended however
+    it did, and seal files as the parent does.
     """
+    seals.use(secret)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     calm()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

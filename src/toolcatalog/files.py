@@ -5,6 +5,7 @@ project's own.
 import contextlib
 import errno
 import hashlib
+import hmac
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from toolcatalog import seals
 from toolcatalog.errors import UsageError
 
 try:
@@ -21,7 +23,9 @@ try:
 except ImportError:  # pragma: no cover - there are no advisory locks to take on this system
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NAP = 0.02  # seconds between two looks at a lock
+SEAL = 2 * seals.SIZE + 1  # bytes of the line with a seal
 _LEFT_OVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 
 
@@ -87,6 +91,18 @@ def move(path: Path, to: Path) -> None:
     """Put a file where there is none yet; a cache may lie on another disk."""
     with _named(to):
         shutil.move(path, to)
+
+
+def take(path: str, to: str) -> None:
+    """Move a file to another place on the same disk in one step, also where its folder is not there
+    yet.
+    """
+    with _named(to, path):
+        try:
+            os.replace(path, to)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            os.replace(path, to)
 
 
 def write(path: Path, data: bytes, mode: int = 0o644) -> None:
@@ -191,9 +207,10 @@ def plain(path: Path) -> bytes:
 
 
 def holds(path: str, data: bytes) -> bool:
-    """Tell whether there is a file with these very bytes."""
+    """Tell whether there is a file, and no link, with these very bytes."""
     try:
-        with open(path, "rb", buffering=0) as file:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
+        with open(os.open(path, flags), "rb", buffering=0) as file:
             return os.fstat(file.fileno()).st_size == len(data) and file.read(len(data) + 1) == data
     except OSError:
         return False
@@ -237,37 +254,45 @@ def digested(path: Path) -> tuple[int, str]:
 
 
 def seal(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put bytes at `path` in one step, under a checksum, for what is kept between two builds; piece
-    by piece, for they may be many.
+    """Put bytes at `path` in one step, under a seal (see `seals`), for what a later build trusts;
+    piece by piece, for they may be many.
+
+    The seal is the first line, in hexadecimal digits.
     """
     with _replacing(path) as file:
         seen = hashlib.sha256()
-        file.write(seen.digest())
+        file.write(bytes(SEAL))
         for piece in pieces:
             file.write(piece)
             seen.update(piece)
         file.seek(0)
-        file.write(seen.digest())
+        file.write(seals.seal(path.name, seen.digest()).hex().encode() + b"\n")
 
 
 def unsealed(path: Path) -> bytes | None:
-    """The bytes that were put at `path` under their checksum; None where there are none, or others."""
+    """The bytes that were put at `path` under their seal; None where there are none, or the seal is
+    not one of this user.
+    """
     with contextlib.suppress(OSError), path.open("rb") as file:
-        seal, data = file.read(32), file.read()
-        if hashlib.sha256(data).digest() == seal:
+        said, data = file.read(SEAL), file.read()
+        if _fits(path, hashlib.sha256(data).digest(), said):
             return data
     return None
 
 
 def unsealed_lines(path: Path) -> Iterator[bytes]:
     """The same as lines, without their ends and one after another, for they may be many; gone
-    through once before, for the checksum.
+    through once before, for the seal.
     """
     with contextlib.suppress(OSError), path.open("rb") as file:
-        seal = file.read(32)
-        if hashlib.file_digest(file, "sha256").digest() == seal:
-            file.seek(32)
+        said = file.read(SEAL)
+        if _fits(path, hashlib.file_digest(file, "sha256").digest(), said):
+            file.seek(SEAL)
             yield from (line.removesuffix(b"\n") for line in file)
+
+
+def _fits(path: Path, digest: bytes, said: bytes) -> bool:
+    return hmac.compare_digest(seals.seal(path.name, digest).hex().encode() + b"\n", said)
 
 
 def point(link: Path, target: str) -> None:
@@ -285,9 +310,10 @@ def point(link: Path, target: str) -> None:
 @contextlib.contextmanager
 def alone(path: Path, wait: float = 0.0) -> Iterator[bool]:
     """Hold the lock file at `path`: yields False where another process still holds it after `wait`
-    seconds. Ends with the process.
+    seconds. Ends with the process. Raises OSError where a symbolic link is in its place.
     """
-    with open(path, "a") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | _NO_LINK
+    with open(os.open(path, flags, 0o666), "a") as file:
         until = time.monotonic() + wait
         while not (got_it := _lock(file.fileno())) and time.monotonic() < until:
             time.sleep(_NAP)

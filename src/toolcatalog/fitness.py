@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import program
+from toolcatalog import program, seals
 from toolcatalog.errors import UsageError
 from toolcatalog.looking import Places
 
@@ -18,13 +18,15 @@ class Needs(NamedTuple):
 
     `program` is the digest of this program, `model` that of the sentence model, empty where none is
     wanted; `seen` are folders and files with the inode of each, which tells a shared folder from a
-    copy of it; `written` the folders that results are put into.
+    copy of it; `written` the folders that results are put into; `secret` seals them, so that the
+    build takes them for its own.
     """
 
     program: str
     model: str
     seen: Mapping[str, int]
     written: Sequence[str]
+    secret: seals.Secret
 
 
 def needs(places: Places) -> Needs:
@@ -34,9 +36,8 @@ def needs(places: Places) -> Needs:
         folder.mkdir(parents=True, exist_ok=True)
     seen = [places.catalog, places.catalog / "catalog.yaml", places.catalog / "toolkits", *written]
     model = _model() if places.vectors else ""
-    return Needs(
-        _program(), model, {str(path): _inode(path) for path in seen}, [*map(str, written)]
-    )
+    inodes = {str(path): _inode(path) for path in seen}
+    return Needs(_program(), model, inodes, [*map(str, written)], seals.secret())
 
 
 def lack(needs: Needs) -> str:

@@ -2,9 +2,11 @@
 wrong while somebody writes there.
 
 A lock is a file that is held and not one that is there: it ends with its process, however that
-ends.
+ends. Folders that are written to may have come with a checkout, so symbolic links among them are
+refused: one leads a build to write, or to remove, files elsewhere.
 """
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
@@ -13,7 +15,59 @@ from pathlib import Path
 from toolcatalog import files
 from toolcatalog.errors import UsageError, remedy
 
+STAGED = ".staged"  # in a site: pages that wait until all are rendered
 _LOCK = ".lock"
+
+
+def check_places(catalog: Path, out: Path, site: Path | None) -> None:
+    """Raise UsageError where a build would write through a link, or where two of its folders are
+    the same or one holds another: it removes old files from what it writes to.
+    """
+    refuse_link(out, "--out")
+    if site:
+        refuse_link(site, "--site")
+    places = [("catalog", catalog), ("build folder", out), *([("site", site)] if site else [])]
+    named = [(what, path, os.path.realpath(path)) for what, path in places]
+    for number, (what, path, real) in enumerate(named):
+        for other, beside, where in named[number + 1 :]:
+            if real == where:
+                relation = f"The {other} and the {what} are the same folder ({path})"
+            elif where.startswith(f"{real.rstrip('/')}/"):
+                relation = f"The {other} ({beside}) is inside of the {what} ({path})"
+            elif real.startswith(f"{where.rstrip('/')}/"):
+                relation = f"The {what} ({path}) is inside of the {other} ({beside})"
+            else:
+                continue
+            raise UsageError(
+                f"{relation}: a build could overwrite or remove files there. Name folders next to "
+                "each other with --catalog, --out and --site."
+            )
+
+
+def refuse_link(path: Path | str, option: str) -> None:
+    """Raise UsageError where a folder that is to be written to is a symbolic link."""
+    if Path(path).is_symlink():
+        raise UsageError(
+            f"{path} is a symbolic link, and a build writes to plain folders only: remove the "
+            f"link, or name the folder that it leads to with {option}."
+        )
+
+
+def _refuse_links(out: Path) -> None:
+    """The same for a build's folder and the folders in it."""
+    for path in (
+        out,
+        out / "snapshots",
+        out / ".cache",
+        out / ".cache/parts",
+        out / ".cache/words",
+    ):
+        refuse_link(path, "--out")
+    for folder in (out / "snapshots", out / ".cache/parts"):
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    refuse_link(entry.path, "--out")
 
 
 @contextmanager
@@ -42,6 +96,7 @@ def _alone(out: Path, wait: float) -> Iterator[None]:
     """A folder that is made for this tells git that nothing in it is to be kept; one that was there
     is somebody's, and stays as it is.
     """
+    _refuse_links(out)
     if _made(out):
         files.replace(out / ".gitignore", b"*\n")
     with files.alone(out / _LOCK, wait) as got_it:
@@ -55,7 +110,8 @@ def alone_with_site(site: Path | None) -> Iterator[None]:
     """Alone with a site from before it is looked at, for builds into other folders may write to it
     too; None: there is none.
 
-    A folder that is made for the lock goes again where no page comes into it. Raises UsageError
+    Staged pages go in the end, and a folder that is made for the lock does where no page comes into
+    it. Raises UsageError
     where another build is writing, OSError.
     """
     if site is None or _is_others(site):
@@ -68,6 +124,8 @@ def alone_with_site(site: Path | None) -> Iterator[None]:
         try:
             yield
         finally:
+            with suppress(OSError):  # what went wrong before is what there is to report
+                files.remove(site / STAGED)
             if fresh and [path.name for path in site.iterdir()] == [_LOCK]:
                 _forget(site)
 
@@ -81,7 +139,7 @@ def _is_others(site: Path) -> bool:
     try:
         # of a million pages: all of it is read only where something has changed
         with (site / ".generated").open("rb") as listing:
-            return listing.read(1) != b"["
+            return b"[" not in listing.read(files.SEAL + 1)
     except FileNotFoundError:
         return True
 

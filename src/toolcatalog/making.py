@@ -35,6 +35,7 @@ from toolcatalog.memory import Memory
 from toolcatalog.pages import MetaTool
 from toolcatalog.progress import Track
 from toolcatalog.publishing import Built
+from toolcatalog.site import Staged
 from toolcatalog.snapshot import Contents
 
 
@@ -80,17 +81,20 @@ def make(
         assembly = Assembly(publishing.beside(places.out), sound.contents)
         _assemble(assembly, sound, track)
         # while the words are written
-        count = _site(places, sound, assembly.folder, looked, crew, track)
+        staged = _staged(places, sound, assembly.folder, looked, crew, track)
         assembly.take(words.folder, words.files(sound.tasks))
         digest = _sealed(assembly, sound)
     else:
         digest = before.digest
-        count = _site(places, sound, places.out / "snapshots" / digest, looked, crew, track)
+        staged = _staged(places, sound, places.out / "snapshots" / digest, looked, crew, track)
+    # all that can fail for what the catalog says has been done
+    count = _put(places, sound, looked, staged, crew) if staged else 0
     changed = publishing.point(places.out, digest)
     stamp = publishing.stamp_of(places.out / "snapshots" / digest)
     memory.save_made(places.cache, looked.program, sound.made_from, digest, stamp)
     parts.keep(places.cache, {task.known.key for task in sound.tasks})
-    return publishing.built(places.out, digest, changed=changed, pages=count)
+    kept = staged.kept if staged else 0
+    return publishing.built(places.out, digest, changed=changed, pages=count, kept=kept)
 
 
 def _begun(
@@ -167,18 +171,22 @@ def _sealed(assembly: Assembly, sound: Sound) -> str:
     return digest
 
 
-def _site(
+def _staged(
     places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track
-) -> int:
-    """Bring the site, where one is wanted, up to date with the snapshot in a folder: how many pages
-    it has.
+) -> Staged | None:
+    """The pages that are to change, rendered from the snapshot in a folder; None where no site is
+    wanted.
     """
     if places.site is None:
-        return 0
-    memory.forget_site(places.cache, places.site)
-    wanted = _groups(sound, folder, looked.program)
-    now = site.update(places.site, wanted, looked.site, crew, track)
-    return memory.save_site(places.cache, places.site, looked.program, sound.made_from, now)
+        return None
+    return site.stage(places.site, _groups(sound, folder, looked.program), looked.site, crew, track)
+
+
+def _put(places: Places, sound: Sound, looked: Looked, staged: Staged, crew: Crew) -> int:
+    """Put the pages in their places: how many the site has."""
+    memory.forget_site(places.cache, staged.site)
+    now = site.put(staged, crew)
+    return memory.save_site(places.cache, staged.site, looked.program, sound.made_from, now)
 
 
 def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:

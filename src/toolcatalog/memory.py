@@ -2,7 +2,7 @@
 state, and what came of them.
 
 Nothing here decides what a build gives, only what it need not do again. A memory that is missing,
-damaged or another program's is none, and everything is looked at anew.
+damaged, another program's or somebody else's is none, and everything is looked at anew.
 """
 
 import contextlib

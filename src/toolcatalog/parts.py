@@ -5,14 +5,15 @@ A part holds all that the rest of a build needs to know of its tools: facts for 
 query tables, the documents as they are served, the rows of the toolkits' indexes, the counts of
 words, advice and, where they are wanted, vectors. It lies in the cache under the digest of
 everything that it was made from. The cache is never trusted: a part names its key, its head has a
-checksum, and each section another, so that one that is missing, cut off, damaged or another part's
-is as good as none and made again. Deleting the cache costs time and nothing else.
+seal that only this user can make (see `seals`), and the SHA-256 of each section is in the head. So
+a part that is missing, cut off, damaged, another part's or somebody else's is as good as none and
+made again. Deleting the cache costs time and nothing else.
 """
 
 import contextlib
 import hashlib
+import hmac
 import os
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +21,10 @@ from typing import Any
 
 import orjson
 
-from toolcatalog import files
+from toolcatalog import files, seals
 from toolcatalog.snapshot import dump
 
-_DIGEST = 32  # bytes of a SHA-256
-_SEAL = _DIGEST + 8  # that of the head, and how long it is
+_SEAL = seals.SIZE + 8  # bytes: that of the head, and how long it is
 _MANY, _FEW = 3, 100
 SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
 
@@ -91,10 +91,17 @@ def save(cache: Path, key: str, part: Part) -> None:
     """Keep a part. Raises OSError where it cannot be written."""
     every = {name: getattr(part, name) for name in SECTIONS} | {"facts": dump(part.facts)}
     sections = {name: data for name, data in every.items() if data is not None}
-    stated = [[name, len(data), zlib.crc32(data)] for name, data in sections.items()]
+    stated = [
+        [name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()
+    ]
     head = dump({"key": key, "sections": stated})
-    seal = hashlib.sha256(head).digest() + len(head).to_bytes(8, "little")
+    seal = _seal(key, head) + len(head).to_bytes(8, "little")
     files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
+
+
+def _seal(key: str, head: bytes) -> bytes:
+    """The seal of a head, which holds the digests of all sections."""
+    return seals.seal(f"{key}.compiled", hashlib.sha256(head).digest())
 
 
 def keep(cache: Path, keys: Collection[str]) -> None:
@@ -121,21 +128,18 @@ def load(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> Part | 
         path_of(cache, key).open("rb") as file,
     ):
         seal = file.read(_SEAL)
-        size = min(int.from_bytes(seal[_DIGEST:], "little"), os.fstat(file.fileno()).st_size)
+        size = min(int.from_bytes(seal[seals.SIZE :], "little"), os.fstat(file.fileno()).st_size)
         text = file.read(size)
+        if not hmac.compare_digest(_seal(key, text), seal[: seals.SIZE]):
+            return None
         head: dict[str, Any] = orjson.loads(text)
-        held = {name for name, *_ in head["sections"]}
-        if (
-            hashlib.sha256(text).digest() != seal[:_DIGEST]
-            or head["key"] != key
-            or not held.issuperset(sections)
-        ):
+        if head["key"] != key or not {name for name, *_ in head["sections"]}.issuperset(sections):
             return None
         found: dict[str, Any] = dict.fromkeys(SECTIONS, b"")
         for name, length, digest in head["sections"]:
             if name in sections:
                 found[name] = file.read(length)
-                if zlib.crc32(found[name]) != digest:
+                if hashlib.sha256(found[name]).hexdigest() != digest:
                     return None
             else:
                 file.seek(length, os.SEEK_CUR)

@@ -21,7 +21,7 @@ _PART = ".part"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
     """What a build has made: the snapshot's digest, whether `current` names another one than
-    before, and counts.
+    before, and counts. `kept`: pages in the site that were made elsewhere and are no longer made.
     """
 
     digest: str
@@ -31,12 +31,13 @@ class Built:
     tool_versions: int
     sessions: int
     pages: int
+    kept: int = 0
 
 
-def built(out: Path, digest: str, *, changed: bool, pages: int) -> Built:
+def built(out: Path, digest: str, *, changed: bool, pages: int, kept: int = 0) -> Built:
     """What stands in a build, by its manifest."""
     counts = orjson.loads((out / "snapshots" / digest / snapshot.MANIFEST).read_bytes())["counts"]
-    return Built(digest=digest, changed=changed, pages=pages, **counts)
+    return Built(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
 
 
 def tidy(out: Path) -> None:

@@ -83,6 +83,11 @@ def command(
     terminal.say(
         f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages."
     )
+    if built.kept:
+        terminal.say(
+            f"{site} holds {built.kept:,} pages that are no longer made and that were not made by "
+            "you on this machine: they stay. Remove the folder and build again to be rid of them."
+        )
     if built.changed and (held := len(holding.digests(out))) > holding.MANY:
         terminal.say(
             f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build "

@@ -1,0 +1,102 @@
+"""Seals on files that a later build trusts: only this user on this machine can make one.
+
+A seal is a keyed BLAKE2b over a file's SHA-256 and its name. The key is a random secret in the
+user's cache folder, which no checkout holds: whatever somebody else wrote into a build's cache or
+into a site has no valid seal, and is as good as missing. Where the secret cannot be stored, each
+process makes its own, so that nothing is reused by the next one.
+"""
+
+import hashlib
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+SIZE = 32  # bytes of a seal, and of the secret
+_NAME = "cache-secret"
+_READ = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Secret(bytes):
+    """A secret that no log shows: workers of a cluster get it, and some log their arguments."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Secret()"
+
+
+_current: list[Secret] = []
+
+
+def secret() -> Secret:
+    """The secret of this process: that of the user, or a new one where it cannot be stored."""
+    if not _current:
+        _current.append(Secret(_stored() or os.urandom(SIZE)))
+    return _current[0]
+
+
+def use(secret: Secret) -> None:
+    """Use the secret of the process that this one works for."""
+    _current[:] = [secret]
+
+
+def seal(name: str, digest: bytes) -> bytes:
+    """The seal of a file with this name, whose content has this SHA-256."""
+    text = digest + name.encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(text, key=secret(), digest_size=SIZE).digest()
+
+
+def _stored() -> bytes | None:
+    """The secret in the user's cache folder, created if it is missing; None where that fails."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        if not folder.is_absolute():
+            home = Path.home()
+            if not (home.is_absolute() and home.is_dir()):
+                return None
+            folder = home / ".cache"
+        path = folder / "toolcatalog" / _NAME
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _read(path) or _create(path)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        return None
+
+
+def _read(path: Path) -> bytes | None:
+    """The secret in a file; None where there is none, or one that others could read or write.
+
+    Raises OSError where it cannot be read or belongs to another user.
+    """
+    try:
+        handle = os.open(path, _READ)
+    except FileNotFoundError:
+        return None
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if hasattr(os, "geteuid"):
+            if status.st_uid != os.geteuid():
+                raise PermissionError(f"{path} belongs to another user")
+            if stat.S_IMODE(status.st_mode) & 0o077:
+                return None
+        found = file.read(SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
+    return found if len(found) == SIZE else None
+
+
+def _create(path: Path) -> bytes | None:
+    """Put a new secret in place of one that is missing or unusable, in one step.
+
+    Of two processes that do this at once, both use the secret of the first.
+    """
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{_NAME}.")
+    try:
+        with open(handle, "wb") as file:
+            file.write(os.urandom(SIZE))
+        if _read(path) is None:
+            path.unlink(missing_ok=True)
+        with suppress(FileExistsError):
+            os.link(beside, path)
+    finally:
+        Path(beside).unlink()
+    return _read(path)
