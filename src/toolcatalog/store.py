@@ -15,8 +15,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial, reduce
-from operator import or_
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +38,7 @@ _ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
 _WORD = re.compile("[A-Za-z0-9]+")
 _WORDS = 10  # of a query that may be a slug
 _LAST = "\x7f"  # sorts behind whatever a slug may hold
+_SIMILAR = 50  # slugs that may be meant where there is no tool of a slug
 _QUERIES = 256  # whose vectors are remembered: some kilobytes each
 _SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
 _TOOLKITS = 1 << 14  # the same of toolkits: a tool is in one only, so together they are small
@@ -127,6 +127,7 @@ class Store:
         self._tool = lru_cache(maxsize=_ENTRIES)(partial(_read_tool, self._tools))
         self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets))
         self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(partial(_read_set, self._sets))
+        self._every_version = lru_cache(maxsize=1)(partial(_every_version, self._facts))
         self._in_force_at = lru_cache(maxsize=64)(
             partial(_read_in_force, self._columns["version"], self._newest, self._facts)
         )
@@ -144,7 +145,7 @@ class Store:
 
     def every_version(self) -> list[str]:
         """The versions of all toolkits, oldest first."""
-        return _every_version(self._facts)
+        return self._every_version()
 
     def auth_config(self, id: str) -> str | None:
         """The toolkit of an auth config; None where there is no such config."""
@@ -215,7 +216,7 @@ class Store:
             ("scope", filters.scopes),
         ):
             if wanted:
-                found = _union([found & self._set(f"{kind} {name}") for name in wanted])
+                found = found & _union([self._set(f"{kind} {name}") for name in wanted])
         if filters.important:
             found = found & self._set("tag important")
         if not filters.deprecated:
@@ -343,32 +344,43 @@ class Store:
         mean".
         """
         found = self._matching(slug.replace("-", "_"), self._is_newest)
-        documents = (
-            orjson.loads(self.document(number)[0])
-            for number in self.page(found, "relevance", True, 0, 200).tolist()
-        )
+        numbers = self.page(found, "relevance", True, 0, _SIMILAR)
+        # the newest versions of all tools are in the order of their slugs
+        slugs = [self._tools.at(place)[0] for place in self._newest.searchsorted(numbers).tolist()]
+        entries = {slug: self.tool(slug) for slug in slugs}
         return [
-            document["slug"]
-            for document in documents
-            if visible is None or document["toolkit"]["slug"] in visible
+            slug
+            for slug, entry in entries.items()
+            if visible is None or (entry and entry.toolkit in visible)
         ]
 
     # Sets
 
     def _in_force(self, pins: Pins, toolkits: Collection[str] | None) -> BitMap:
         """Of each tool of the toolkits (None: of all) the version in force under the pins."""
-        if toolkits is not None:
-            return _union(
-                [self._at(pins.of(toolkit)) & self._of_toolkit(toolkit) for toolkit in toolkits]
-            )
+        pinned = [toolkit for toolkit in pins.toolkits if toolkits is None or toolkit in toolkits]
         found = self._at(pins.everywhere)
-        for toolkit, at in pins.toolkits.items():
-            members = self._of_toolkit(toolkit)
-            found = (found - members) | (self._at(at) & members)
-        return found
+        if toolkits is not None:
+            found = found & _union([self._of_toolkit(toolkit) for toolkit in toolkits])
+        if not pinned:
+            return found
+        members = _union([self._of_toolkit(toolkit) for toolkit in pinned])
+        return (found - members) | _union(
+            [self._of_toolkit_at(toolkit, pins.toolkits[toolkit]) for toolkit in pinned]
+        )
 
     def _at(self, at: str | None) -> BitMap:
         return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
+
+    def _of_toolkit_at(self, toolkit: str, at: str | None) -> BitMap:
+        """The same for the tools of one toolkit: it costs no more than the toolkit is large."""
+        members = self._of_toolkit(toolkit)
+        if at is None:
+            return members & self._set(snapshot.NEWEST)
+        numbers = _array(members)
+        bound = bisect_right(self._every_version(), at)
+        is_newest = self._is_newest[numbers]
+        return BitMap(numbers[_in_force(self._columns["version"][numbers] < bound, is_newest)])
 
     def _of_toolkit(self, toolkit: str) -> BitMap:
         return (
@@ -398,8 +410,16 @@ def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, a
     one is or there is none.
     """
     early = version < bisect_right(_every_version(facts), at)
-    in_force = early & (_mask(newest, len(version)) | ~np.append(early[1:], False))
+    in_force = _in_force(early, _mask(newest, len(version)))
     return BitMap(np.flatnonzero(in_force).astype(np.uint32))
+
+
+def _in_force(early: NDArray[np.bool_], is_newest: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of all versions of some tools, in order, those that are in force, by which are early enough
+    and which are the newest of their tool.
+    """
+    in_force: NDArray[np.bool_] = early & (is_newest | ~np.append(early[1:], False))
+    return in_force
 
 
 def _every_version(facts: Table) -> list[str]:
@@ -418,7 +438,7 @@ def _kind(table: Table, kind: str) -> list[str]:
 
 
 def _union(sets: Sequence[BitMap]) -> BitMap:
-    return reduce(or_, sets) if sets else BitMap()
+    return BitMap.union(*sets) if sets else BitMap()
 
 
 def _array(numbers: BitMap | Numbers) -> Numbers:
