@@ -364,23 +364,22 @@ class Store:
             found = found & _union([self._of_toolkit(toolkit) for toolkit in toolkits])
         if not pinned:
             return found
-        members = _union([self._of_toolkit(toolkit) for toolkit in pinned])
-        return (found - members) | _union(
-            [self._of_toolkit_at(toolkit, pins.toolkits[toolkit]) for toolkit in pinned]
-        )
+        return self._repinned(found, {toolkit: pins.toolkits[toolkit] for toolkit in pinned})
 
     def _at(self, at: str | None) -> BitMap:
         return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
 
-    def _of_toolkit_at(self, toolkit: str, at: str | None) -> BitMap:
-        """The same for the tools of one toolkit: it costs no more than the toolkit is large."""
-        members = self._of_toolkit(toolkit)
-        if at is None:
-            return members & self._set(snapshot.NEWEST)
-        numbers = _array(members)
-        bound = bisect_right(self._every_version(), at)
-        is_newest = self._is_newest[numbers]
-        return BitMap(numbers[_in_force(self._columns["version"][numbers] < bound, is_newest)])
+    def _repinned(self, found: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
+        """The same set, but of these toolkits the tools that are in force at versions of their own.
+        It costs no more than those toolkits are large.
+        """
+        every = self._every_version()
+        members = [_array(self._of_toolkit(toolkit)) for toolkit in pinned]
+        bounds = [len(every) if at is None else bisect_right(every, at) for at in pinned.values()]
+        numbers = np.concatenate(members)
+        early = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
+        in_force = numbers[_in_force(early, self._is_newest[numbers])]
+        return (found - BitMap(numbers)) | BitMap(in_force)
 
     def _of_toolkit(self, toolkit: str) -> BitMap:
         return (

@@ -15,6 +15,8 @@ from toolcatalog.store import Entry, Pins, Store
 _NEAR = 500  # known names before and after an unknown one that are compared with it
 _SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
 _MOST_VERSIONS = 20  # that a fix names
+_LOOK_UP = "Look its slug up on the site."
+_CHECK = "Check the id with the catalog's owner."
 
 
 class View:
@@ -183,19 +185,18 @@ class View:
         )
 
     def _toolkit_like(self, toolkit: str, before: Sequence[Refusal]) -> str:
-        near: list[str] = []
-        if len(before) < _SUGGESTED:
-            near = self.store.names_near("toolkit", toolkit, _NEAR)
-            near = [known for known in near if not self._hidden(known)]
-        return _like(toolkit, near) or "Look its slug up on the site."
+        if len(before) >= _SUGGESTED:
+            return _LOOK_UP
+        near = self.store.names_near("toolkit", toolkit, _NEAR)
+        return _like(toolkit, [known for known in near if not self._hidden(known)]) or _LOOK_UP
 
     def _auth_config_like(self, id: str, before: Sequence[Refusal]) -> str:
-        near: list[str] = []
-        if len(before) < _SUGGESTED:
-            near = self.store.names_near("auth_config", id, _NEAR)
-            if self.visible is not None:
-                near = [known for known in near if self.store.auth_config(known) in self.visible]
-        return _like(id, near) or "Check the id with the catalog's owner."
+        if len(before) >= _SUGGESTED:
+            return _CHECK
+        near = self.store.names_near("auth_config", id, _NEAR)
+        if self.visible is not None:
+            near = [known for known in near if self.store.auth_config(known) in self.visible]
+        return _like(id, near) or _CHECK
 
 
 def _no_version(line: str, existing: Sequence[str]) -> Refusal:
