@@ -39,3 +39,8 @@ def add_tool(
     (folder / f"{version}.yaml").write_text(
         TOOL.format(number=number, toolkit=toolkit, tag=number % 7)
     )
+
+
+def add_auth_config(root: Path, id: str, toolkit: str) -> None:
+    (root / "auth_configs").mkdir(exist_ok=True)
+    (root / "auth_configs" / f"{id}.yaml").write_text(f"toolkit: {toolkit}\n")

@@ -8,12 +8,15 @@ import json
 import os
 import resource
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -22,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from running import PATIENCE, Server, serving, toolcatalog, until, workers
 from test_metrics import TOOL, sample, scrape, where
 from toolcatalog.keys import KeyRing
+from toolcatalog.minting import generate
 from toolcatalog.server import tracing
 from toolcatalog.server.accesslog import AccessLog, Entry, line
 from toolcatalog.server.edge import Edge
@@ -127,6 +131,57 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
 def packed(answer: httpx.Response) -> int:
     """Bytes of a body as it came."""
     return 0 if answer.request.method == "HEAD" else answer.num_bytes_downloaded
+
+
+def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
+    """Whichever way a request goes, and wherever its client wrote a key by mistake: in the path, in
+    the query, percent-encoded, as the id of the request, or where the line is cut.
+    """
+    file = tmp_path / "access.log"
+    with serving(shipped_build, tmp_path, "--access-log", str(file)) as server:
+        key = server.key
+        encoded = "".join(f"%{ord(letter):02x}" for letter in key)
+        targets = [
+            f"{TOOL}?api_key={key}",
+            f"/api/v3/tools/{key}",
+            f"/api/v3/tools?x={encoded}&y={key}",
+            f"/{encoded.replace('%', '%25')}",
+            f"{TOOL}?{'x' * (2048 - len(TOOL) - 20)}{key}",
+            f"{TOOL}?{'x' * (256 - len(TOOL) - 20)}{key}{'x' * 8000}",
+        ]
+        with httpx.Client(base_url=server.url) as kept:
+            for target in targets:
+                for headers in ({}, {"accept-encoding": "identity"}, {"x-request-id": key}):
+                    kept.get(target, headers={"x-api-key": key, **headers})
+        server.process.terminate()
+        assert server.process.wait(timeout=PATIENCE) == 0
+    text = file.read_text()
+    assert len(text.splitlines()) == 3 * len(targets)
+    for written in (text, unquote(unquote(text)), server.log.read_text()):
+        assert key[3:12] not in written
+    assert f"{TOOL}?api_key=tc_[redacted]" in text
+    assert '"request_id":"tc_[redacted]"' in text
+
+
+def test_no_line_of_the_other_log_has_a_key() -> None:
+    """Neither one that a library logs, nor the trace of a fault."""
+    key = generate()
+    program = (
+        "import logging, sys\n"
+        "from toolcatalog.server.running import start_log\n"
+        "start_log()\n"
+        "log = logging.getLogger('uvicorn.error')\n"
+        "log.error('GET /%s', sys.argv[1])\n"
+        "try:\n"
+        "    raise ValueError(sys.argv[1])\n"
+        "except ValueError:\n"
+        "    log.exception('failed')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, key], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("tc_[redacted]") == 2
+    assert key[3:12] not in done.stderr
 
 
 def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The room `analysis`: what a word is, and what it becomes."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,31 @@ def test_as_another_reading_has_it(text: str) -> None:
     assert [word.spelt for word in found] == words(text)
     assert [word.term for word in found] == terms(text)
     assert [word for piece in analysis.pieces(text) for word in analysis.words_of(piece)] == found
+
+
+def test_each_different_word_of_a_long_piece_is_read_once() -> None:
+    """A million words run together are a million times the same few objects, in their order."""
+    found = analysis.words_of("0xThe" * 200_000)
+    assert found[:4] == (*analysis.words("0xThe0xThe"),)
+    assert len(found) == 400_000
+    assert len({*map(id, found)}) == 2
+
+
+def test_long_runs_of_a_query_are_not_remembered() -> None:
+    """What a client makes up is not kept once it has been read; short words are."""
+    analysis.words("mail " + "\u6771\u4eac" * 50)
+    before = analysis.words_of.cache_info().currsize
+    analysis.words("mail " + "\u4eac\u6771" * 50 + " " + "x" * 65)
+    assert analysis.words_of.cache_info().currsize == before
+
+
+def test_the_parts_of_a_query_cost_as_much_as_it_is_long() -> None:
+    """White space without end is looked through once, and not from each of its characters."""
+    began = time.process_time()
+    for space in (" ", " \n", "\t"):
+        assert " ".join(analysis.parts(f"a{space * 20_000}b")).split() == ["a", "b"]
+    assert time.process_time() - began < 0.5
+    assert analysis.parts(f"a{' ' * 20}and then{' ' * 20}b") == ["a", "b"]
 
 
 def test_silent_words_are_those_of_the_page() -> None:

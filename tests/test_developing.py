@@ -16,6 +16,7 @@ import pytest
 
 from generating import generate
 from running import toolcatalog
+from toolcatalog.developing import is_trusted
 
 
 @pytest.fixture
@@ -86,6 +87,48 @@ def test_a_change_is_told_and_shown(dev: tuple[Path, str]) -> None:
         file.write_text(before)
         assert next(news) == {"changes": 2, "problems": []}
     assert "Changed." not in httpx.get(page).text
+
+
+def test_another_host_is_refused(dev: tuple[Path, str]) -> None:
+    """A page that has its own name lead to this machine reads neither a page nor the problems."""
+    _, url = dev
+    port = url.rpartition(":")[2]
+    for path in ("/", "/_dev/events", "/_dev/live.js", "/nowhere"):
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "",
+        ):
+            answer = httpx.get(url + path, headers={"host": host})
+            assert answer.status_code == 421
+            assert answer.text.startswith("This server answers to localhost")
+    for host in ("localhost", f"localhost:{port}", "127.0.0.1", f"[::1]:{port}", "LOCALHOST"):
+        assert httpx.get(url, headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "host", "trusted"),
+    [
+        ("devbox.example:8000", "devbox.example", True),
+        ("DevBox.example", "devbox.example", True),
+        ("other.example", "devbox.example", False),
+        ("localhost", "devbox.example", True),
+        ("192.0.2.7:8000", "192.0.2.7", True),
+        ("192.0.2.8:8000", "192.0.2.7", False),
+        ("192.0.2.8:8000", "0.0.0.0", True),  # noqa: S104 - nothing listens
+        ("evil.example", "0.0.0.0", False),  # noqa: S104
+        ("[2001:db8::1]:8000", "::", True),
+        ("[2001:db8::1]", "2001:db8::1", True),
+        ("", "0.0.0.0", False),  # noqa: S104
+    ],
+)
+def test_the_host_given_is_trusted(header: str, host: str, trusted: bool) -> None:
+    """By name or address, whatever the port; an address for all stands for each address, and for no
+    name.
+    """
+    assert is_trusted(header, host) is trusted
 
 
 def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:

@@ -3,19 +3,24 @@ header. No network: two applications, asked directly.
 """
 
 import asyncio
+import re
 import shutil
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
 from reading import newest
 from toolcatalog import keys
+from toolcatalog.minting import digest_of
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
+from toolcatalog.server.answers import lines, suggested
 from toolcatalog.server.app import long_way
 from toolcatalog.server.front import Front
+from toolcatalog.server.heads import Head
+from toolcatalog.server.limiting import Counts, Rate
 from toolcatalog.server.live import Live
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
@@ -72,6 +77,14 @@ class Ways:
 def ways(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Ways:
     """Both ways into the shipped catalog and its site."""
     return Ways(shipped_build, tmp_path_factory.mktemp("ways"))
+
+
+def repeated(front: Front, target: str, secret: str) -> tuple[int, bytes, bytes] | None:
+    """The answer to a packet whose head is known: status, lines of headers, body."""
+    rest = b"\nhost: a\r\nx-api-key: %b\r\n\r\n" % secret.encode()
+    head = Head(rest, None, digest_of(secret.encode()))
+    found = front.again(b"GET %b HTTP/1.1\r" % target.encode() + rest, head)
+    return None if found is None else (found[0], found[1], b"".join(found[2]))
 
 
 async def sent_by(app: Any, target: str, headers: Headers = (), method: str = "GET") -> Answer:
@@ -195,6 +208,77 @@ async def turns_during(app: Any, target: str, headers: Headers) -> int:
         turns += 1
         await asyncio.sleep(0)
     return turns
+
+
+LONG = f"brooadcasst {chr(0x1F600) * 90}"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        LIST,
+        f"{LIST}?query=emmaaill",
+        f"{LIST}?query=xqzwv",
+        f"{LIST}?query={quote(LONG[:28])}",
+        f"{LIST}?limit=0",
+        f"{LIST}?toolkit_slug=gihtub",
+        f"{LIST}/NOPE",
+        TOOL,
+    ],
+)
+def test_a_known_head_gets_the_answer_of_the_long_way(ways: Ways, target: str) -> None:
+    """What is refused, and what has a suggestion, is answered at once as well, the second time too:
+    nothing is worked out for another way again.
+    """
+    front = ways.short
+    assert isinstance(front, Front)
+    status, headers, body = ask(ways.long, target, (("x-api-key", ways.secret),))
+    for _ in range(2):
+        found = repeated(front, target, ways.secret)
+        assert found is not None
+        assert found[0] == status
+        mine, theirs = (without_id(text) for text in (found[2], body))
+        assert mine == theirs
+        assert without_id(found[1]) == without_id(lines(headers))
+
+
+def without_id(text: bytes) -> bytes:
+    """A text without the id of its request."""
+    return re.sub(rb"[0-9a-f]{32}", b"id", text)
+
+
+def test_one_list_too_many_is_refused_before_it_is_searched(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """With a known head too: nothing new is remembered, no list is counted twice, and a tool is
+    still there.
+    """
+    secret, _ = keys.create(tmp_path / "keys.json", "default", None, None)
+    live = Live(
+        keys.KeyRing(tmp_path / "keys.json"),
+        open_build(shipped_build),
+        limits=Counts(Rate(5, 3600)),
+    )
+    front = Front(live, long_way(live, None))
+    assert live.now
+    targets = [f"{LIST}?query=word{number}" for number in range(9)]
+    answers = [repeated(front, target, secret) for target in targets]
+    assert [answer and answer[0] for answer in answers] == [200] * 5 + [429] * 4
+    assert len(live.now.remembered) == 5
+    found = repeated(front, targets[0], secret)
+    assert found
+    assert found[0] == 429
+    assert b"retry-after: 59" in found[1]
+    assert ask(front, targets[0], (("x-api-key", secret),))[0] == 429
+    assert repeated(front, TOOL, secret) is not None
+
+
+def test_a_suggestion_is_at_most_1_kb() -> None:
+    """As it is sent, percent-encoded: a longer one is left out."""
+    assert suggested("send mail") == [(b"x-suggested-query", b"send mail")]
+    assert suggested("") == []
+    assert suggested("a" * 1000) == [(b"x-suggested-query", b"a" * 1000)]
+    assert suggested("a" * 1001) == suggested(LONG) == []
 
 
 def test_packing_a_large_page_does_not_hold_others_up(ways: Ways) -> None:

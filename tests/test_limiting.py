@@ -5,11 +5,14 @@ or locks anybody out.
 import asyncio
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from running import Server, new_key, serving, toolcatalog
 from test_front import sent_by
@@ -22,13 +25,13 @@ from toolcatalog.server.refusals import envelope
 
 
 class Clock:
-    """A clock that is moved by hand; in seconds."""
+    """A clock that is moved by hand; in nanoseconds, told in seconds."""
 
     def __init__(self) -> None:
         self.now = 1000.0
 
-    def __call__(self) -> float:
-        return self.now
+    def __call__(self) -> int:
+        return round(self.now * 1e9)
 
 
 def within(counts: Counts, times: int, id: str = "key_a") -> int:
@@ -82,19 +85,68 @@ def test_each_key_has_the_rate_by_itself() -> None:
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600])
-def test_no_window_of_any_beginning_has_twice_the_rate(seconds: int) -> None:
-    """A client that asks without pause gets, in any so many seconds, hardly more than the rate,
-    also across the border of two windows; over a long time it gets nearly all of it.
+def test_a_client_without_pause_gets_the_rate(seconds: int) -> None:
+    """In no so many seconds more than the rate, also across the border of two windows; over a long
+    time nearly all of it.
     """
-    clock, rate, given = Clock(), Rate(100, seconds), []
+    clock, rate, moments = Clock(), Rate(100, seconds), []
     counts = Counts(rate, clock)
     for _ in range(4000):  # ten windows, four times the rate
         clock.now += seconds / 400
         if counts.count("key_a").is_within:
-            given.append(clock.now)
-    most = max(sum(start <= moment < start + seconds for moment in given) for start in given)
-    assert most <= 125
-    assert 850 <= len(given) <= 1010
+            moments.append(clock())
+    assert most_in_a_window(moments, seconds) == 100
+    assert 970 <= len(moments) <= 1000
+
+
+def most_in_a_window(moments: list[int], seconds: int) -> int:
+    """How many of these moments (in nanoseconds) lie at most in any so many seconds, both ends
+    included.
+    """
+    length = seconds * 1_000_000_000
+    return max(bisect_right(moments, start + length) - place for place, start in enumerate(moments))
+
+
+PAUSES = st.one_of(
+    st.integers(0, 10),
+    st.integers(0, 20_000_000),
+    st.integers(0, 1_100_000_000),
+    st.sampled_from([10_000_000, 9_999_999, 10_000_001, 990_000_000, 1_000_000_000]),
+)
+
+
+@given(
+    st.integers(1, 40), st.sampled_from([1, 60, 3600]), st.lists(PAUSES, min_size=1, max_size=300)
+)
+def test_no_window_has_more_than_the_rate(amount: int, seconds: int, pauses: list[int]) -> None:
+    """Whenever requests come, no window of that length, wherever it begins, contains more than the
+    rate allows.
+    """
+    now, moments = 123_456_789, list[int]()
+    counts = Counts(Rate(amount, seconds), lambda: now)
+    for pause in pauses:
+        now += pause * seconds
+        for _ in range(3):
+            standing = counts.count("key_a")
+            if standing.is_within:
+                moments.append(now)
+            assert 0 <= standing.remaining < amount or not standing.is_within
+    assert most_in_a_window(moments, seconds) <= amount
+    assert len(counts._slices["key_a"]._counts) <= 101
+
+
+def test_one_an_hour_is_one_an_hour() -> None:
+    """Also where the first came at the end of a slice."""
+    for offset in (0.0, 35.9, 36.0, 17.0):
+        clock = Clock()
+        clock.now += offset
+        counts, moments = Counts(Rate(1, 3600), clock), list[int]()
+        for _ in range(3 * 3700):
+            if counts.count("key_a").is_within:
+                moments.append(clock())
+            clock.now += 1
+        assert most_in_a_window(moments, 3600) == 1
+        assert len(moments) >= 3
 
 
 def test_who_stays_below_the_rate_is_never_refused() -> None:
@@ -135,15 +187,16 @@ def test_what_is_told() -> None:
     than 59.
     """
     clock = Clock()
+    clock.now = 36_000.0  # a slice begins
     counts = Counts(Rate(2, 3600), clock)
     assert counts.count("key_a").headers() == [
         (b"ratelimit-policy", b'"list";q=2;w=3600'),
-        (b"ratelimit", b'"list";r=1;t=3600'),
+        (b"ratelimit", b'"list";r=1;t=3636'),
     ]
     clock.now += 600.5
-    assert counts.count("key_a").headers()[1] == (b"ratelimit", b'"list";r=0;t=3000')
+    assert counts.count("key_a").headers()[1] == (b"ratelimit", b'"list";r=0;t=3036')
     refused = counts.count("key_a")
-    assert refused.headers()[1:] == [(b"ratelimit", b'"list";r=0;t=3000'), (b"retry-after", b"59")]
+    assert refused.headers()[1:] == [(b"ratelimit", b'"list";r=0;t=3036'), (b"retry-after", b"59")]
     body = envelope([refused.refusal()], "id").decode()
     assert '"code":1429,"slug":"rate_limited","status":429' in body
     assert '"suggested_fix":"Try again in 59 s, as Retry-After says."' in body

@@ -263,6 +263,47 @@ def test_on_the_port_of_the_api_only_the_own_machine_is_told(
                 )
 
 
+PAGES = (
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://localhost:8000"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "none", "origin": ""},
+)
+
+
+def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
+    """A browser that asks for a page is told that there is nothing, and no answer has a header that
+    would let the page read it; a person who types the address is answered.
+    """
+    with serving(shipped_build, tmp_path) as server:
+        url = f"{server.url}/metrics"
+        for headers in PAGES:
+            answer = httpx.get(url, headers=headers)
+            assert (answer.status_code, "toolcatalog_" in answer.text) == (404, False)
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+        preflight = {"origin": "https://evil.example", "access-control-request-method": "GET"}
+        answer = httpx.options(url, headers=preflight)
+        assert answer.status_code == 405
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+        for headers in ({}, {"sec-fetch-site": "none"}, {"sec-fetch-site": "same-origin"}):
+            assert "toolcatalog_requests" in httpx.get(url, headers=headers).text
+
+
+def test_no_web_page_reads_metrics_at_their_own_address(
+    shipped_build: Path, tmp_path: Path
+) -> None:
+    """So it is there, with 403."""
+    with serving(shipped_build, tmp_path, "--metrics", "127.0.0.1:0") as server:
+        for headers in PAGES:
+            answer = httpx.get(where(server), headers=headers)
+            assert (answer.status_code, "toolcatalog_" in answer.text) == (403, False)
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+        for headers in ({}, {"sec-fetch-site": "none"}):
+            assert "toolcatalog_requests" in httpx.get(where(server), headers=headers).text
+
+
 def own_address() -> str | None:
     """An address of this machine that is not a loopback one; nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:

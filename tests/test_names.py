@@ -1,6 +1,7 @@
 """Names: what is safe in a path and a URL, and which name is nearest."""
 
 import re
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -86,3 +87,14 @@ def test_nearest_several_best_first() -> None:
     known = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
     assert nearest("MAIL_SEN", known, most=2) == nearest("MAIL_SEN", known[::-1], most=2)
     assert nearest("mail_sendd", known, most=2) == ["MAIL_SEND", "MAIL_SENT"]
+
+
+def test_nearest_of_very_many() -> None:
+    """Of a thousand names the one that was meant is found wherever a letter is wrong, as among few."""
+    words = ("mail", "chat", "files", "tasks", "forms", "notes", "music", "maps", "bank", "news")
+    known = ["-".join(some) for some in permutations(words, 3)]
+    for name in known[::37]:
+        for place in range(0, len(name), 3):
+            assert nearest(name[:place] + "q" + name[place + 1 :], known) == [name]
+            assert nearest(name[:place] + name[place + 1 :], known, most=3)[0] == name
+    assert nearest("q" * 200, known) == []

@@ -468,7 +468,34 @@ def test_1000_slugs_and_no_more() -> None:
     """A request may name 1000 different slugs; duplicates do not count."""
     slugs = [f"A{number}" for number in range(1000)]
     assert asked("tool_slugs=" + ",".join([*slugs, *slugs])).slugs == (*slugs,)
-    assert wrong("tool_slugs=" + ",".join([*slugs, "B"])) == ["tool_slugs: 1001 slugs."]
+    assert wrong("tool_slugs=" + ",".join([*slugs, "B"])) == [
+        "tool_slugs: 1001 values, at most 1000 are allowed."
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["tool_slugs", "toolkit_slug", "auth_config_ids", "tags", "scopes"]
+)
+def test_each_list_has_at_most_1000_values(name: str) -> None:
+    """A longer list is refused once, with what to send instead, and none of its values is kept."""
+    values = [f"v{number}" for number in range(1001)]
+    assert wrong(f"{name}=" + ",".join(values[:1000])) == []
+    question, refusals = questions.tools(f"{name}={','.join(values)}".encode())
+    assert [(refusal.line, refusal.fix) for refusal in refusals] == [
+        (
+            f"{name}: 1001 values, at most 1000 are allowed.",
+            f"Send at most 1000 values of {name} in a request.",
+        )
+    ]
+    assert question == PLAIN
+
+
+def test_at_most_1000_toolkits_are_pinned() -> None:
+    """So it is with brackets, however wrong their versions are."""
+    pins = [f"toolkit_versions[kit{number}]=20250101_00" for number in range(1001)]
+    assert len(asked("&".join(pins[:1000])).pins.toolkits) == 1000
+    assert wrong("&".join(pins)) == ["toolkit_versions: 1001 values, at most 1000 are allowed."]
+    assert len(wrong("&".join(pins).replace("2025", "x"))) == 1
 
 
 def test_a_scalar_may_be_repeated_but_not_contradicted() -> None:

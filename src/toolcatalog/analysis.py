@@ -11,6 +11,7 @@ import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import Stemmer
@@ -29,6 +30,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _PART_END = re.compile(
     r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE
 )
+_LONG_SPACE = re.compile(r"(\s{16})\s+")
 # eighteen and eight letters in one; they say nothing of a tool
 _FORMULAS = re.compile("[\ufdfa\ufdfb]")
 _LETTERS = re.compile(r"[^\W_]+")
@@ -82,12 +84,28 @@ def pieces(text: str) -> list[str]:
 @lru_cache(maxsize=1 << 16)
 def words_of(piece: str) -> tuple[Word, ...]:
     """The words of a run, or of a piece of a text, that say something."""
+    if len(piece) > _LONGEST:
+        return _words_of_long(piece)
     return tuple(
         Word(spelt, stem(spelt))
         for run in runs(piece)
         for spelt in _words(run)
         if spelt not in _SILENT
     )
+
+
+def _words_of_long(piece: str) -> tuple[Word, ...]:
+    """The same for a piece that may consist of a million words: each different run, and each
+    different word, is read once.
+    """
+    every = runs(piece)
+    spellings = {run: [*_words(run)] for run in dict.fromkeys(every)}
+    different = dict.fromkeys(chain.from_iterable(spellings.values()))
+    words = {spelt: Word(spelt, stem(spelt)) for spelt in different if spelt not in _SILENT}
+    of_run = {
+        run: [words[spelt] for spelt in some if spelt in words] for run, some in spellings.items()
+    }
+    return tuple(chain.from_iterable(map(of_run.__getitem__, every)))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -97,8 +115,14 @@ def terms_of(piece: str) -> tuple[str, ...]:
 
 
 def words(text: str) -> list[Word]:
-    """The words of a text that say something, in their order."""
-    return [word for run in runs(text) for word in words_of(run)]
+    """The words of a text that say something, in their order. Only short runs are remembered: a
+    client may send as many long ones as it likes.
+    """
+    return [
+        word
+        for run in runs(text)
+        for word in (words_of(run) if len(run) <= _LONGEST else _words_of_long(run))
+    ]
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -115,8 +139,12 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def parts(query: str) -> list[str]:
-    """The parts of a query that may each ask for something else."""
-    return _PART_END.split(query)
+    """The parts of a query that may each ask for something else.
+
+    Of a run of white space only the first 16 characters count: each beginning of an end of a part
+    would be looked for from each of them.
+    """
+    return _PART_END.split(_LONG_SPACE.sub(r"\1", query))
 
 
 def called(text: str) -> int:
@@ -172,4 +200,5 @@ def _words(run: str) -> Iterable[str]:
     return (word.casefold()[:_LONGEST] for word in _HUMP.split(run))
 
 
-stem = Stemmer.Stemmer("english").stemWord
+# without a cache of its own: it takes five times as long for words that do not come again
+stem = Stemmer.Stemmer("english", 0).stemWord

@@ -6,17 +6,20 @@ do. Pages get one more script; the site on disk is the one that any build makes.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 
 import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +31,11 @@ from toolcatalog.pages import asset
 
 _SHOWN = 20  # problems
 _SCRIPT = b'<script src="/_dev/live.js"></script></head>'
+_PORT = re.compile(r":[0-9]*\Z")
+_MISDIRECTED = (
+    "This server answers to localhost, and to the host that was given with --host, and to no other "
+    "name: open the address that `toolcatalog dev` shows.\n"
+)
 _SETTLED = 100  # milliseconds without a change: an editor writes a file in several steps
 Build = Callable[[], str]  # builds the site; the digest of the snapshot
 Told = Callable[[str], None]
@@ -72,9 +80,14 @@ def _row(problem: Problem) -> dict[str, object]:
     return asdict(problem)
 
 
-def application(catalog: Path, site: Path, build: Build, digest: str, told: Told) -> ASGIApp:
+def application(
+    catalog: Path, site: Path, build: Build, digest: str, told: Told, host: str = "127.0.0.1"
+) -> ASGIApp:
     """The application that serves the site, and builds it again when a file of the catalog changes;
-    `digest`: what is built by now.
+    `digest`: what is built by now, `host`: the address that it listens on.
+
+    A request whose `Host` is neither this machine nor `host` is refused with 421: a web page can
+    give its own name the address of this machine, and would read the catalog and its problems.
     """
     live = Live()
 
@@ -98,9 +111,25 @@ def application(catalog: Path, site: Path, build: Build, digest: str, told: Told
     app.router.default = _Pages(StaticFiles(directory=site, html=True))
 
     async def ending(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not is_trusted(Headers(scope=scope).get("host", ""), host):
+            await PlainTextResponse(_MISDIRECTED, 421)(scope, receive, send)
+            return
         await app(scope, partial(heard, receive) if scope["type"] == "lifespan" else receive, send)
 
     return ending
+
+
+def is_trusted(header: str, host: str) -> bool:
+    """Tell whether a `Host` header names this machine: a loopback address, `localhost`, or the host
+    that was given with `--host`. An address that stands for all (0.0.0.0, ::) is any address.
+    """
+    name = _PORT.sub("", header.strip().lower()).strip("[]")
+    if name in ("localhost", host.lower()):
+        return True
+    try:
+        return ip_address(name).is_loopback or ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 async def _watch(catalog: Path, build: Build, digest: str, live: Live, told: Told) -> None:

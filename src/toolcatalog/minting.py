@@ -13,6 +13,9 @@ import zlib
 
 PREFIX = "tc_"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_ENCODED = "%(?:25)*"
+_LETTER = f"(?:[0-9A-Za-z]|{_ENCODED}(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]))"
+_KEY = re.compile(f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff]){_LETTER}{{36}}")
 
 
 def generate() -> str:
@@ -32,6 +35,14 @@ def well_formed(secret: str) -> bool:
     """
     shape = re.fullmatch(PREFIX + "[0-9A-Za-z]{36}", secret)
     return shape is not None and hmac.compare_digest(_checksum(secret[:-6]), secret[-6:])
+
+
+def redact(text: str) -> str:
+    """A text for a log, with `tc_[redacted]` in place of each key, be it a good one or not.
+
+    Characters of a key may be percent-encoded, also more than once.
+    """
+    return _KEY.sub(f"{PREFIX}[redacted]", text)
 
 
 def _checksum(body: str) -> str:

@@ -15,8 +15,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial, reduce
-from operator import or_
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -150,6 +149,7 @@ class Store:
         self._tool = lru_cache(maxsize=_ENTRIES)(partial(_read_tool, self._tools))
         self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets))
         self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(partial(_read_set, self._sets))
+        self._every_version = lru_cache(maxsize=1)(partial(_every_version, self._facts))
         self._in_force_at = lru_cache(maxsize=64)(
             partial(_read_in_force, self._columns["version"], self._newest, self._facts)
         )
@@ -167,7 +167,7 @@ class Store:
 
     def every_version(self) -> list[str]:
         """The versions of all toolkits, oldest first."""
-        return _every_version(self._facts)
+        return self._every_version()
 
     def auth_config(self, id: str) -> str | None:
         """The toolkit of an auth config; None where there is no such config."""
@@ -247,7 +247,7 @@ class Store:
             ("scope", filters.scopes),
         ):
             if wanted:
-                found = _union([found & self._set(f"{kind} {name}") for name in wanted])
+                found = found & _union([self._set(f"{kind} {name}") for name in wanted])
         if filters.important:
             found = found & self._set("tag important")
         if not filters.deprecated:
@@ -378,27 +378,36 @@ class Store:
         """
         among = self._mask(self._in_force(Pins(), visible))
         query = slug.replace("-", "_")
-        numbers = ranking.sharing(
-            self._lookup(visible), query, among, self._typed(query), _SIMILAR
-        ).tolist()
-        return [orjson.loads(self.document(number)[0])["slug"] for number in numbers]
+        numbers = ranking.sharing(self._lookup(visible), query, among, self._typed(query), _SIMILAR)
+        # the newest versions of all tools are in the order of their slugs
+        return [self._tools.at(place)[0] for place in self._newest.searchsorted(numbers).tolist()]
 
     # Sets
 
     def _in_force(self, pins: Pins, toolkits: Collection[str] | None) -> BitMap:
         """Of each tool of the toolkits (None: of all) the version in force under the pins."""
-        if toolkits is not None:
-            return _union(
-                [self._at(pins.of(toolkit)) & self._of_toolkit(toolkit) for toolkit in toolkits]
-            )
+        pinned = [toolkit for toolkit in pins.toolkits if toolkits is None or toolkit in toolkits]
         found = self._at(pins.everywhere)
-        for toolkit, at in pins.toolkits.items():
-            members = self._of_toolkit(toolkit)
-            found = (found - members) | (self._at(at) & members)
-        return found
+        if toolkits is not None:
+            found = found & _union([self._of_toolkit(toolkit) for toolkit in toolkits])
+        if not pinned:
+            return found
+        return self._repinned(found, {toolkit: pins.toolkits[toolkit] for toolkit in pinned})
 
     def _at(self, at: str | None) -> BitMap:
         return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
+
+    def _repinned(self, found: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
+        """The same set, but of these toolkits the tools that are in force at versions of their own.
+        It costs no more than those toolkits are large.
+        """
+        every = self._every_version()
+        members = [_array(self._of_toolkit(toolkit)) for toolkit in pinned]
+        bounds = [len(every) if at is None else bisect_right(every, at) for at in pinned.values()]
+        numbers = np.concatenate(members)
+        early = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
+        in_force = numbers[_in_force(early, self._is_newest[numbers])]
+        return (found - BitMap(numbers)) | BitMap(in_force)
 
     def _of_toolkit(self, toolkit: str) -> BitMap:
         return (
@@ -428,8 +437,16 @@ def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, a
     one is or there is none.
     """
     early = version < bisect_right(_every_version(facts), at)
-    in_force = early & (_mask(newest, len(version)) | ~np.append(early[1:], False))
+    in_force = _in_force(early, _mask(newest, len(version)))
     return BitMap(np.flatnonzero(in_force).astype(np.uint32))
+
+
+def _in_force(early: NDArray[np.bool_], is_newest: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Of all versions of some tools, in order, those that are in force, by which are early enough
+    and which are the newest of their tool.
+    """
+    in_force: NDArray[np.bool_] = early & (is_newest | ~np.append(early[1:], False))
+    return in_force
 
 
 def _every_version(facts: Table) -> list[str]:
@@ -448,7 +465,7 @@ def _kind(table: Table, kind: str) -> list[str]:
 
 
 def _union(sets: Sequence[BitMap]) -> BitMap:
-    return reduce(or_, sets) if sets else BitMap()
+    return BitMap.union(*sets) if sets else BitMap()
 
 
 def _array(numbers: BitMap | Numbers) -> Numbers:

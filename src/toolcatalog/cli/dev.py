@@ -41,7 +41,7 @@ def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
         # by one process: others cannot be forked beside a running server
         return build(catalog, out, site).digest
 
-    app = developing.application(catalog, site, again, digest, terminal.say)
+    app = developing.application(catalog, site, again, digest, terminal.say, host)
     terminal.say(
         f"The site is at {listening.url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
     )

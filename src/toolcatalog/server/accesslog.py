@@ -1,8 +1,8 @@
 """The access log: a JSON object a line for each request that was answered, written by a thread, so
 that no request ever waits for a disk.
 
-A line tells whose key it was by the key's id; the key itself, and all other headers, never come
-here. Lines of several processes stay whole: each write is of whole lines, to a file opened to
+A line tells whose key it was by the key's id. The key itself is replaced wherever a client wrote
+it, in the path or in the id of a request, and all other headers never come here. Lines of several processes stay whole: each write is of whole lines, to a file opened to
 append, or no larger than a pipe takes in one piece. A file that was renamed or removed (logrotate)
 is opened anew before the next lines. Where lines cannot be written, they are dropped and counted,
 and the log says so.
@@ -24,6 +24,7 @@ import orjson
 
 from toolcatalog import threads
 from toolcatalog.errors import UsageError
+from toolcatalog.minting import redact
 from toolcatalog.server.tallies import DROPPED, Tallies
 
 STANDARD_OUTPUT = Path("-")
@@ -70,9 +71,10 @@ def line(entry: Entry) -> bytes:
 def _json(entry: Entry, longest: int) -> bytes:
     fields = {
         "time": datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds"),
-        "request_id": entry.request_id.decode("latin-1"),
+        "request_id": redact(entry.request_id.decode("latin-1")),
         "method": entry.method,
-        "path": entry.path[:longest].decode("latin-1"),
+        # first redacted: half a key is one, too
+        "path": redact(entry.path.decode("latin-1"))[:longest],
         "route": entry.route,
         "status": entry.status,
         "bytes": entry.size,

@@ -3,8 +3,10 @@ Knows nothing of tools, and no framework.
 """
 
 import hashlib
+import string
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from toolcatalog.server import tracing
 from toolcatalog.server.refusals import Refusal, envelope, first
@@ -18,6 +20,8 @@ _REVALIDATE = (b"cache-control", b"private, no-cache")  # keep it, but ask each 
 _NEVER = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"Accept-Encoding, x-api-key, Origin")
 _VARY_ERROR = (b"vary", b"Origin")
+_PLAIN = string.punctuation.replace("%", "") + " "  # of a header
+_LONGEST_SUGGESTION = 1000  # bytes
 _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
@@ -60,6 +64,15 @@ def written(
     if held is not None and _holds(held, _ETAG % tag):
         return 304, _UNCHANGED % (tag, marks.request_id, marks.snapshot), []
     return 200, _WHOLE % (tag, sum(map(len, body)), marks.request_id, marks.snapshot), body
+
+
+def suggested(query: str) -> list[Header]:
+    """The header with a query that was perhaps meant; whatever is not plain ASCII in it, and `%`,
+    is percent-encoded. None where that takes more than 1 KB: proxies refuse an answer with a large
+    head.
+    """
+    value = quote(query, safe=_PLAIN).encode()
+    return [(b"x-suggested-query", value)] if 0 < len(value) <= _LONGEST_SUGGESTION else []
 
 
 def lines(headers: Sequence[Header]) -> bytes:

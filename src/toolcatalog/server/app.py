@@ -2,11 +2,9 @@
 two: who asks, what, the answer.
 """
 
-import string
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from urllib.parse import quote
 
 import orjson
 from starlette.applications import Starlette
@@ -21,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog import openapi
 from toolcatalog.keys import Key
-from toolcatalog.server.answers import Header, answer, refuse
+from toolcatalog.server.answers import Header, answer, refuse, suggested
 from toolcatalog.server.descriptors import CLIENTS
 from toolcatalog.server.edge import Edge, fault, marks, response
 from toolcatalog.server.front import Front
@@ -29,8 +27,6 @@ from toolcatalog.server.live import Live, Serving
 from toolcatalog.server.operations import Operations, Tagged, stranger, tagged
 from toolcatalog.server.questions import LARGEST_BODY
 from toolcatalog.server.refusals import Refusal, Refused, crowded, draining, not_ready
-
-_PLAIN = string.punctuation.replace("%", "") + " "  # of a header
 
 
 def create_app(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> ASGIApp:
@@ -142,20 +138,13 @@ def _answer(request: Request, found: Tagged) -> Response:
     status, headers, body = answer(
         b"".join(found.pieces), found.tag, _header(request, "if-none-match"), marks(request)
     )
-    return response((status, [*headers, *_suggested(found.suggested), *_limits(request)], body))
+    return response((status, [*headers, *suggested(found.suggested), *_limits(request)], body))
 
 
 def _limits(request: Request) -> list[Header]:
     """Where the key stands that has asked, where that is counted."""
     told: list[Header] = request.scope.get("limits", [])
     return told
-
-
-def _suggested(query: str) -> list[Header]:
-    """The header with a query that was perhaps meant; whatever is not plain ASCII in it, and `%`,
-    is percent-encoded.
-    """
-    return [(b"x-suggested-query", quote(query, safe=_PLAIN).encode())] if query else []
 
 
 def _header(request: Request, name: str) -> bytes | None:

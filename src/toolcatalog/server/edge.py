@@ -22,6 +22,7 @@ from toolcatalog.server.answers import NOTHING_RUNS, Answer, Header, Marks, refu
 from toolcatalog.server.coding import CODINGS, Coded, chosen
 from toolcatalog.server.live import Live
 from toolcatalog.server.refusals import Refusal
+from toolcatalog.server.scraping import PATH as METRICS
 from toolcatalog.server.witness import Answered, asked
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
@@ -179,9 +180,15 @@ def _vary_once(header: Header) -> Header:
 
 
 class _Cors(CORSMiddleware):
-    """Any origin may read. A preflight is never an error: the browser reads the lists and refuses
-    by itself.
+    """Any origin may read, but not the metrics. A preflight is never an error: the browser reads
+    the lists and refuses by itself.
     """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == METRICS:
+            await self.app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
         response = super().preflight_response(request_headers)

@@ -17,7 +17,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from toolcatalog.keys import Key
 from toolcatalog.openapi import PREFIXES
 from toolcatalog.server import tracing
-from toolcatalog.server.answers import Answer, Header, Marks, Piece, answer, lines, refuse, written
+from toolcatalog.server.answers import (
+    Answer,
+    Header,
+    Marks,
+    Piece,
+    answer,
+    lines,
+    refuse,
+    suggested,
+    written,
+)
 from toolcatalog.server.coding import chosen
 from toolcatalog.server.edge import identify
 from toolcatalog.server.heads import Head
@@ -26,7 +36,8 @@ from toolcatalog.server.live import Live, Serving
 from toolcatalog.server.operations import Tagged, stranger
 from toolcatalog.server.refusals import Refused
 from toolcatalog.server.tallies import MISSED
-from toolcatalog.server.witness import Answered, asked
+from toolcatalog.server.witness import Answered
+from toolcatalog.server.witness import asked as path_asked
 
 _TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
 # the route of a tool, as the long way has it
@@ -48,6 +59,14 @@ class _Plain(NamedTuple):
     slug: str | None
     route: str
     headers: Mapping[bytes, bytes]
+
+
+class _Line(NamedTuple):
+    """The line of a plain request: the tool that it asks for (None: a list), its query, its route."""
+
+    slug: str | None
+    query: bytes
+    route: str
 
 
 class Front:
@@ -97,7 +116,7 @@ class Front:
             told = Answered(
                 marks,
                 scope["method"],
-                asked(scope),
+                path_asked(scope),
                 scope.get("client"),
                 plain.route,
                 key,
@@ -129,10 +148,8 @@ class Front:
             return None
         return _Plain(now, slug if is_one else None, _ONE[above] if is_one else path, headers)
 
-    def _answered(self, scope: Scope, plain: _Plain, key: Key, marks: Marks) -> Answer | None:
-        """The answer for the holder of a key; None where there is more to tell than here. Raises
-        Refused.
-        """
+    def _answered(self, scope: Scope, plain: _Plain, key: Key, marks: Marks) -> Answer:
+        """The answer for the holder of a key. Raises Refused."""
         limits: Sequence[Header] = ()
         if self._counts and plain.slug is None:
             standing = self._counts.count(key.id)
@@ -141,18 +158,19 @@ class Front:
             if not standing.is_within:
                 raise Refused(standing.refusal())
         found = _found(plain.now, key, plain.slug, scope["query_string"])
-        if found.suggested:
-            return None
         status, headers, body = answer(
             b"".join(found.pieces), found.tag, plain.headers.get(b"if-none-match"), marks
         )
-        return status, [*headers, *limits], body
+        return status, [*headers, *suggested(found.suggested), *limits], body
 
     def again(
         self, packet: bytes, head: Head, client: tuple[str, int] | None = None
     ) -> tuple[int, bytes, list[Piece]] | None:
         """The answer to a packet whose head is this one: status, lines of headers, body; None for
-        any other, and for what is refused.
+        any other.
+
+        A list is counted before anything is searched, and what is refused is answered here too:
+        nothing is worked out twice.
         """
         began = perf_counter()
         line, _, rest = packet.partition(b"\r")
@@ -164,56 +182,65 @@ class Front:
             key = self.live.keys.holder(head.digest)
             if key is None:
                 return None
-            found = self._known(now, key, line)
-            if found is None:
+            asked = now.remembered.get((key.toolkits, line)) or _plain_line(
+                now, line, only_one=self._asks
+            )
+            if asked is None:
                 return None
-            marks = Marks(identify(None), now.snapshot)
-            answered = written(found.pieces, found.tag, held, marks)
-            if self._counts and found.route in _TOOLS:
-                standing = self._counts.count(key.id)
-                if not standing.is_within:
-                    return None  # one that is refused is not counted, so it may be asked again
-                answered = (answered[0], answered[1] + lines(standing.headers()), answered[2])
+            marks, route = Marks(identify(None), now.snapshot), asked.route
+            answered = self._again(now, key, line, asked, held, marks)
         except Exception:  # noqa: BLE001 - the way of a request whose head is new tells it
             return None
-        self._tallies.answered(found.route, answered[0], perf_counter() - began, key.id)
+        self._tallies.answered(route, answered[0], perf_counter() - began, key.id)
         if self.live.witness.log:
             size = sum(map(len, answered[2]))
             self.live.witness.note(
-                Answered(
-                    marks, "GET", line[4:-9], client, found.route, key, answered[0], size, began
-                )
+                Answered(marks, "GET", line[4:-9], client, route, key, answered[0], size, began)
             )
         return answered
 
-    def _known(self, now: Serving, key: Key, line: bytes) -> Tagged | None:
-        """What is asked for with a key of these toolkits, remembered or for the first time; None
-        where it is not plain.
-        """
-        found = now.remembered.get((key.toolkits, line))
-        if found:
-            self._tallies.hits += 1
-        elif found := _first(now, key, line, only_one=self._asks):
-            self._tallies.happened(MISSED)
-        return found
+    def _again(
+        self,
+        now: Serving,
+        key: Key,
+        line: bytes,
+        asked: Tagged | _Line,
+        held: bytes | None,
+        marks: Marks,
+    ) -> tuple[int, bytes, list[Piece]]:
+        """The same for the holder of a key who asks what is remembered, or for the first time."""
+        limits: Sequence[Header] = ()
+        try:
+            if self._counts and asked.route in _TOOLS:
+                standing = self._counts.count(key.id)
+                limits = standing.headers()
+                if not standing.is_within:
+                    raise Refused(standing.refusal())
+            if isinstance(asked, Tagged):
+                found = asked
+                self._tallies.hits += 1
+            else:
+                found = _found(now, key, asked.slug, asked.query)._replace(route=asked.route)
+                now.remembered.keep((key.toolkits, line), found)
+                self._tallies.happened(MISSED)
+        except Refused as refused:
+            status, headers, body = refuse(refused.refusals, marks, *limits)
+            return status, lines(headers), [body]
+        status, told, pieces = written(found.pieces, found.tag, held, marks)
+        more = (*suggested(found.suggested), *limits) if found.suggested else limits
+        return status, told + lines(more) if more else told, pieces
 
 
-def _first(now: Serving, key: Key, line: bytes, *, only_one: bool) -> Tagged | None:
-    """What is asked for with a key of these toolkits for the first time; None where it is not
-    plain, or a list for which Redis is asked.
-    """
-    line_asked = _LINE.fullmatch(line)
-    if line_asked is None:
+def _plain_line(now: Serving, line: bytes, *, only_one: bool) -> _Line | None:
+    """What a line asks for; None where it is not plain, or a list for which Redis is asked."""
+    match = _LINE.fullmatch(line)
+    if match is None:
         return None
-    path, slug, query = line_asked.groups()
+    path, slug, query = match.groups()
     if _is_long(now, query or b"") or (only_one and not slug):
         return None
-    found = _found(now, key, slug.decode() if slug else None, query or b"")
-    if found.suggested:
-        return None
-    found = found._replace(route=_ONE[path.decode()] if slug else path.decode())
-    now.remembered.keep((key.toolkits, line), found)
-    return found
+    route = _ONE[path.decode()] if slug else path.decode()
+    return _Line(slug.decode() if slug else None, query or b"", route)
 
 
 def _is_long(now: Serving, query: bytes) -> bool:

@@ -1,21 +1,27 @@
 """How often a key may list: so many requests in a second, a minute or an hour, counted for each key
 by itself.
 
-The rule is a sliding window counter: what was counted in the window before still counts for the
-part of it that the last so many seconds cover. So nobody gets twice the rate at the border of two
-windows, and a key costs three numbers whatever the rate. The clock is the monotonic one: a clock
-that is set, or jumps, lets nobody in and locks nobody out. `pooled` keeps the same counts in Redis.
+The promise: no window of that length, wherever it begins, contains more requests than the rate
+allows. The clock's time is divided into slices, a hundredth of the window each, and a request is
+within the rate if the slice in which it comes and the hundred slices before it contain fewer
+requests than the rate: all of each slice counts, also where the window covers a part of it. So the
+promise is exact, who asks evenly gets at least 99 hundredths of the rate, and a key costs at most
+101 counts whatever the rate. The clock is the monotonic one: a clock that is set, or jumps, lets
+nobody in and locks nobody out. `pooled` keeps the same counts in Redis.
 """
 
 import math
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from toolcatalog.server.answers import Header
 from toolcatalog.server.refusals import Refusal
 
+SLICES = 100  # of a window
+NANOSECONDS = 1_000_000_000  # in a second
 _UNITS = {"s": 1, "m": 60, "h": 3600}  # seconds
 _LONGEST = 59  # seconds of Retry-After: what clients of this API wait for at most
 _is_rate = re.compile(r"([1-9][0-9]{0,8})/([smh])").fullmatch
@@ -84,51 +90,41 @@ def rate_of(text: str) -> Rate | None:
     return Rate(int(found[1]), _UNITS[found[2]]) if found else None
 
 
-def standing(rate: Rate, is_within: bool, previous: int, current: int, left: float) -> Standing:
-    """Where a key stands that has been counted so often in the window before and in this one, which
-    has so many seconds left.
-    """
-    remaining = max(0, rate.amount - weighed(rate, previous, current, left))
-    if remaining or current >= rate.amount or not previous:
-        return Standing(rate, is_within, remaining, left)
-    return Standing(
-        rate, is_within, 0, max(0.0, left - rate.seconds * (rate.amount - current) / previous)
-    )
-
-
-def weighed(rate: Rate, previous: int, current: int, left: float) -> int:
-    """How much counts now: all of this window, and of the one before the part that is not yet so
-    many seconds ago.
-    """
-    return int(previous * left / rate.seconds) + current
-
-
-class Window(NamedTuple):
-    """What is kept of a key: when its window began, and how often it was counted in the one before
-    and in this one.
+class Slices:
+    """What is kept of a key: how many requests were within the rate in each slice of the last
+    window, oldest first, and in all of them.
     """
 
-    start: float
-    previous: int
-    current: int
+    def __init__(self) -> None:
+        self._counts: deque[list[int]] = deque()  # slice and count, where there is a count
+        self._total = 0
 
-    def at(self, now: float, seconds: int) -> "Window":
-        """The window of so many seconds in which this moment lies (in seconds of the clock that
-        `start` is told by).
+    def count(self, rate: Rate, now: int) -> Standing:
+        """Count a request at this moment (in nanoseconds, never less than before), if it is within
+        the rate.
         """
-        passed = int((now - self.start) // seconds)
-        if passed == 0:
-            return self
-        return Window(self.start + passed * seconds, self.current if passed == 1 else 0, 0)
+        counts, length = self._counts, rate.seconds * NANOSECONDS // SLICES
+        current = now // length
+        while counts and counts[0][0] < current - SLICES:
+            self._total -= counts.popleft()[1]
+        is_within = self._total < rate.amount
+        if is_within:
+            self._total += 1
+            if counts and counts[-1][0] == current:
+                counts[-1][1] += 1
+            else:
+                counts.append([current, 1])
+        wait = (counts[0][0] + SLICES + 1) * length - now
+        return Standing(rate, is_within, rate.amount - self._total, wait / NANOSECONDS)
 
 
 class Counts:
     """The limits of one process, in its memory: an entry for each key that has listed."""
 
-    def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, rate: Rate, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self.rate = rate
         self._clock = clock
-        self._windows: dict[str, Window] = {}
+        self._slices: dict[str, Slices] = {}
 
     async def hit(self, id: str) -> Standing:
         """As `Limits` says."""
@@ -136,9 +132,7 @@ class Counts:
 
     def count(self, id: str) -> Standing:
         """The same, at once."""
-        rate, now = self.rate, self._clock()
-        start, previous, current = self._windows.get(id, Window(now, 0, 0)).at(now, rate.seconds)
-        left = start + rate.seconds - now
-        is_within = weighed(rate, previous, current, left) < rate.amount
-        self._windows[id] = Window(start, previous, current + is_within)
-        return standing(rate, is_within, previous, current + is_within, left)
+        slices = self._slices.get(id)
+        if slices is None:
+            slices = self._slices[id] = Slices()
+        return slices.count(self.rate, self._clock())

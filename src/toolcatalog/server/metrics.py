@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from socketserver import ThreadingMixIn
@@ -34,6 +34,8 @@ from toolcatalog.server.tallies import (
 )
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
@@ -78,14 +80,29 @@ def text(every: Every, accept: str) -> Text:
     return Text(encode(_registry(every)), kind)
 
 
+def is_of_page(origin: str | None, site: str | None) -> bool:
+    """Tell by `Origin` and `Sec-Fetch-Site` whether a browser sends a request for a page of another
+    origin; a person who types the address, and a scraper, send neither.
+    """
+    return origin is not None or site not in (None, "none", "same-origin")
+
+
 def serve(every: Every, listener: socket.socket) -> None:
     """Answer scrapes, and nothing else, on a socket of their own, in threads of this process, until
-    it ends.
+    it ends. A browser that asks for a page of another origin gets 403.
     """
     from prometheus_client import make_wsgi_app  # noqa: PLC0415
 
+    metrics = make_wsgi_app(_registry(every))
+
+    def application(environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
+        if is_of_page(environ.get("HTTP_ORIGIN"), environ.get("HTTP_SEC_FETCH_SITE")):
+            start("403 Forbidden", [("Content-Type", "text/plain")])
+            return [b"Metrics are not for web pages: scrape them from a program.\n"]
+        return metrics(environ, start)  # type: ignore[no-any-return]
+
     server = _Server(listener)
-    server.set_app(make_wsgi_app(_registry(every)))
+    server.set_app(application)
     threads.begin(threading.Thread(target=server.serve_forever, name="metrics", daemon=True))
 
 

@@ -1,18 +1,19 @@
-"""The limits of all servers together: the counts of `limiting`, kept in Redis by the scripts of the
-library `limits`.
+"""The limits of all servers together: the counts of `limiting`, kept in Redis by a script, so all
+servers together keep the promise that is made there.
 
 Each server asks Redis for each list, and waits half a second at most. Where no answer comes, this
 process counts by itself at once and says so once; it asks Redis again in the background, every
-second, and no request waits for that. Redis measures the time, by how long its entries live: the
-clocks of the servers do not matter. Where its own clock is set back, entries would live on for as
-long as it jumped; one that has longer to live than it was ever given is thrown away.
+second, and no request waits for that. Redis measures the time: the clocks of the servers do not
+matter. Where its own clock is set back by less than a window, the slice that was reached stays the
+current one until the clock comes to it again; by more, the counts are thrown away, so a wrong clock
+locks nobody out for longer than a window.
 """
 
 import asyncio
 import logging
 
 from toolcatalog.remote import Address
-from toolcatalog.server.limiting import Counts, Rate, Standing, standing
+from toolcatalog.server.limiting import SLICES, Counts, Rate, Standing
 
 # seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy
 # machine
@@ -23,6 +24,47 @@ _EVERY = 1.0  # second between two tries while Redis is away
 _AT_ONCE = 4
 _PREFIX = "toolcatalog:limits"
 _PROBE = "probe"  # stands for a key's id, which begins otherwise
+_MICROSECONDS = 1_000_000  # in a second
+# KEYS: the counts of a key, as "slice:count ...", oldest first. ARGV: the amount, how many
+# microseconds a slice has, how many slices a window has. Gives whether the request is within the
+# rate, how many more are, and in how many microseconds there will be more.
+_COUNT = """
+local amount, length, slices = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local current, kept, total = math.floor(now / length), {}, 0
+local state = redis.call('GET', KEYS[1]) or ''
+local newest = tonumber(string.match(state, '(%d+):%d+$') or '0')
+if newest > current + slices then
+  state = ''
+elseif newest > current then
+  current = newest
+end
+for slice, count in string.gmatch(state, '(%d+):(%d+)') do
+  slice, count = tonumber(slice), tonumber(count)
+  if slice >= current - slices then
+    kept[#kept + 1] = {slice, count}
+    total = total + count
+  end
+end
+local within = total < amount
+if within then
+  total = total + 1
+  if #kept > 0 and kept[#kept][1] == current then
+    kept[#kept][2] = kept[#kept][2] + 1
+  else
+    kept[#kept + 1] = {current, 1}
+  end
+  local parts = {}
+  for place, entry in ipairs(kept) do
+    parts[place] = string.format('%d:%d', entry[1], entry[2])
+  end
+  local life = math.ceil(length * (slices + 1) / 1000)
+  redis.call('SET', KEYS[1], table.concat(parts, ' '), 'PX', life)
+end
+local oldest = #kept > 0 and kept[1][1] or current
+return {within and 1 or 0, amount - total, (oldest + slices + 1) * length - now}
+"""
 _log = logging.getLogger("toolcatalog.limits")
 
 
@@ -30,8 +72,7 @@ class Pooled:
     """The limits of all servers that use this Redis; `own` counts while it is away."""
 
     def __init__(self, address: Address, rate: Rate, own: Counts) -> None:
-        from limits.aio.storage import RedisStorage  # noqa: PLC0415 - both are there with the extra only
-        from redis.asyncio import ConnectionPool  # noqa: PLC0415
+        from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - there with the extra only
         from redis.asyncio.retry import Retry  # noqa: PLC0415
         from redis.backoff import NoBackoff  # noqa: PLC0415
 
@@ -42,13 +83,7 @@ class Pooled:
             # whoever tries again within a request makes its client wait
             retry=Retry(NoBackoff(), 0),
         )
-        url = f"async+{address.url}"
-        self._storage = RedisStorage(
-            url,
-            implementation="redispy",
-            key_prefix=_PREFIX,
-            connection_pool=pool,  # type: ignore[arg-type]  # an async one
-        )
+        self._count = Redis(connection_pool=pool).register_script(_COUNT)
         self._pool = pool
         self._address = address
         self._rate = rate
@@ -73,18 +108,12 @@ class Pooled:
         await self._pool.disconnect()
 
     async def _ask(self, id: str) -> Standing:
-        name, (amount, seconds) = f"{id}/{self._rate.amount}/{self._rate.seconds}", self._rate
+        amount, seconds = self._rate
+        name = f"{_PREFIX}:{id}/{amount}/{seconds}"
+        length = seconds * _MICROSECONDS // SLICES
         async with asyncio.timeout(_PATIENCE):
-            is_within = await self._storage.acquire_sliding_window_entry(name, amount, seconds)
-            previous, previous_left, current, current_left = await self._storage.get_sliding_window(
-                name, seconds
-            )
-            # no entry is ever given more: Redis' clock went back
-            if previous_left > seconds or current_left > 2 * seconds:
-                await self._storage.clear_sliding_window(name, seconds)
-        # an entry outlives its window, for as long again
-        left = min(max(current_left - seconds, 0.0), seconds)
-        return standing(self._rate, is_within, previous, current, left)
+            is_within, remaining, wait = await self._count([name], [amount, length, SLICES])
+        return Standing(self._rate, bool(is_within), max(remaining, 0), wait / _MICROSECONDS)
 
     def _leave(self, error: Exception) -> None:
         if self._probing is None:  # requests that were under way together find it out together

@@ -21,7 +21,7 @@ from toolcatalog import names, versions
 from toolcatalog.server.refusals import Refusal, invalid
 from toolcatalog.store import Filters, Pins
 
-MOST_ITEMS = 1000  # on a page, and of slugs asked for
+MOST_ITEMS = 1000  # on a page, and in each list of names that a request contains
 DEFAULT_ITEMS = 20
 LONGEST_QUERY = 1000  # characters
 LARGEST_BODY = 64 * 1024  # bytes
@@ -116,7 +116,7 @@ def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
     order = reader.choice("order", ORDERS) or (
         "desc" if sort_by in ("relevance", "version") else "asc"
     )
-    slugs = reader.slugs()
+    slugs = reader.words("tool_slugs") or None
     filters = Filters(
         toolkits=reader.words("toolkit_slug") or None,
         auth_configs=reader.words("auth_config_ids"),
@@ -158,7 +158,7 @@ def _body_fault(body: bytes) -> str:
 
 def _not(name: str, value: str, wanted: str, fix: str) -> Refusal:
     shown = value if len(value) <= 80 else value[:77] + "..."
-    return invalid(f"{name}: {shown!r} is not {wanted}.", fix)
+    return invalid(f"{name[:120]}: {shown!r} is not {wanted}.", fix)
 
 
 class _Reader:
@@ -205,8 +205,8 @@ class _Reader:
         if len(different := {*values}) > 1:
             self.problems.append(
                 invalid(
-                    f"{name}: given {len(different)} times with different values.",
-                    f"Send {name} once.",
+                    f"{name[:120]}: given {len(different)} times with different values.",
+                    f"Send {name[:120]} once.",
                 )
             )
         return values[0]
@@ -217,18 +217,19 @@ class _Reader:
         if values is None:
             return ()
         found = [word.strip() for value in values for word in value.split(",")]
-        return tuple(dict.fromkeys(word for word in found if word))
+        words = tuple(dict.fromkeys(word for word in found if word))
+        return () if self.is_too_long(name, len(words)) else words
 
-    def slugs(self) -> tuple[str, ...] | None:
-        slugs = self.words("tool_slugs")
-        if len(slugs) > MOST_ITEMS:
+    def is_too_long(self, name: str, count: int) -> bool:
+        """Refuse a list of more than 1000 values; its caller then looks at none of them."""
+        if count > MOST_ITEMS:
             self.problems.append(
                 invalid(
-                    f"tool_slugs: {len(slugs)} slugs.",
-                    f"Ask for at most {MOST_ITEMS} slugs in a request.",
+                    f"{name}: {count} values, at most {MOST_ITEMS} are allowed.",
+                    f"Send at most {MOST_ITEMS} values of {name} in a request.",
                 )
             )
-        return slugs or None
+        return count > MOST_ITEMS
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
         value = self.text(name)
@@ -329,8 +330,12 @@ class _Reader:
         where the bracket goes before.
         """
         everywhere = self.version("toolkit_versions", self.text("toolkit_versions"))
-        toolkits = {}
-        for key in self.values:
-            if bracket := "[" in key and _BRACKETS.fullmatch(key):
-                toolkits[bracket[1]] = self.version(key, self.text(key))
+        keys = {
+            bracket[1]: key
+            for key in self.values
+            if "[" in key and (bracket := _BRACKETS.fullmatch(key))
+        }
+        if self.is_too_long("toolkit_versions", len(keys)):
+            keys = {}
+        toolkits = {toolkit: self.version(key, self.text(key)) for toolkit, key in keys.items()}
         return Pins(everywhere=everywhere, toolkits=toolkits)

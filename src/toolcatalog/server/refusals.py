@@ -1,4 +1,7 @@
-"""What the server refuses, as values, and the error envelope that tells it. Pure."""
+"""What the server refuses, as values, and the error envelope that tells it. Pure.
+
+An error body stays below 16 KB, whatever the request names and whatever the catalog contains.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +18,11 @@ _MESSAGES = {
     500: "Something went wrong on the server.",
     503: "The server is not ready.",
 }
+
+
+_MOST_LINES = 20  # in `errors`, and fixes in `suggested_fix`
+# bytes of JSON: one line with its fix takes 1 KB, and 20 of them with all else less than 16 KB
+_LONGEST_LINE, _LONGEST_FIX, _LONGEST_FIXES = 400, 1000, 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +91,32 @@ def first(refusals: Sequence[Refusal]) -> Refusal:
 
 
 def envelope(refusals: Sequence[Refusal], request_id: str) -> bytes:
-    """The body of an error answer, all seven fields."""
-    chief = first(refusals)
-    fixes = dict.fromkeys(refusal.fix for refusal in refusals)
+    """The body of an error answer, all seven fields: less than 16 KB of JSON.
+
+    Only the first 20 problems get a line; one more line says how many others there are.
+    """
+    chief, shown = first(refusals), refusals[:_MOST_LINES]
+    lines = [_shortened(refusal.line, _LONGEST_LINE) for refusal in shown]
+    if len(refusals) > len(shown):
+        lines.append(f"{len(refusals) - len(shown)} more problems are not listed.")
+    fixes = dict.fromkeys(_shortened(refusal.fix, _LONGEST_FIX) for refusal in shown)
     error = {
-        "message": chief.line
+        "message": _shortened(chief.line, _LONGEST_LINE)
         if len(refusals) == 1
         else f"{_MESSAGES[chief.status]} {len(refusals)} problems, see errors.",
         "code": 1000 + chief.status,
         "slug": chief.slug,
         "status": chief.status,
         "request_id": request_id,
-        "suggested_fix": " ".join(fixes),
-        "errors": [refusal.line for refusal in refusals],
+        "suggested_fix": _shortened(" ".join(fixes), _LONGEST_FIXES),
+        "errors": lines,
     }
     return orjson.dumps({"error": error})
+
+
+def _shortened(text: str, most: int) -> str:
+    """A text that takes at most `most` bytes as JSON, cut at its end where it takes more."""
+    length = min(len(text), most)
+    while len(orjson.dumps(text[:length])) > most:
+        length -= length // 8 + 1
+    return text if length == len(text) else text[:length] + "..."

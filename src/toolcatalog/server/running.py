@@ -25,6 +25,7 @@ from uvicorn.supervisors import Multiprocess
 from toolcatalog import threads
 from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.interrupts import deferred, hear
+from toolcatalog.minting import redact
 from toolcatalog.server import ledger, metrics
 from toolcatalog.server.ledger import Page
 from toolcatalog.server.live import Flag
@@ -80,10 +81,17 @@ def _relay(redis: str, file: Path) -> None:
 
 
 def start_log() -> None:
-    """Let this process say what happens, on standard error."""
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    """Let this process say what happens, on standard error; keys are redacted, in traces too."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+class _Redacting(logging.Formatter):
+    """Lines without API keys, whichever library logs them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
 
 
 def _stop(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given

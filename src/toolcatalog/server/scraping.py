@@ -6,6 +6,10 @@ own machine, the host asked for is the own machine, and no header says that a pr
 somebody's request. Everybody else is told that there is nothing. A proxy on the same machine that
 says nothing of itself cannot be told from a neighbour: behind one, `--metrics` moves this to an
 address of its own.
+
+A browser on this machine must not fetch them for a page of somebody else: what has an `Origin`, or
+a `Sec-Fetch-Site` other than `same-origin` or `none`, is told that there is nothing as well (404),
+and no answer here has a CORS header.
 """
 
 import ipaddress
@@ -47,13 +51,18 @@ def route(every: Every) -> Route:
 
 
 def is_near(request: Request) -> bool:
-    """Tell whether a request comes from the own machine, and is not passed on for somebody else."""
+    """Tell whether a request comes from the own machine, and neither a proxy nor a page of somebody
+    else is behind it.
+    """
     host = _PORT.sub("", request.headers.get("host", "")).strip("[]")
     client = request.client.host if request.client else ""
     return (
         _is_loopback(client)
         and (host == "localhost" or _is_loopback(host))
         and not any(name in request.headers for name in _PASSED_ON)
+        and not metrics.is_of_page(
+            request.headers.get("origin"), request.headers.get("sec-fetch-site")
+        )
     )
 
 

@@ -18,6 +18,9 @@ from toolcatalog.store import Entry, Pins, Store
 
 _NEAR = 500  # known names before and after an unknown one that are compared with it
 _SUGGESTED = 5  # unknown names of a request for which the nearest known ones are looked up
+_MOST_VERSIONS = 20  # that a fix names
+_LOOK_UP = "Look its slug up on the site."
+_CHECK = "Check the id with the catalog's owner."
 
 
 class View:
@@ -94,17 +97,14 @@ class View:
         """What a list question names that is not there, or not for this key. Where slugs are asked
         for, the filters do not count.
         """
-        if question.slugs is not None:
-            return self._pins(question.pins)
-        filters = question.filters
-        return [
-            *self._pins(question.pins),
-            *self._toolkits(filters.toolkits or ()),
-            *self._auth_configs(filters.auth_configs),
-        ]
-
-    def _pins(self, pins: Pins) -> list[Refusal]:
         refusals: list[Refusal] = []
+        self._check_pins(question.pins, refusals)
+        if question.slugs is None:
+            self._check_toolkits(question.filters.toolkits or (), refusals)
+            self._check_auth_configs(question.filters.auth_configs, refusals)
+        return refusals
+
+    def _check_pins(self, pins: Pins, refusals: list[Refusal]) -> None:
         if pins.everywhere is not None and pins.everywhere not in (every := self._all_versions()):
             refusals.append(
                 invalid(
@@ -129,10 +129,8 @@ class View:
                         _one_of(known),
                     )
                 )
-        return refusals
 
-    def _toolkits(self, toolkits: Collection[str]) -> list[Refusal]:
-        refusals: list[Refusal] = []
+    def _check_toolkits(self, toolkits: Collection[str], refusals: list[Refusal]) -> None:
         for toolkit in toolkits:
             if self.store.toolkit(toolkit) is None:
                 line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
@@ -143,23 +141,14 @@ class View:
                 refusals.append(
                     _forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}.")
                 )
-        return refusals
 
-    def _auth_configs(self, ids: Collection[str]) -> list[Refusal]:
-        refusals: list[Refusal] = []
+    def _check_auth_configs(self, ids: Collection[str], refusals: list[Refusal]) -> None:
         for id in ids:
             toolkit = self.store.auth_config(id)
             if toolkit is None:
-                near = self._names_near("auth_config", id)
-                fix = _like(id, near, refusals) or "Check the id with the catalog's owner."
-                refusals.append(
-                    Refusal(
-                        404,
-                        "auth_config_not_found",
-                        f"auth_config_ids: there is no auth config {id[:80]}.",
-                        fix,
-                    )
-                )
+                line = f"auth_config_ids: there is no auth config {id[:80]}."
+                fix = self._auth_config_like(id, refusals)
+                refusals.append(Refusal(404, "auth_config_not_found", line, fix))
             elif self._hidden(toolkit):
                 refusals.append(
                     _forbidden(
@@ -167,7 +156,6 @@ class View:
                         "not use."
                     )
                 )
-        return refusals
 
     def session(self, id: str, project: str | None) -> bytes | Refusal:
         """What is answered for a session of this project (None: of any)."""
@@ -201,8 +189,14 @@ class View:
         )
 
     def _toolkit_like(self, toolkit: str, before: Sequence[Refusal]) -> str:
-        near = self._names_near("toolkit", toolkit)
-        return _like(toolkit, near, before) or "Look its slug up on the site."
+        if len(before) >= _SUGGESTED:
+            return _LOOK_UP
+        return _like(toolkit, self._names_near("toolkit", toolkit)) or _LOOK_UP
+
+    def _auth_config_like(self, id: str, before: Sequence[Refusal]) -> str:
+        if len(before) >= _SUGGESTED:
+            return _CHECK
+        return _like(id, self._names_near("auth_config", id)) or _CHECK
 
     def _names_near(self, kind: str, name: str) -> Sequence[str]:
         """The visible toolkits or auth configs (`kind`) whose names sort nearest to this one."""
@@ -230,18 +224,16 @@ def _forbidden(line: str) -> Refusal:
 
 
 def _one_of(existing: Sequence[str]) -> str:
-    return f"Use latest, or one of {', '.join(existing)}." if existing else "Use latest."
+    """How to fix a version: the existing versions, oldest first, of many only the newest."""
+    if not existing:
+        return "Use latest."
+    older = len(existing) - _MOST_VERSIONS
+    end = f", or one of {older} older versions." if older > 0 else "."
+    return f"Use latest, or one of {', '.join(existing[-_MOST_VERSIONS:])}{end}"
 
 
-def _like(name: str, known: Sequence[str], before: Sequence[Refusal]) -> str:
-    """The known names most like this one, for the first few of a request: a name takes time, and a
-    request may hold thousands.
-    """
-    return (
-        _did_you_mean(names.nearest(name[: names.LONGEST], known, most=3))
-        if len(before) < _SUGGESTED
-        else ""
-    )
+def _like(name: str, known: Sequence[str]) -> str:
+    return _did_you_mean(names.nearest(name[: names.LONGEST], known, most=3))
 
 
 def _did_you_mean(near: Sequence[str]) -> str:
