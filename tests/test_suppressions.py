@@ -8,6 +8,7 @@ import pytest
 from gitting import CLEAN, commit, git, repository, tool
 from toolcatalog import rulebook, suppressions
 from toolcatalog.cli import main
+from toolcatalog.errors import MOST
 
 HIDDEN = "A\u200bB"
 IGNORE = "# toolcatalog: ignore[{}] a good reason"
@@ -42,7 +43,20 @@ def problems(
     catalog: Path, capsys: pytest.CaptureFixture[str], *arguments: str, against: str = "HEAD"
 ) -> list[tuple[str, str, str]]:
     """Rule, severity and path below the catalog of each problem of security or history."""
-    main(["check", "--catalog", str(catalog), "--against", against, "--format", "json", "--least", "note", *arguments])  # fmt: skip
+    base = ["--against", against] if against else []
+    main(
+        [
+            "check",
+            "--catalog",
+            str(catalog),
+            *base,
+            "--format",
+            "json",
+            "--least",
+            "note",
+            *arguments,
+        ]
+    )
     out, err = capsys.readouterr()
     assert "Traceback" not in err
     rules = {*rulebook.GROUPS["Security"], *rulebook.GROUPS["History"]}
@@ -223,3 +237,20 @@ def test_accept_needs_a_rule_that_is_protected(
     for more in (["secret"], ["description-short", "--against", "HEAD"]):
         assert main([*arguments, *more]) == 2
         assert capsys.readouterr().err.startswith("error: --accept ")
+
+
+@pytest.mark.parametrize("text", ["output", "input"])
+def test_many_findings_of_a_rule_hide_none_of_another(
+    catalog: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """A thousand parameters without a description are notes or warnings; what is an error stays one,
+    also where it stands behind them.
+    """
+    many = "".join(f"  p{number}: {{type: string}}\n" for number in range(MOST + 2))
+    last = f'  z: {{type: string, description: "Takes {HIDDEN}."}}\n'
+    tool(
+        catalog, "A_MANY", text=f"name: Do\ndescription: Does it.\n{text}_parameters:\n{many}{last}"
+    )
+    expected = [("hidden-character", "error", "toolkits/a/A_MANY/20250101_00.yaml")]
+    assert problems(catalog, capsys) == expected
+    assert problems(catalog, capsys, against="") == expected

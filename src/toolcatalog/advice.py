@@ -48,7 +48,8 @@ def heeded(about: About, severities: Collection[str]) -> set[str]:
 def of_record(path: str, record: Any) -> list[Finding]:
     """What there is to say of one file that has passed its schema.
 
-    A meta tool is looked at as a session would fill it in. Of a toolkit, and of the catalog itself,
+    Each rule is limited by itself: many findings of one must not hide those of another, whose
+    severity may be higher. A meta tool is looked at as a session would fill it in. Of a toolkit, and of the catalog itself,
     only the texts are: whether they are safe to read.
     """
     lints: Sequence[Lint] = LINTS
@@ -74,7 +75,7 @@ def of_record(path: str, record: Any) -> list[Finding]:
         case _:
             return []
     view = ToolView(tool)
-    return [*islice(chain.from_iterable(lint.check(view) for lint in lints), MOST + 1)]
+    return [*chain.from_iterable(islice(lint.check(view), MOST + 1) for lint in lints)]
 
 
 def of_catalog(catalog: Catalog, heeded: Collection[str]) -> Iterator[Finding]:
