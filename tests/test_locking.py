@@ -179,6 +179,25 @@ def test_what_is_no_lock_file(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"format": 2', '"format": 1, "format": 2'),
+        ("{{\n    {entry}", "{{\n    {entry},\n    {entry}"),
+        ('"version": "', '"version": "20240101_00", "version": "'),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(before: str, after: str) -> None:
+    """A reviewer would read the first of two entries, and the last would count."""
+    entry = f'"A_DO": {{"version": "20250101_00", "digest": "sha256:{"0" * 64}"}}'
+    text = f'{{"format": 2, "tools": {{\n    {entry}\n}}}}'
+    assert [*locking.load(text.encode(), "a.lock")] == ["A_DO"]
+    twice = text.replace(before.format(entry=entry), after.format(entry=entry))
+    assert twice != text
+    with pytest.raises(UsageError, match=r"a\.lock has a key twice"):
+        locking.load(twice.encode(), "a.lock")
+
+
+@pytest.mark.parametrize(
     ("found", "rule"), [(Gone.TOOL, "tool-gone"), (Gone.VERSION, "version-gone")]
 )
 def test_what_is_gone_is_an_error(found: Gone, rule: str) -> None:

@@ -95,6 +95,33 @@ def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
     assert inner in since(catalog, "HEAD")
 
 
+HIDDEN = "toolkits/a/.hidden.yaml"
+
+
+@pytest.mark.parametrize(
+    "target", ["../.hidden.yaml", "../README.md", "../../../../catalog/{}", "{top}/{}", "../.link"]
+)
+def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: str) -> None:
+    """A published version behind a link that only a folder can follow could change unseen; a link
+    through another link too.
+    """
+    catalog = repository(tmp_path)
+    text = tool(catalog, "A_DO").read_text()
+    for path in (HIDDEN, "toolkits/a/README.md"):
+        (catalog / path).write_text(text)
+    (catalog / "toolkits" / "a" / ".link").symlink_to("toolkit.yaml")
+    tool(catalog, "A_DO").unlink()
+    other = "toolkits/a/A_SEE/20250101_00.yaml"
+    tool(catalog, "A_DO").symlink_to(target.format(other, top=catalog))
+    path = "toolkits/a/A_DO/20250101_00.yaml"
+    refused = tree.content(catalog, path)
+    assert isinstance(refused, Finding)
+    assert refused.rule == "file-link"
+    tool(catalog, "A_DO").unlink()
+    tool(catalog, "A_DO").symlink_to("../A_SEE/20250101_00.yaml")
+    assert tree.content(catalog, path) == tool(catalog, "A_SEE").read_bytes()
+
+
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     """What no catalog may have, a revision does not give either."""
     catalog = repository(tmp_path)
@@ -131,6 +158,24 @@ def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
     commit(tmp_path)
     catalog.mkdir(exist_ok=True)
     assert fork(revisions.repository(catalog), "main") == theirs
+
+
+def test_of_several_forks_none_counts(tmp_path: Path) -> None:
+    """After merges in both directions each common commit lacks what came by the others, so what was
+    published there would look new: the revision itself counts.
+    """
+    catalog = repository(tmp_path)
+    git(tmp_path, "switch", "--quiet", "--create", "ours")
+    ours = commit(tmp_path)
+    git(tmp_path, "switch", "--quiet", "main")
+    tool(catalog, "A_NEW", text=TOOL)
+    theirs = commit(tmp_path)
+    git(tmp_path, "merge", "--quiet", "--no-edit", "ours")
+    git(tmp_path, "switch", "--quiet", "ours")
+    git(tmp_path, "merge", "--quiet", "--no-edit", theirs)
+    bases = git(tmp_path, "merge-base", "--all", "main", "HEAD").split()
+    assert sorted(bases) == sorted([ours, theirs])
+    assert fork(revisions.repository(catalog), "main") == git(tmp_path, "rev-parse", "main")
 
 
 # What cannot be used
@@ -446,3 +491,26 @@ def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         since(catalog, "HEAD")
     tool(catalog, "A_DO").parent.chmod(0o755)
+
+
+def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
+    """Git records one name for all of its files, and their history elsewhere: nothing of them can be
+    compared, neither when it comes nor later.
+    """
+    catalog = repository(tmp_path / "repo")
+    kit = catalog / "toolkits" / "a"
+    shutil.copytree(kit, tmp_path / "kit")
+    git(tmp_path / "kit", "init", "--quiet", "--initial-branch=main", ".")
+    commit(tmp_path / "kit")
+    first = git(catalog, "rev-parse", "HEAD")
+    git(catalog, "rm", "--quiet", "-r", "toolkits/a")
+    add = ("submodule", "--quiet", "add", str(tmp_path / "kit"), "catalog/toolkits/a")
+    git(tmp_path / "repo", "-c", "protocol.file.allow=always", *add)
+    with pytest.raises(UsageError, match=r"catalog/toolkits/a is a repository of its own, such as"):
+        since(catalog, first)
+    commit(tmp_path / "repo")
+    with pytest.raises(
+        UsageError, match=r"is a repository of its own at HEAD, such as a submodule"
+    ):
+        files_at(catalog, "HEAD")
+    assert files_at(catalog, first).named

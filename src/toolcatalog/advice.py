@@ -5,6 +5,7 @@ rule's own, unless `catalog.yaml` says otherwise, and a comment in a file can si
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain, islice
 from typing import Any, TypedDict
 
@@ -13,8 +14,17 @@ from toolcatalog.comments import Comment
 from toolcatalog.errors import MOST, Finding
 from toolcatalog.lints import LINTS, OF_TEXTS, SURVEYS
 from toolcatalog.lints.kinds import HISTORY, Lint
-from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ROUTER, About, Catalog, MetaTool, Toolkit, ToolVersion
+from toolcatalog.lints.texts import FileView, ToolView
+from toolcatalog.model import (
+    ROUTER,
+    About,
+    AuthConfig,
+    Catalog,
+    MetaTool,
+    Session,
+    Toolkit,
+    ToolVersion,
+)
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED, SCHEMA = "ignore-unused", "schema-comment"
@@ -48,33 +58,32 @@ def heeded(about: About, severities: Collection[str]) -> set[str]:
 def of_record(path: str, record: Any) -> list[Finding]:
     """What there is to say of one file that has passed its schema.
 
-    A meta tool is looked at as a session would fill it in. Of a toolkit, and of the catalog itself,
-    only the texts are: whether they are safe to read.
+    Each rule is limited by itself: many findings of one must not hide those of another, whose
+    severity may be higher. A meta tool is looked at as a session would fill it in. Of all files
+    that are not tools', only the texts are: whether they are safe to read.
     """
+    view: ToolView
     lints: Sequence[Lint] = LINTS
     match record:
         case ToolVersion():
-            tool = record
+            view = ToolView(record)
         case MetaTool():
             value = placeholders.fill(
                 {key: value for key, value in record.template.items() if key != "when"},
                 placeholders.SAMPLES,
             )
-            tool = ToolVersion.of(
-                value, path=path, slug=record.slug, toolkit=ROUTER, version=record.version
+            view = ToolView(
+                ToolVersion.of(
+                    value, path=path, slug=record.slug, toolkit=ROUTER, version=record.version
+                )
             )
-        case (
-            Toolkit(name=name, description=description) | About(title=name, description=description)
-        ):
-            texts = {"name": name, "description": description}
-            tool, lints = (
-                ToolVersion.of(texts, path=path, slug="", toolkit="", version=""),
-                OF_TEXTS,
-            )
+        case Toolkit() | About() | AuthConfig() | Session():
+            fields = asdict(record)
+            fields.pop("path", None)
+            view, lints = FileView(path, fields), OF_TEXTS
         case _:
             return []
-    view = ToolView(tool)
-    return [*islice(chain.from_iterable(lint.check(view) for lint in lints), MOST + 1)]
+    return [*chain.from_iterable(islice(lint.check(view), MOST + 1) for lint in lints)]
 
 
 def of_catalog(catalog: Catalog, heeded: Collection[str]) -> Iterator[Finding]:

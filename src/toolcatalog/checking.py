@@ -227,18 +227,26 @@ def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _at_most(problems: list[Problem]) -> list[Problem]:
-    """The problems of one file, but where they are more than `MOST` the first of them and one that
-    says so.
+    """The problems of one file, but where they are more than `MOST` the worst of them, by place, and
+    one that says so.
     """
     if len(problems) <= MOST:
         return problems
+    problems.sort(key=lambda problem: advice.SEVERITIES.index(problem.severity))
     message, help = (
         f"there are more problems in this file than these {MOST}",
         "mend these and check again",
     )
     return [
-        *problems[:MOST],
-        replace(problems[MOST], rule="too-many", message=message, expected="", help=help),
+        *sorted(problems[:MOST], key=_key),
+        replace(
+            problems[MOST],
+            rule="too-many",
+            message=message,
+            expected="",
+            help=help,
+            severity="error",
+        ),
     ]
 
 

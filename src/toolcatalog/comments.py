@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+from toolcatalog import unseen
+
 MARK = b"# toolcatalog:"
 _COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<said>.*)")
+_ANY = re.compile(r"(?:^|(?<=\s))#.*")
 _SCHEMA = re.compile(r"#\s*(?:yaml-language-server:\s*\$schema\s*=|\$schema\s*:)\s*(\S*)")
 _HEAD = 2000  # bytes, at least, in which such a comment is looked for
 _IGNORE = re.compile(r"ignore\[(?P<rules>[^\]]*)\]\s*(?P<reason>.*)")
@@ -56,6 +59,21 @@ def schemas(data: bytes) -> tuple[SchemaComment, ...]:
         for number, line in enumerate(takewhile(_is_prose, lines), 1)
     )
     return tuple(SchemaComment(number, match[1]) for number, match in matches if match)
+
+
+def hidden(data: bytes) -> tuple[tuple[int, str], ...]:
+    """The lines with characters that cannot be seen in their comments, from 1, and those characters.
+    What looks like a comment within a text counts too.
+    """
+    if data.isascii() or not unseen.may_hide(text := data.decode("utf-8", "replace")):
+        return ()
+    lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
+    matches = ((number, _ANY.search(line.rstrip("\r"))) for number, line in lines)
+    return tuple(
+        (number, "".join(dict.fromkeys(characters)))
+        for number, match in matches
+        if match and (characters := unseen.hidden(match[0]))
+    )
 
 
 def _is_prose(line: str) -> bool:

@@ -14,14 +14,19 @@ from pathlib import Path
 from toolcatalog import advice, comments, editors, source, tree
 from toolcatalog.comments import Comment
 from toolcatalog.errors import MOST, Finding, Problem
+from toolcatalog.lints import security
 from toolcatalog.source import Document
 
 
 def of_comments(root: Path, document: Document) -> Iterator[Finding]:
-    """What there is to say of a file's comments; whether one silences anything is told by `heard`,
-    which this asks to look.
+    """What there is to say of a file's comments: what they hide, and which schema they name. Whether
+    one silences anything is told by `heard`, which this asks to look.
     """
     yield from _of_schemas(root, document)
+    yield from (
+        security.in_comment(document.path, line, characters)
+        for line, characters in islice(document.hidden, MOST + 1)
+    )
     if document.comments:
         yield Finding(path=document.path, rule=advice.UNUSED, message="")
 

@@ -18,6 +18,7 @@ order; whatever is written has format 2.
     }
 """
 
+import json
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
@@ -113,6 +114,8 @@ def load(data: bytes, file: str) -> dict[str, Locked]:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise UsageError(f"{file} is not JSON ({error}): {again}") from None
+    if not _is_unambiguous(data):
+        raise UsageError(f"{file} has a key twice, and only the last of them would count: {again}")
     if (
         not isinstance(value, dict)
         or type(value.get("format")) is not int
@@ -163,6 +166,23 @@ def difference(slug: str, entry: Locked, found: Document | Gone) -> Difference |
             help,
         )
     return None
+
+
+def _is_unambiguous(data: bytes) -> bool:
+    """Tell whether no key of a JSON text stands twice in one object: a reader of the file would take
+    the first for what counts.
+    """
+
+    def pairs_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(value := dict(pairs)) < len(pairs):
+            raise ValueError
+        return value
+
+    try:
+        json.loads(data, object_pairs_hook=pairs_of)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_entry(slug: str, entry: Any) -> bool:

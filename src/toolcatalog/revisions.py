@@ -13,10 +13,9 @@ folder that has the files of a bare repository, and those can be committed: such
 
 import hashlib
 import os
-import posixpath
 import re
 import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -58,7 +57,7 @@ _REMOVED = frozenset(
 )  # fmt: skip
 _GIT, _LEADS_TO = ".git", "gitdir: "
 _MODIFIERS = re.compile("[~^@:]")  # what may follow a name in a revision
-_LINK, _ABSENT = "120000", ""
+_LINK, _SUBMODULE, _ABSENT = "120000", "160000", ""
 _KNOWN = 2000  # names of revisions among which the nearest is looked for
 
 Read = Callable[[Collection[str]], Mapping[str, bytes | Finding]]
@@ -175,16 +174,20 @@ def fork(repository: Repository, revision: str) -> str:
     """The commit at which the work that is checked out left a revision: what came there later is no
     change of ours.
 
-    The revision itself where that cannot be told, as in a shallow clone. Raises UsageError as
+    The revision itself where there is not one such commit, as in a shallow clone or after merges in
+    both directions: each of several commits lacks what the others have. Raises UsageError as
     `commit` does.
     """
     base = commit(repository, revision)
-    done = _read_git(repository, "merge-base", base, "HEAD")
-    return base if done.returncode else os.fsdecode(done.stdout).strip()
+    done = _read_git(repository, "merge-base", "--all", base, "HEAD")
+    commits = os.fsdecode(done.stdout).split()
+    return commits[0] if done.returncode == 0 and len(commits) == 1 else base
 
 
 def at(repository: Repository, commit: str, title: str) -> Files:
-    """The files of the catalog at a commit. Raises UsageError where git cannot list them."""
+    """The files of the catalog at a commit. Raises UsageError where git cannot list them, or a
+    submodule has some of them.
+    """
     done = _read_git(
         repository,
         "ls-tree",
@@ -200,9 +203,12 @@ def at(repository: Repository, commit: str, title: str) -> Files:
             f"Git cannot list the files of {title} ({_first_line(done.stderr)}): try `git "
             "fsck`, or clone anew."
         )
-    blobs = [*_blobs(done.stdout, len(repository.inside))]
-    files = {path: name for path, name, is_link in blobs if not is_link}
-    links = {path: name for path, name, is_link in blobs if is_link}
+    entries = [*_entries(done.stdout, len(repository.inside))]
+    for mode, _, path in entries:
+        if mode == _SUBMODULE:
+            _nested(f"{repository.inside}{path}", f" at {title}")
+    files = {path: name for mode, name, path in entries if mode != _LINK}
+    links = {path: name for mode, name, path in entries if mode == _LINK}
     if links:
         files |= _followed(links, files, _contents(repository, links.values()))
     return Files(title, files, lambda paths: _read(repository, files, paths))
@@ -210,12 +216,15 @@ def at(repository: Repository, commit: str, title: str) -> Files:
 
 def now(repository: Repository, title: str = "the working tree") -> Files:
     """The files of the catalog as they lie in its folder, whether git knows them or not. Raises
-    UsageError where a folder is unreadable.
+    UsageError where a folder is unreadable, or is a repository of its own.
     """
     root = repository.catalog
     paths, problems = tree.scan(root)
     for problem in problems:
         raise UsageError(f"{problem.path} {problem.message}: {problem.help}.")
+    for folder in _folders(paths):
+        if os.path.lexists(f"{root}/{folder}/{_GIT}"):
+            _nested(tree.shown(root, folder))
     named = {path: _name(tree.content(root, path), repository.algorithm) for path in paths}
     return Files(title, named, lambda paths: {path: tree.content(root, path) for path in paths})
 
@@ -316,13 +325,33 @@ def _unknown(repository: Repository, revision: str) -> NoReturn:
     raise UsageError(f"Git knows no revision `{revision}` in {repository.top}: {advice}")
 
 
-def _blobs(listed: bytes, skipped: int) -> Iterator[tuple[str, str, bool]]:
-    """Path, name, and whether it is a link, of each file that is data of a catalog; no submodules."""
+def _entries(listed: bytes, skipped: int) -> Iterator[tuple[str, str, str]]:
+    """Mode, name and path of each file that is data of a catalog, and of each submodule in the place
+    of such files.
+    """
     for line in os.fsdecode(listed).split("\0")[:-1]:
         about, _, path = line.partition("\t")
-        mode, kind, name = about.split(" ")
-        if kind == "blob" and tree.is_data(path[skipped:]):
-            yield path[skipped:], name, mode == _LINK
+        mode, _, name = about.split(" ")
+        if tree.is_data(path[skipped:]):
+            yield mode, name, path[skipped:]
+
+
+def _folders(paths: Iterable[str]) -> set[str]:
+    """All folders that these files are in, but the catalog itself."""
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
+
+
+def _nested(path: str, when: str = "") -> NoReturn:
+    raise UsageError(
+        f"{path} is a repository of its own{when}, such as a submodule, and the history of its "
+        "files is not in that of the catalog: put the files themselves there."
+    )
 
 
 def _followed(
@@ -331,16 +360,13 @@ def _followed(
     """What links to files of the catalog stand for, as `tree` follows them; those that lead
     elsewhere have no content.
     """
-    found = {}
-    for path, name in links.items():
-        target = targets[name]
-        leads = (
-            posixpath.normpath(posixpath.join(posixpath.dirname(path), os.fsdecode(target)))
-            if isinstance(target, bytes)
-            else ""
-        )
-        found[path] = files.get(leads, _ABSENT)
-    return found
+    read = ((path, targets[name]) for path, name in links.items())
+    return {
+        path: files.get(tree.target_of(path, os.fsdecode(target)), _ABSENT)
+        if isinstance(target, bytes)
+        else _ABSENT
+        for path, target in read
+    }
 
 
 def _read(

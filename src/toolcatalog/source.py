@@ -39,6 +39,9 @@ class Document:
     digest: str = ""  # the SHA-256 of the bytes that were read
     comments: tuple[Comment, ...] = ()  # that are meant for us
     schemas: tuple[SchemaComment, ...] = ()  # that are meant for editors
+    hidden: tuple[
+        tuple[int, str], ...
+    ] = ()  # lines whose comments have unseen characters, and these
 
 
 _LAYOUT = (
@@ -111,6 +114,7 @@ def _read(
             digest,
             comments.found(data),
             comments.schemas(data),
+            comments.hidden(data),
         ), []
     except yaml12.Doubtful:
         reading = yaml12.read(data)
@@ -118,7 +122,14 @@ def _read(
     problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
     readable = reading.mark is not None
     return Document(
-        path, place, reading.value, readable, digest, comments.found(data), comments.schemas(data)
+        path,
+        place,
+        reading.value,
+        readable,
+        digest,
+        comments.found(data),
+        comments.schemas(data),
+        comments.hidden(data),
     ), problems
 
 

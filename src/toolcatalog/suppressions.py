@@ -76,19 +76,29 @@ def lowered(rules: Mapping[str, str], said: Mapping[str, str]) -> set[str]:
     return {rule for rule in PROTECTED & rules.keys() if rules[rule] != advice.severity(rule, said)}
 
 
-def security(root: Path, base: Files, changed: Collection[str] | None) -> list[Finding]:
+def security(
+    root: Path, base: Files, changed: Collection[str], *, everywhere: bool = False
+) -> list[Finding]:
     """What the rules of security find in the changed files, silenced or not; in all files where
-    `changed` is None.
+    that is wanted.
 
-    Every version that is new is looked at, and not only the newest of each tool: all are served.
+    Every version that is new or changed is looked at, and not only the newest of each tool: all are
+    served. The newest is compared with those of the base, whatever else is new before it.
     """
     paths, _ = tree.scan(root)
-    if changed is not None:
+    if not everywhere:
         folders = {_folder(path) for path in changed if written.key_of(path)}
         paths = [path for path in paths if path in changed or _folder(path) in folders]
     examined = [*checking.examine_all(root, paths)]
-    new = [finding for one in examined if one.path not in base.named for finding in one.advice]
-    catalog = checking.assemble([(one.path, one.record) for one in examined if one.record])
+    newest = {_folder(path): path for path in sorted(paths)}
+    new = [finding for one in examined if one.path in changed for finding in one.advice]
+    catalog = checking.assemble(
+        [
+            (one.path, one.record)
+            for one in examined
+            if one.record and (one.path in base.named or newest[_folder(one.path)] == one.path)
+        ]
+    )
     broken = {one.path for one in examined if one.problems}
     surveyed = advice.of_catalog(catalog, SECURITY)
     said = [

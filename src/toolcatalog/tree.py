@@ -6,6 +6,7 @@ Links that leave it, things that are not plain files, and files over 1 MiB are p
 import errno
 import hashlib
 import os
+import posixpath
 import re
 import stat
 from pathlib import Path
@@ -185,17 +186,28 @@ def _unreadable(path: str, error: OSError) -> Finding:
 def refused_link(root: Path, path: str) -> Finding | None:
     """Why a link is not followed; None for all else. Links in the place of folders are never
     followed: `scan` lists them as files.
+
+    A link must name the path of a data file, because only such a link can be followed in an earlier
+    revision too: not a hidden file, nothing behind another link, no absolute path.
     """
     if not (root / path).is_symlink():
         return None
-    real = Path(os.path.realpath(root / path))
-    if not real.is_relative_to(os.path.realpath(root)):
+    top, real = os.path.realpath(root), Path(os.path.realpath(root / path))
+    target = target_of(path, str((root / path).readlink()))
+    if not real.is_relative_to(top):
         message = "a link that leaves the catalog"
     elif not real.is_file():
         message = "a link to a folder, or to nothing"
+    elif not is_data(target) or str(real) != f"{top}/{target}":
+        message = "a link that does not name the path of a file of the catalog"
     else:
         return None
     return Finding(path=path, rule="file-link", message=message, help="put the file itself here")
+
+
+def target_of(path: str, target: str) -> str:
+    """The path that a link names, relative to the catalog as `path` is, by its text alone."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
 def shown(root: Path, path: str) -> str:

@@ -189,7 +189,10 @@ def _with_history(asked: Asked, verdict: Verdict) -> tuple[Sequence[Problem], fr
     rules = suppressions.severities(asked.catalog, since.base, verdict.rules, asked.accept)
     lowered = suppressions.lowered(rules, verdict.rules)
     found = suppressions.security(
-        asked.catalog, since.base, None if lowered & suppressions.SECURITY else since.changed
+        asked.catalog,
+        since.base,
+        since.changed,
+        everywhere=bool(lowered & suppressions.SECURITY),
     )
     more = suppressions.heard(asked.catalog, since.base, [*since.findings, *found], asked.accept)
     kept = [problem for problem in verdict.problems if problem.rule not in lowered]

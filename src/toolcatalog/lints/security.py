@@ -132,13 +132,25 @@ def nothing_is_hidden(view: ToolView) -> Iterator[Finding]:
         return
     for text in view.texts:
         if found := [*dict.fromkeys(unseen.hidden(text.said))]:
-            told = ", ".join(_named(char) for char in found[:_FEW])
-            more = f" and {len(found) - _FEW:,} more" if len(found) > _FEW else ""
-            message, help = (
-                f"a reader does not see {told}{more}",
-                "remove it, or write what is meant: models read what people do not see",
-            )
-            yield text.finding(tool, "hidden-character", message, help)
+            help = "remove it, or write what is meant: models read what people do not see"
+            yield text.finding(tool, "hidden-character", _not_seen(found), help)
+
+
+def in_comment(path: str, line: int, characters: Sequence[str]) -> Finding:
+    """A finding at a comment with characters that cannot be seen: no model reads it, but a reviewer
+    may see another line than the one that is there.
+    """
+    message, help = (
+        f"{_not_seen(characters)} in a comment",
+        "remove it: it may hide what a line says",
+    )
+    return Finding(path=path, rule="hidden-character", line=line, message=message, help=help)
+
+
+def _not_seen(characters: Sequence[str]) -> str:
+    names = ", ".join(_named(char) for char in characters[:_FEW])
+    more = f" and {len(characters) - _FEW:,} more" if len(characters) > _FEW else ""
+    return f"a reader does not see {names}{more}"
 
 
 def _named(char: str) -> str:
@@ -147,12 +159,14 @@ def _named(char: str) -> str:
 
 def letters_are_what_they_look_like(view: ToolView) -> Iterator[Finding]:
     """No word mixes Latin letters with such of other scripts that look the same, and no name has
-    only those.
+    only those. Regular expressions do: a range of letters may follow another.
     """
     tool = view.tool
     if not _ALIKE_LETTER.search(view.odd):
         return
     for text in view.texts:
+        if text.is_pattern:
+            continue
         if word := _mixed(text.said) or (
             text.said if text.is_name and _only_alike(text.said) else ""
         ):

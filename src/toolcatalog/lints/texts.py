@@ -20,6 +20,7 @@ from toolcatalog.model import ToolVersion
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _SAID = ("description", "title")
 _SHOWN = ("examples", "default", "enum")
+_RULES = ("format", "pattern")  # models read them too, whatever they are for
 
 
 class Marks:
@@ -40,19 +41,20 @@ class Marks:
 
 
 class Text(NamedTuple):
-    """One text of a tool: how to come to it from the file's root, whether it is the key there, what
-    it says, whether it is an example.
+    """One text of a file: how to come to it from the file's root, whether it is the key there, what
+    it says, whether it is an example, whether it is a regular expression.
     """
 
     pointer: Pointer
     at_key: bool
     said: str
     is_example: bool = False
+    is_pattern: bool = False
 
     @property
     def is_name(self) -> bool:
-        """Whether it names the tool or a parameter."""
-        return (self.at_key and not self.is_example) or self.pointer == ("name",)
+        """Whether it names the tool, a parameter, or what else the file describes."""
+        return (self.at_key and not self.is_example) or self.pointer in (("name",), ("title",))
 
     def finding(
         self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = ""
@@ -114,6 +116,24 @@ class ToolView:
         return rest.decode() if rest else ""
 
 
+class FileView(ToolView):
+    """A file that is not a tool's, as the rules of texts read it: each text in it, at any place."""
+
+    def __init__(self, path: str, value: Mapping[str, Any]) -> None:
+        empty = {"name": "", "description": ""}
+        super().__init__(ToolVersion.of(empty, path=path, slug="", toolkit="", version=""))
+        self._value = value
+
+    @cached_property
+    def texts(self) -> Sequence[Text]:
+        """Each text at its place."""
+        return [*_of_value((), self._value, False)]
+
+    @cached_property
+    def _json(self) -> bytes:
+        return orjson.dumps(self._value)
+
+
 def _texts(view: ToolView) -> Iterator[Text]:
     tool = view.tool
     yield Text(("name",), False, tool.name)
@@ -133,6 +153,9 @@ def _of_description(pointer: Pointer, description: Description) -> Iterator[Text
     for key in _SAID:
         if key in description:
             yield Text((*pointer, key), False, description[key])
+    for key in _RULES:
+        if key in description:
+            yield Text((*pointer, key), False, description[key], is_pattern=key == "pattern")
     for key in _SHOWN:
         if key in description:
             yield from _of_value((*pointer, key), description[key], key == "examples")
