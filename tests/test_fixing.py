@@ -83,7 +83,8 @@ def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
     """
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
-    done = toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", tmp_path / "build")
+    out = tmp_path.parent / f"{tmp_path.name}-build"
+    done = toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", out)
     assert "Mended 2 problem(s) in 1 file(s)" in done.stderr
     assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
         "default: 0", 'default: "0"'

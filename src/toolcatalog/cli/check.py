@@ -167,7 +167,7 @@ def _seen(asked: Asked) -> Seen:
 
 def _verdict(asked: Asked) -> Verdict:
     """Where nothing can be written, nothing is remembered, and that is all."""
-    out = asked.out or asked.catalog.parent / "build"
+    out = asked.out or asked.catalog.resolve().parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
         return build.check(
             asked.catalog, out, _severities(asked), terminal.track, asked.jobs or cores()
