@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import storing
-from running import succeed, toolcatalog
+from running import serving, succeed, toolcatalog, until
+from storing import Faults, Proxy
 from toolcatalog import depot, following, holding, snapshot, verifying
 from toolcatalog.following import Follower
 from toolcatalog.objects import Objects, StoreError
@@ -316,6 +317,36 @@ def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path
         follower.follow()
     assert follower.refused == following._MOST_REFUSED
     assert follower.last_error
+
+
+@pytest.mark.parametrize("where", ["current.json", "objects", "snapshots"])
+def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path) -> None:
+    """What is no regular file in a folder that is a store is said in one line, and a server that
+    follows it still ends when it is told to.
+    """
+    for path in [store.folder / where, *(store.folder / where).rglob("*")]:
+        if path.is_file():
+            path.unlink()
+            os.mkfifo(path)
+    with serving(store.url, tmp_path, "--cache", tmp_path / "cache") as server:
+        until(lambda: "is not a regular file" in server.log.read_text())
+    assert server.process.returncode == 0
+
+
+def test_a_store_that_does_not_answer_keeps_no_server(
+    s3: str, proxy: Proxy, small_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is fetching, and gets no answer, ends when it is told to."""
+    for name, value in {**storing.credentials, "AWS_ENDPOINT_URL": s3}.items():
+        monkeypatch.setenv(name, value)
+    url = f"s3://{storing.new_bucket(s3)}/p"
+    succeed("publish", url, "--build", small_build)
+    proxy.faults = Faults("slow", pause=50)
+    with serving(url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env) as server:
+        until(lambda: proxy.busy)
+        server.process.terminate()
+        server.process.wait(timeout=20)
+    assert server.process.returncode == 0
 
 
 def test_a_pause_grows_to_an_hour() -> None:
