@@ -6,21 +6,28 @@ import json
 import logging
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyroaring import BitMap
 
 import storing
-from running import succeed, toolcatalog
-from toolcatalog import depot, following, holding, snapshot, verifying
+from running import serving, succeed, toolcatalog, until
+from storing import Faults, Proxy
+from toolcatalog import depot, following, holding, snapshot, table, verifying
+from toolcatalog.errors import SnapshotError
 from toolcatalog.following import Follower
 from toolcatalog.objects import Objects, StoreError
+from toolcatalog.opening import open_build
+from toolcatalog.store import Filters, Pins
 
 MIB = 1 << 20
 _FOLLOWS = """
@@ -318,6 +325,148 @@ def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path
     assert follower.last_error
 
 
+def test_a_good_snapshot_between_does_not_end_a_pause(store: Store, follower: Follower) -> None:
+    """A pointer that goes back and forth between a good snapshot and a bad one has the bad one
+    fetched once.
+    """
+    slow = Follower(store.url, follower.cache, interval=60)
+    bad = store.publish({}, {}, {"tools.json": []})
+    for digest in [bad, store.digest] * 4:
+        store.point(digest)
+        slow.follow()
+    assert slow.refused == 1
+    assert slow.last_error == ""
+
+
+def test_an_object_that_is_too_long_is_no_fault_of_the_network(
+    store: Store, follower: Follower
+) -> None:
+    """Such a snapshot is refused, so its pause grows to an hour and not to a minute."""
+    data = os.urandom(100)
+    sha256, _ = store.put(data)[0]
+    (store.folder / "objects" / sha256).write_bytes(data * 2)
+    store.publish({}, {"tools.json": stated(data)}, {"tools.json": [[sha256, len(data)]]})
+    follower.follow()
+    assert "has other bytes than its name says" in follower.last_error
+    assert follower.refused == 1
+
+
+def test_folders_in_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
+    """A short listing of empty files in very many folders is refused before one of them is made."""
+    before = left(follower.cache)
+    paths = [f"a{number}/{'b/' * 200}c" for number in range(20)]
+    listing = snapshot.dump({path: stated(b"") for path in paths})
+    said = {"files.json": store.put(listing), **{path: [] for path in paths}}
+    store.publish({}, {"files.json": stated(listing)}, said)
+    follower.follow()
+    assert "files.json is not the one that was written" in follower.last_error
+    assert left(follower.cache) == before
+
+
+def test_a_list_of_chunks_is_kept_without_what_else_it_has(
+    store: Store, follower: Follower
+) -> None:
+    """Chunks of files that are not of the snapshot are not kept: they would be read again for each
+    fetch.
+    """
+    more = [[snapshot.sha256(b"%d" % number), 1] for number in range(1000)]
+    digest = store.publish({}, {}, {"more": more})
+    follower.follow()
+    assert follower.last_error == ""
+    kept = (follower.cache / "chunks" / f"{digest}.json").read_bytes()
+    assert depot.unpack(kept).keys() == store.chunks.keys()
+
+
+def full_table(data: bytes) -> bytes:
+    """A table without a free slot, where a search for an unknown name would not end."""
+    magic, count, slots, _, last = table._HEAD.unpack(data[: table._HEAD.size])
+    begin, end = table._HEAD.size + 4 * slots, table._HEAD.size + 4 * slots + 8 * (count + 1)
+    numbers = struct.unpack(f"<{slots}I", data[table._HEAD.size : begin])
+    index = struct.pack(f"<{slots}I", *(number or 1 for number in numbers)) + data[begin:end]
+    return table._HEAD.pack(magic, count, slots, zlib.crc32(index), last) + index + data[end:]
+
+
+# a file, and what becomes of it
+UNFIT: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "covers that are cut": ("query.covers", lambda data: data[:-1]),
+    "numbers that are cut": ("query.numbers", lambda data: data[:-1]),
+    "no numbers": ("query.numbers", lambda _: b""),
+    "no postings": ("query.postings", lambda _: b""),
+    "numbers of other tools": ("query.numbers", lambda data: data[:8] + b"\xff" * (len(data) - 8)),
+    "a full table of tools": ("query.tools", full_table),
+    "a full table of facts": ("query.facts", full_table),
+}
+
+
+@pytest.mark.parametrize("what", UNFIT)
+def test_what_cannot_be_opened_is_never_in_force(
+    what: str, store: Store, follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A snapshot whose bytes are those of its manifest, but that no build writes, is refused before
+    `current` names it: a server that starts again would find nothing else.
+    """
+    before = left(follower.cache)
+    path, change = UNFIT[what]
+    objects = store.folder / "objects"
+    data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks[path])
+    other = change(data)
+    store.publish({}, {path: stated(other)}, {path: store.put(other)})
+    follower.follow()
+    assert "snapshots/" in follower.last_error
+    assert "publish to file://" in follower.last_error
+    assert follower.refused == 1
+    assert not any(one.exc_info for one in caplog.records)
+    assert left(follower.cache) == before
+    assert open_build(follower.cache).digest == store.digest
+
+
+def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) -> None:
+    """A set that names more tools than there are, in a few bytes, is refused where it is read."""
+    objects = store.folder / "objects"
+    data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks["query.sets"])
+    sets = table.Table(data)
+    values = dict(sets.at(number) for number in range(len(sets)))
+    every = BitMap(range(1 << 20)).serialize()
+    values = {name: every if name.startswith("toolkit ") else values[name] for name in values}
+    sizes = [len(value) for value in values.values()]
+    other = b"".join(table.pack([*values], sizes, values.values()))
+    store.publish({}, {"query.sets": stated(other)}, {"query.sets": store.put(other)})
+    follower.follow()
+    opened = open_build(follower.cache)
+    with pytest.raises(SnapshotError, match="A set of tools has other bytes"):
+        opened.matching(Filters(toolkits=["hackernews"]), Pins())
+
+
+@pytest.mark.parametrize("where", ["current.json", "objects", "snapshots"])
+def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path) -> None:
+    """What is no regular file in a folder that is a store is said in one line, and a server that
+    follows it still ends when it is told to.
+    """
+    for path in [store.folder / where, *(store.folder / where).rglob("*")]:
+        if path.is_file():
+            path.unlink()
+            os.mkfifo(path)
+    with serving(store.url, tmp_path, "--cache", tmp_path / "cache") as server:
+        until(lambda: "is not a regular file" in server.log.read_text())
+    assert server.process.returncode == 0
+
+
+def test_a_store_that_does_not_answer_keeps_no_server(
+    s3: str, proxy: Proxy, small_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is fetching, and gets no answer, ends when it is told to."""
+    for name, value in {**storing.credentials, "AWS_ENDPOINT_URL": s3}.items():
+        monkeypatch.setenv(name, value)
+    url = f"s3://{storing.new_bucket(s3)}/p"
+    succeed("publish", url, "--build", small_build)
+    proxy.faults = Faults("slow", pause=50)
+    with serving(url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env) as server:
+        until(lambda: proxy.busy)
+        server.process.terminate()
+        server.process.wait(timeout=20)
+    assert server.process.returncode == 0
+
+
 def test_a_pause_grows_to_an_hour() -> None:
     """Each failure of a snapshot doubles its pause up to the most, shortened by some chance so that
     servers do not ask together; a success ends it.
@@ -332,7 +481,7 @@ def test_a_pause_grows_to_an_hour() -> None:
     with pytest.raises(depot.Refused, match="because"):
         failures.check("a")
     failures.check("b")
-    failures.clear()
+    failures.remove("a")
     failures.check("a")
 
 

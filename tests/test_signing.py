@@ -25,6 +25,17 @@ from toolcatalog.objects import Conflict, Objects
 from toolcatalog.progress import quietly
 from toolcatalog.signing import Signed, SigningKey, Statement, VerifyKeys
 
+_FOLLOWS_ONCE = """
+import sys
+from pathlib import Path
+from toolcatalog.following import Follower
+from toolcatalog.signing import VerifyKeys
+
+follower = Follower(sys.argv[1], Path(sys.argv[2]), keys=VerifyKeys.load(Path(sys.argv[3])))
+print(follower.has_one())
+follower.follow()
+print(follower.last_error)
+"""
 DIGEST = "0123456789abcdef" * 4
 
 
@@ -226,6 +237,24 @@ def test_who_has_no_key_changes_nothing(
     store.file.write_bytes(new)
     follower.follow()
     assert follower.last_error == ""
+
+
+def test_a_pipe_in_the_cache_stops_nothing(
+    store: Store, ours: Pair, follow: Callable[..., Follower], small_build: Path, tmp_path: Path
+) -> None:
+    """What is noted in the cache is read from regular files only: a start never waits for a pipe."""
+    digest = store.publish(small_build, ours.private)
+    cache = follow().cache
+    for name in ("accepted.json", f"signatures/{digest}.json"):
+        (cache / name).unlink()
+        os.mkfifo(cache / name)
+    command = [sys.executable, "-c", _FOLLOWS_ONCE, store.url, str(cache), str(ours.public)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("False\n")
+    assert "accepted.json, which says what was accepted last, is damaged" in done.stdout
 
 
 def test_a_rollback_may_be_allowed(

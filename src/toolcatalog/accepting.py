@@ -74,8 +74,7 @@ def record(pointer: bytes, signed: Signed, cache: Path) -> None:
 def require(cache: Path, digest: str, keys: VerifyKeys) -> None:
     """Raise SnapshotError unless the cache holds a good signature of this snapshot."""
     try:
-        with (cache / _SIGNATURES / f"{digest}.json").open("rb") as file:
-            pointer = file.read(depot.MOST_POINTER)
+        pointer = files.plain(cache / _SIGNATURES / f"{digest}.json")[: depot.MOST_POINTER]
         signed = signing.parse(digest, depot.signed(pointer))
     except (OSError, Refused):
         signed = None
@@ -114,7 +113,7 @@ def _last(cache: Path) -> _Accepted | None:
     """
     file = cache / _ACCEPTED
     try:
-        said = orjson.loads(file.read_bytes())
+        said = orjson.loads(files.plain(file))
         found = _Accepted(said["digest"], said["sequence"])
         if snapshot.is_digest(found.digest) and isinstance(found.sequence, int):
             return found

@@ -25,7 +25,9 @@ _OTHERS = {
 
 
 def unpack(data: memoryview) -> dict[str, NDArray[Any]]:
-    """The columns by name; nothing is copied."""
+    """The columns by name; nothing is copied. Raises ValueError where the bytes are not those of
+    columns, or where a column refers to what is not there.
+    """
     every, end, found = np.frombuffer(data, np.uint8), 0, {}
     count = (len(every) - np.dtype(_OFFSET).itemsize) // sum(
         np.dtype(kind).itemsize for kind in (_OFFSET, *_OTHERS.values())
@@ -36,6 +38,14 @@ def unpack(data: memoryview) -> dict[str, NDArray[Any]]:
     ):
         start, end = end, end + items * np.dtype(kind).itemsize
         found[name] = every[start:end].view(kind)
+    offset = found["offset"]
+    if (
+        count < 0
+        or end != len(every)
+        or (offset[1:] < offset[:-1]).any()
+        or any((found[name] >= count).any() for name in ("number", "place"))
+    ):
+        raise ValueError("no columns")
     return found
 
 

@@ -10,13 +10,13 @@ the disk by the sizes that the manifest and the listing state, and those by what
 """
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, files, publishing, snapshot, verifying
+from toolcatalog import depot, files, opening, publishing, snapshot, verifying
 from toolcatalog.depot import Chunk, Refused
-from toolcatalog.objects import Missing, Objects, in_parallel
+from toolcatalog.objects import Missing, Objects, TooLarge, in_parallel
 from toolcatalog.snapshot import Stated
 
 # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
@@ -24,7 +24,7 @@ from toolcatalog.snapshot import Stated
 _KNOWN = "chunks"
 _AGAIN = "publish again, or wait until the store is mended."
 _SPARE = 1.02  # of what a snapshot takes on disk, to what its files hold
-_BLOCK = 1 << 12  # bytes that a file takes on disk at least
+_BLOCK = 1 << 12  # bytes that a file or a folder takes on disk at least
 
 
 class Fetched(NamedTuple):
@@ -55,11 +55,9 @@ def fetch(objects: Objects, digest: str, cache: Path, jobs: int, most: int) -> F
         (part / snapshot.MANIFEST).write_bytes(
             _named(objects, depot.manifest_path(digest), snapshot.MOST_MANIFEST)
         )
-        manifest = verifying.read(
-            part,
-            Path("snapshots", digest[:12]),
-            f"publish to {objects.url} again, or wait until it is mended.",
-        )
+        named = Path("snapshots", digest[:12])
+        mend = f"publish to {objects.url} again, or wait until it is mended."
+        manifest = verifying.read(part, named, mend)
         if manifest.digest != digest:
             raise Refused(
                 f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
@@ -71,20 +69,23 @@ def fetch(objects: Objects, digest: str, cache: Path, jobs: int, most: int) -> F
                 f"{snapshot.LISTING} of snapshot {digest[:12]} has more than the "
                 f"{snapshot.MOST_LISTING:,} bytes that it can have: {_AGAIN}"
             )
-        known = _named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS)
-        chunks = depot.unpack(known)
-        source = _Source(objects, _local(cache), jobs)
-        _fill(source, part, _agreed(chunks, {snapshot.LISTING: manifest.files[snapshot.LISTING]}))
+        chunks = depot.unpack(_named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS))
+        source = _Source(objects, jobs)
+        listing = {snapshot.LISTING: manifest.files[snapshot.LISTING]}
+        _fill(source, part, _agreed(chunks, listing), cache)
         stated = verifying.contents(part, manifest)
         _make_room(part, stated, most)
-        rest = {path: said for path, said in stated.items() if path != snapshot.LISTING}
-        _fill(source, part, _agreed(chunks, rest))
+        # no more than the snapshot has: it is kept, and read again for each fetch
+        agreed = _agreed(chunks, stated)
+        rest = {path: listed for path, listed in agreed.items() if path != snapshot.LISTING}
+        _fill(source, part, rest, cache)
         if wrong := verifying.verify(part):
             raise Refused(
                 f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}"
             )
+        opening.check(part, named, mend)
         publishing.place(part, digest, stated)
-        files.replace(cache / _KNOWN / f"{digest}.json", known)
+        files.replace(cache / _KNOWN / f"{digest}.json", depot.pack(agreed))
     finally:
         files.remove(part)
     return Fetched(source.objects, source.size)
@@ -105,6 +106,8 @@ def _named(objects: Objects, path: str, most: int) -> bytes:
             f"{depot.POINTER} in {objects.url} names a snapshot that is not there ({path}): "
             f"{_AGAIN}"
         ) from None
+    except TooLarge as error:
+        raise Refused(str(error)) from None
     assert found  # it was asked for without a condition
     return found.data
 
@@ -135,13 +138,18 @@ def _make_room(folder: Path, stated: Mapping[str, Stated], most: int) -> None:
             f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {most:,} are allowed: "
             "raise --max-snapshot-size if it is meant."
         )
-    if shutil.disk_usage(folder).free < size * _SPARE + _BLOCK * len(stated):
+    folders = {path.rpartition("/")[0] for path in stated}
+    blocks = len(stated) + snapshot.MOST_FOLDERS * len(folders)
+    if shutil.disk_usage(folder).free < size * _SPARE + _BLOCK * blocks:
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 
 
-def _fill(source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]]) -> None:
+def _fill(
+    source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]], cache: Path
+) -> None:
     """Write files, chunk after chunk, while the next chunks are on their way."""
-    pieces = source.pieces([chunk for some in wanted.values() for chunk in some])
+    chunks = [chunk for some in wanted.values() for chunk in some]
+    pieces = source.pieces(chunks, _local(cache, {chunk.sha256 for chunk in chunks}))
     for path, some in wanted.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -156,19 +164,20 @@ class _Source:
     bytes came from there.
     """
 
-    def __init__(self, objects: Objects, local: Mapping[str, _Place], jobs: int) -> None:
-        self.from_, self.local, self.jobs = objects, local, jobs
+    def __init__(self, objects: Objects, jobs: int) -> None:
+        self.from_, self.jobs = objects, jobs
         self.objects = self.size = 0
 
-    def pieces(self, chunks: Sequence[Chunk]) -> Iterator[bytes]:
-        """The bytes of the chunks, in their order, each verified."""
-        for data, is_remote in in_parallel(self._one, chunks, self.jobs, lambda chunk: chunk.size):
+    def pieces(self, chunks: Sequence[Chunk], local: Mapping[str, _Place]) -> Iterator[bytes]:
+        """The bytes of the chunks, in their order, each verified; `local` is where some lie here."""
+
+        def load(chunk: Chunk) -> tuple[bytes, bool]:
+            data = _copied(local.get(chunk.sha256), chunk)
+            return (data, False) if data is not None else (self._fetched(chunk), True)
+
+        for data, is_remote in in_parallel(load, chunks, self.jobs, lambda chunk: chunk.size):
             self.objects, self.size = self.objects + is_remote, self.size + is_remote * len(data)
             yield data
-
-    def _one(self, chunk: Chunk) -> tuple[bytes, bool]:
-        found = _copied(self.local.get(chunk.sha256), chunk)
-        return (found, False) if found is not None else (self._fetched(chunk), True)
 
     def _fetched(self, chunk: Chunk) -> bytes:
         path = depot.object_path(chunk.sha256)
@@ -176,6 +185,8 @@ class _Source:
             found = self.from_.read(path, chunk.size)
         except Missing:
             raise Refused(f"{path} is not in {self.from_.url}: {_AGAIN}") from None
+        except TooLarge:
+            found = None
         if found is None or snapshot.sha256(found.data) != chunk.sha256:
             raise Refused(
                 f"{path} in {self.from_.url} has other bytes than its name says: remove that "
@@ -197,8 +208,8 @@ def _copied(place: _Place | None, chunk: Chunk) -> bytes | None:
     return data if snapshot.sha256(data) == chunk.sha256 else None
 
 
-def _local(cache: Path) -> dict[str, _Place]:
-    """Where chunks lie in the snapshots that this cache holds."""
+def _local(cache: Path, wanted: Collection[str]) -> dict[str, _Place]:
+    """Where chunks lie in the snapshots that this cache holds, of those that are wanted."""
     found: dict[str, _Place] = {}
     for known in (cache / _KNOWN).glob("*.json"):
         folder = cache / "snapshots" / known.stem
@@ -209,6 +220,7 @@ def _local(cache: Path) -> dict[str, _Place]:
         for path, some in chunks.items():
             begin = 0
             for chunk in some:
-                found[chunk.sha256] = _Place(folder / path, begin)
+                if chunk.sha256 in wanted:
+                    found[chunk.sha256] = _Place(folder / path, begin)
                 begin += chunk.size
     return found

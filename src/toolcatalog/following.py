@@ -19,9 +19,19 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import accepting, depot, fetching, files, holding, publishing, threads, verifying
+from toolcatalog import (
+    accepting,
+    depot,
+    fetching,
+    files,
+    holding,
+    opening,
+    publishing,
+    threads,
+    verifying,
+)
 from toolcatalog.depot import Refused
-from toolcatalog.errors import SnapshotError, ToolcatalogError, remedy
+from toolcatalog.errors import MEND, SnapshotError, ToolcatalogError, remedy
 from toolcatalog.objects import Missing, Objects, Read, StoreError, Tag
 from toolcatalog.signing import Signed, VerifyKeys
 
@@ -73,8 +83,10 @@ class _Failure(NamedTuple):
 class _Failures:
     """The snapshots that could not be taken, each with a pause that doubles with each failure.
 
-    One that is new is tried at once, until there are many since the last success: then it waits as
-    long as the last of them, so that a store cannot have another digest fetched at each look.
+    One that is new is tried at once, until there are many: then it waits as long as the last of
+    them, so that a store cannot have another digest fetched at each look. One that could be taken is
+    no reason to forget others: the pointer may go back and forth. A failure is forgotten an hour
+    after its pause.
     """
 
     def __init__(self, least: float) -> None:
@@ -83,6 +95,7 @@ class _Failures:
 
     def check(self, digest: str) -> None:
         """Raise Refused, with the reason of last time, where a snapshot is let alone for now."""
+        self._expire()
         failure = self._failures.get(digest)
         if failure is None and len(self._failures) >= _MOST_REFUSED:
             failure = next(reversed(self._failures.values()))
@@ -93,6 +106,7 @@ class _Failures:
         """Note that a snapshot could not be taken: it is tried again after `most` seconds at the
         latest.
         """
+        self._expire()
         before = self._failures.pop(digest, None)
         if before is None and len(self._failures) >= _MOST_REFUSED:
             before = next(reversed(self._failures.values()))
@@ -100,9 +114,15 @@ class _Failures:
         pause = min(most, 2 * (before.pause if before else self._least))
         self._failures[digest] = _Failure(why, pause, time.monotonic() + _shortened(pause))
 
-    def clear(self) -> None:
-        """Forget them all: a snapshot was taken."""
-        self._failures.clear()
+    def remove(self, digest: str) -> None:
+        """Forget the failures of a snapshot: it was taken."""
+        self._failures.pop(digest, None)
+
+    def _expire(self) -> None:
+        oldest = time.monotonic() - _MOST_REFUSAL
+        self._failures = {
+            digest: failure for digest, failure in self._failures.items() if failure.until > oldest
+        }
 
 
 def _shortened(pause: float) -> float:
@@ -230,7 +250,7 @@ class Follower:
             most = _MOST_REFUSAL if is_refused else _MOST_PATIENCE
             self._failures.add(digest, _sentence(error, self.cache), most)
             raise
-        self._failures.clear()
+        self._failures.remove(digest)
         if signed:
             accepting.record(read.data, signed, self.cache)
         if publishing.point(self.cache, digest):
@@ -265,9 +285,12 @@ class Follower:
     def _is_here(self, digest: str) -> bool:
         folder = self.cache / "snapshots" / digest
         try:
-            return folder.is_dir() and not verifying.verify(folder)
+            if not folder.is_dir() or verifying.verify(folder):
+                return False
+            opening.check(folder, folder, MEND)
         except SnapshotError:
             return False
+        return True
 
     def _prune(self) -> None:
         """Keep the newest snapshots. A process that has an older one open keeps reading it until it

@@ -9,11 +9,16 @@ store is tried four times more, within about three seconds, before it counts as 
 """
 
 import contextlib
+import os
 import re
+import stat
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from datetime import datetime, timedelta
+from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolcatalog.errors import UsageError
@@ -33,6 +38,8 @@ _RETRY: "RetryConfig" = {
     },
 }
 _PIECE = 1 << 16  # bytes of an answer that are taken at a time
+# a pipe is opened at once, and only then seen to be one
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _REASON = 160  # characters of what a store has to say
 _PER_JOB = 2  # tasks begun for each thread before the first result is taken
 # bytes of the tasks that are under way or wait to be taken, however many threads there are
@@ -48,6 +55,10 @@ class StoreError(UsageError):
 
 class Missing(StoreError):
     """There is no object of this name."""
+
+
+class TooLarge(StoreError):
+    """The object has more bytes than it can have."""
 
 
 class Conflict(StoreError):
@@ -101,18 +112,25 @@ class Objects:
             ) from None
         with self._told("opened"):
             if url.startswith("file://"):
-                self._store: ObjectStore = store.LocalStore.from_url(url, mkdir=True)
+                local = store.LocalStore.from_url(url, mkdir=True)
+                self._store: ObjectStore = local
+                self._folder = local.prefix
             else:
+                self._folder = None
                 self._store = store.from_url(url, retry_config=_RETRY)
 
     def read(self, path: str, most: int, unless: Tag | None = None) -> Read | None:
         """An object of at most so many bytes; None where it is still the one with the tag `unless`.
 
         Whatever length the store claims, not more than `most` bytes are taken. Raises Missing where
-        there is none, StoreError where it has more bytes or the store does not do what is asked.
+        there is none, TooLarge where it has more bytes, StoreError where the store does not do what
+        is asked.
         """
         from obstore import exceptions  # noqa: PLC0415
 
+        if self._folder:
+            with self._told(f"read ({path})"):
+                return self._read_file(self._folder / path, path, most, unless)
         try:
             with self._told(f"read ({path})"):
                 got = self._store.get(
@@ -122,13 +140,29 @@ class Objects:
                 for piece in got.stream(_PIECE):
                     data += memoryview(piece)
                     if len(data) > most:
-                        raise StoreError(
-                            f"{path} in {self.url} has more than the {most:,} bytes that it "
-                            "can have."
-                        )
+                        raise self._too_large(path, most)
                 return Read(bytes(data), Tag(got.meta["e_tag"], got.meta["version"]))
         except exceptions.NotModifiedError:
             return None
+
+    def _read_file(self, file: Path, path: str, most: int, unless: Tag | None) -> Read | None:
+        """The same of a folder, where anything may lie: opening a pipe would never end."""
+        with open(os.open(file, os.O_RDONLY | _NO_WAITING), "rb") as source:
+            about = os.fstat(source.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise StoreError(
+                    f"{path} in {self.url} is not a regular file: remove it, then publish again."
+                )
+            tag = Tag(f"{about.st_ino:x}-{about.st_mtime_ns:x}-{about.st_size:x}", None)
+            if tag == unless:
+                return None
+            data = source.read(most + 1)
+        if len(data) > most:
+            raise self._too_large(path, most)
+        return Read(data, tag)
+
+    def _too_large(self, path: str, most: int) -> TooLarge:
+        return TooLarge(f"{path} in {self.url} has more than the {most:,} bytes that it can have.")
 
     def write(self, path: str, data: bytes, caching: str) -> None:
         """Put an object, in one step, with its `Cache-Control`."""
@@ -238,18 +272,46 @@ def in_parallel(
     """
     waiting: deque[tuple[Future[Result], int]] = deque()
     under_way = 0
-    with ThreadPoolExecutor(jobs, "objects") as pool:
-        try:
-            for task in tasks:
-                while waiting and (
-                    len(waiting) >= jobs * _PER_JOB or under_way + size(task) > _MOST_UNDER_WAY
-                ):
-                    future, taken = waiting.popleft()
-                    under_way -= taken
-                    yield future.result()
-                waiting.append((pool.submit(work, task), size(task)))
-                under_way += size(task)
-            while waiting:
-                yield waiting.popleft()[0].result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    queue: SimpleQueue[tuple[Future[Result], Task] | None] = SimpleQueue()
+    # Python waits for the threads of its own pools before it ends, and a store may never answer
+    pool: list[threading.Thread] = []
+    try:
+        for task in tasks:
+            while waiting and (
+                len(waiting) >= jobs * _PER_JOB or under_way + size(task) > _MOST_UNDER_WAY
+            ):
+                first, taken = waiting.popleft()
+                under_way -= taken
+                yield first.result()
+            future: Future[Result] = Future()
+            waiting.append((future, size(task)))
+            queue.put((future, task))
+            if len(pool) < jobs:
+                arguments = (work, queue)
+                thread = threading.Thread(target=_work, args=arguments, name="objects", daemon=True)
+                thread.start()
+                pool.append(thread)
+            under_way += size(task)
+        while waiting:
+            yield waiting.popleft()[0].result()
+    finally:
+        for future, _ in waiting:
+            future.cancel()
+        for _ in pool:
+            queue.put(None)
+        for thread in pool:
+            thread.join()
+
+
+def _work(
+    work: Callable[[Task], Result], queue: "SimpleQueue[tuple[Future[Result], Task] | None]"
+) -> None:
+    """Do tasks until told to end."""
+    while item := queue.get():
+        future, task = item
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(work(task))
+            except BaseException as error:  # noqa: BLE001 - for whoever takes the result
+                future.set_exception(error)
+        del item, future, task  # else they stay until the next one comes

@@ -5,6 +5,7 @@ without reading them whole.
 import hashlib
 import mmap
 import os
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,14 +30,26 @@ def open_snapshot(folder: Path, named: Path | None = None) -> Store:
     """Open the snapshot in a folder; `named` is the folder that people know it by. Raises
     SnapshotError as `open_build` does.
     """
-    build = named or folder
-    manifest = verifying.read(folder, build)
+    return _open(folder, named or folder, MEND, is_served=True)
+
+
+def check(folder: Path, named: Path, mend: str) -> None:
+    """Raise SnapshotError where `open_snapshot` would; `mend` is what people can do. Loads no
+    model.
+    """
+    _open(folder, named, mend, is_served=False)
+
+
+def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
+    manifest = verifying.read(folder, build, mend)
     try:
         data = {
             path: _mapped(folder / path, path, said.size) for path, said in manifest.files.items()
         }
         encode = (
-            meaning.encoder().query if snapshot.VECTORS in data and meaning.is_installed() else None
+            meaning.encoder().query
+            if is_served and snapshot.VECTORS in data and meaning.is_installed()
+            else None
         )
         # they have no checksums within
         for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):
@@ -46,14 +59,14 @@ def open_snapshot(folder: Path, named: Path | None = None) -> Store:
             manifest.digest, data, {path: _table(data[path], path) for path in TABLES}, encode
         )
     except _Damaged as error:
-        raise SnapshotError(f"The build in {build} is damaged ({error}): {MEND}") from None
+        raise SnapshotError(f"The build in {build} is damaged ({error}): {mend}") from None
     except OSError as error:
         raise SnapshotError(
-            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {MEND}"
+            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {mend}"
         ) from None
     except KeyError as error:
         raise SnapshotError(
-            f"The manifest of the build in {build} is damaged (it does not name {error}): {MEND}"
+            f"The manifest of the build in {build} is damaged (it does not name {error}): {mend}"
         ) from None
 
 
@@ -75,6 +88,9 @@ def _store(
         return Store(digest, data, tables, encode)
     except SnapshotError as error:
         raise _Damaged(str(error)) from None
+    # the bytes are those of the manifest, which may be of somebody who means harm
+    except (ValueError, IndexError, struct.error):
+        raise _Damaged("its files do not fit together") from None
 
 
 def _mapped(file: Path, path: str, size: int) -> Data:

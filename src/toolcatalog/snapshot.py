@@ -62,6 +62,7 @@ MOST_MANIFEST, MOST_LISTING, MOST_FILES = 1 << 22, 1 << 26, 500_000
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+MOST_FOLDERS = 2  # in the path of a listed file: each is one more folder on the disk
 _LONGEST_PATH = 512  # characters; each name in it is of 255 at most, as file systems want
 _ENTRY = re.compile(
     rb'"([A-Za-z0-9_./-]{1,512})":\{"size":(0|[1-9][0-9]{0,14}),"sha256":"([0-9a-f]{64})"\}'
@@ -273,7 +274,7 @@ def parse_listing(data: bytes) -> dict[str, Stated]:
 
     Reads entry by entry, so that memory grows with the number of files and not with what hostile
     JSON of this length could hold. Raises ValueError where it is not what `listing` writes, names a
-    path twice or unsafely, or names more than MOST_FILES files.
+    path twice, unsafely or in more folders than snapshots have, or names more than MOST_FILES files.
     """
     if len(data) > MOST_LISTING or data[:1] != b"{" or data[-1:] != b"}":
         raise ValueError("no listing")
@@ -284,7 +285,7 @@ def parse_listing(data: bytes) -> dict[str, Stated]:
         if match is None or len(files) == MOST_FILES:
             raise ValueError("no listing")
         path = match[1].decode()
-        if path in files or not stays_within(path):
+        if path in files or not stays_within(path) or path.count("/") > MOST_FOLDERS:
             raise ValueError("an unsafe path")
         files[path] = Stated(int(match[2]), match[3].decode())
         position = match.end()

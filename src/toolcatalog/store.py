@@ -25,6 +25,7 @@ from pyroaring import BitMap
 
 from toolcatalog import columns, lookup, names, picking, ranking, snapshot
 from toolcatalog.documents import Documents
+from toolcatalog.errors import MEND, SnapshotError
 from toolcatalog.lookup import Lookup
 from toolcatalog.nearness import NOTHING, Encode, Near, Nearness
 from toolcatalog.postings import Numbers, Postings
@@ -143,12 +144,16 @@ class Store:
         )
         self._has_vectors = snapshot.VECTORS in data
         self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
-        self._nearness = encode and Nearness(data[snapshot.VECTORS], self.versions)
+        self._nearness = (
+            Nearness(data[snapshot.VECTORS], self.versions) if self._has_vectors else None
+        )
         # the newest documents go before the older ones
         self._newest = self._columns["number"][: len(self._tools)]
         self._tool = lru_cache(maxsize=_ENTRIES)(partial(_read_tool, self._tools))
-        self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets))
-        self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(partial(_read_set, self._sets))
+        self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets, self.versions))
+        self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(
+            partial(_read_set, self._sets, self.versions)
+        )
         self._every_version = lru_cache(maxsize=1)(partial(_every_version, self._facts))
         self._in_force_at = lru_cache(maxsize=64)(
             partial(_read_in_force, self._columns["version"], self._newest, self._facts)
@@ -427,9 +432,15 @@ def _read_tool(tools: Table, slug: str) -> Entry | None:
     return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
 
 
-def _read_set(sets: Table, name: str) -> BitMap:
+def _read_set(sets: Table, versions: int, name: str) -> BitMap:
+    """A set of numbers. Raises SnapshotError where a number is that of no tool version: a few bytes
+    can name all numbers that there are, and an array of those takes gigabytes.
+    """
     found = sets.get(name)
-    return BitMap() if found is None else BitMap.deserialize(found)
+    numbers = BitMap() if found is None else BitMap.deserialize(found)
+    if numbers and numbers.max() >= versions:
+        raise SnapshotError(f"A set of tools has other bytes than were written: {MEND}")
+    return numbers
 
 
 def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, at: str) -> BitMap:

@@ -88,7 +88,14 @@ class Table:
         self._mask = slots - 1
         # which entries were read before and found as they were written
         self._sound = bytearray(count)
-        if self._begin + self._places[count] != len(data):
+        filled = np.frombuffer(self._slots, np.uint32)
+        if (
+            self._begin + self._places[count] != len(data)
+            or slots & self._mask  # no power of two
+            # a lookup of an unknown name ends at a free slot
+            or not count == np.count_nonzero(filled) < slots
+            or filled.max() > count
+        ):
             raise SnapshotError("a table is damaged")
 
     def __len__(self) -> int:
