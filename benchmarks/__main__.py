@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks import building, http, inside, machine, report, results, servers, synthetic
 
 CACHE = servers.ROOT / ".bench"
-_BUILT = CACHE / "building"  # what is built to see how long that takes
-_MAKERS = ("words.py", "shapes.py", "synthetic.py")
+_BUILDS = CACHE / "building"  # what is built to see how long that takes
+_GENERATOR_FILES = ("words.py", "shapes.py", "synthetic.py")
 
 
 def main() -> int:
@@ -29,41 +29,43 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000], metavar="TOOLS")
     parser.add_argument("--parts", nargs="+", default=[*results.PARTS], choices=results.PARTS)
     arguments = parser.parse_args()
-    if lack := _lack(arguments.parts):
-        say(lack)
+    if lack := _missing_requirements(arguments.parts):
+        report_progress(lack)
         return 2
     asked = [(tools, part) for tools in arguments.sizes for part in arguments.parts]
-    shutil.rmtree(_BUILT, ignore_errors=True)
-    faults = sum(_kept(tools, part) for tools, part in asked)
-    shutil.rmtree(_BUILT, ignore_errors=True)
+    shutil.rmtree(_BUILDS, ignore_errors=True)
+    faults = sum(_measure_part(tools, part) for tools, part in asked)
+    shutil.rmtree(_BUILDS, ignore_errors=True)
     report.main()
     if faults:
-        say(
+        report_progress(
             f"{faults} faults: parts that failed have no new figures, and operations marked "
             "INVALID do not count"
         )
     return 1 if faults else 0
 
 
-def _kept(tools: int, part: str) -> int:
+def _measure_part(tools: int, part: str) -> int:
     """Measure one part and keep its figures; how many faults there were. A part that fails does not
     keep the others from being measured.
     """
-    busy = machine.busy()
-    if busy > results.BUSY:
-        say(f"the machine is busy: others use {busy:.0%} of it, and the figures will show that")
+    busy = machine.measure_other_load()
+    if busy > results.BUSY_THRESHOLD:
+        report_progress(
+            f"the machine is busy: others use {busy:.0%} of it, and the figures will show that"
+        )
     try:
         figures = {**_measure(tools, part), "busy": busy}
     except (RuntimeError, TimeoutError, subprocess.CalledProcessError) as error:
-        say(f"{part} of {tools:,} tools failed: {error}")
+        report_progress(f"{part} of {tools:,} tools failed: {error}")
         return 1
-    results.save(tools, part, figures, machine.described(servers.PEERS_PYTHON))
+    results.save_part(tools, part, figures, machine.describe_machine(servers.PEERS_PYTHON))
     if tools > building.LARGE:
-        shutil.rmtree(_BUILT / str(tools), ignore_errors=True)  # there is no room for two of these
+        shutil.rmtree(_BUILDS / str(tools), ignore_errors=True)  # there is no room for two of these
     return sum(one["faults"] for one in figures.get("operations", {}).values())
 
 
-def _lack(parts: list[str]) -> str:
+def _missing_requirements(parts: list[str]) -> str:
     """What the machine lacks, in one line; empty where it can measure."""
     if not Path("/proc/self/smaps_rollup").exists():
         return "make bench needs Linux: it reads processor time and memory from /proc"
@@ -77,35 +79,37 @@ def _lack(parts: list[str]) -> str:
 
 def _measure(tools: int, part: str) -> dict[str, Any]:
     if part == "building":
-        return building.measure(_catalog(tools, files_only=True), _BUILT / str(tools), say)
-    build, folder = built(tools)
+        return building.measure(
+            _make_catalog(tools, files_only=True), _BUILDS / str(tools), report_progress
+        )
+    build, folder = cached_build(tools)
     if part == "http":
-        return http.measure(build, folder, say)
+        return http.measure(build, folder, report_progress)
     http.prepare(build, folder)
-    say(f"{tools:,} tools, inside the process ...")
+    report_progress(f"{tools:,} tools, inside the process ...")
     return inside.measure(build, folder)
 
 
-def _catalog(tools: int, files_only: bool) -> Path:
+def _make_catalog(tools: int, files_only: bool) -> Path:
     """The synthetic catalog of this size; made anew where what makes it has changed."""
     made_by = hashlib.sha256(
-        b"".join((servers.ROOT / "benchmarks" / name).read_bytes() for name in _MAKERS)
+        b"".join((servers.ROOT / "benchmarks" / name).read_bytes() for name in _GENERATOR_FILES)
     ).hexdigest()[:8]
     kind = f"files-{tools}" if files_only else f"tools-{tools}"
     catalog = CACHE / "catalogs" / f"{kind}-{made_by}"
     if not catalog.exists():
         _remove_others(catalog, f"{kind}-*")
-        say(f"writing a synthetic catalog, {kind} ...")
-        synthetic.write(catalog, tools, files_only=files_only)
+        report_progress(f"writing a synthetic catalog, {kind} ...")
+        synthetic.write_catalog(catalog, tools, files_only=files_only)
     return catalog
 
 
-def built(tools: int) -> tuple[Path, Path]:
+def cached_build(tools: int) -> tuple[Path, Path]:
     """The build of this size, and a folder for what is made from it, which another build's takes
     the place of.
     """
-    build, catalog = CACHE / "builds" / str(tools), _catalog(tools, files_only=False)
-    say(f"building {tools:,} tools ...")
+    build, catalog = CACHE / "builds" / str(tools), _make_catalog(tools, files_only=False)
+    report_progress(f"building {tools:,} tools ...")
     command = [
         sys.executable,
         "-m",
@@ -118,7 +122,7 @@ def built(tools: int) -> tuple[Path, Path]:
         "--no-site",
     ]
     digest = subprocess.run(
-        command, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True
+        command, env=servers.subprocess_environment(), stdout=subprocess.PIPE, text=True, check=True
     ).stdout.strip()
     folder = CACHE / "http" / f"{tools}-{digest[:12]}"
     if not folder.exists():
@@ -131,7 +135,7 @@ def _remove_others(folder: Path, pattern: str) -> None:
         shutil.rmtree(other)
 
 
-def say(line: str) -> None:
+def report_progress(line: str) -> None:
     """Tell how far it is."""
     print(line, file=sys.stderr, flush=True)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-_MOST = 1000
-_PATIENCE = 300  # seconds that one answer may take
+_PAGE_SIZE = 1000
+_TIMEOUT = 300  # seconds that one answer may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Client:
     """A connection to a server that stays open."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_PATIENCE)
+        self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_TIMEOUT)
         self.headers = {**headers}
 
     def get(self, path: str, **headers: str) -> Answer:
@@ -42,14 +42,14 @@ class Client:
         )
 
 
-def slugs(body: bytes) -> list[str]:
+def extract_slugs(body: bytes) -> list[str]:
     """The tools in an answer, whoever gave it: one tool, a page, or rows of a table."""
     value = json.loads(body)
     found = value if isinstance(value, list) else value.get("items", value.get("rows", [value]))
     return [tool["slug"] for tool in found]
 
 
-def export(client: Client, rows: Path) -> None:
+def export_tools(client: Client, rows: Path) -> None:
     """Write the newest version of every tool, as our server answers it, into a file: a tool's JSON
     on each line, in order of slug.
     """
@@ -63,12 +63,12 @@ def export(client: Client, rows: Path) -> None:
 
 
 def _pages(client: Client) -> Iterator[list[object]]:
-    path: str | None = f"/api/v3/tools?limit={_MOST}"
+    path: str | None = f"/api/v3/tools?limit={_PAGE_SIZE}"
     while path:
         page = json.loads(client.get(path).body)
         yield page["items"]
         path = (
-            f"/api/v3/tools?limit={_MOST}&cursor={page['next_cursor']}"
+            f"/api/v3/tools?limit={_PAGE_SIZE}&cursor={page['next_cursor']}"
             if page["next_cursor"]
             else None
         )

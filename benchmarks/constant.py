@@ -16,7 +16,7 @@ import uvicorn
 Scope = dict[str, Any]
 
 
-class Constant:
+class ConstantApp:
     """Answers every request with one status and one body."""
 
     def __init__(self, size: int, status: int) -> None:
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=0, help="bytes of the body")
     parser.add_argument("--status", type=int, default=200)
     arguments = parser.parse_args()
-    serve(Constant(arguments.size, arguments.status))
+    serve(ConstantApp(arguments.size, arguments.status))
 
 
 def serve(app: Any, **settings: Any) -> None:

@@ -19,15 +19,15 @@ from typing import Any
 
 from benchmarks import machine, paths, servers
 from benchmarks.asking import Client
-from benchmarks.paths import Question, Sample
+from benchmarks.paths import BenchmarkQuery, CatalogSample
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
-from toolcatalog.server.live import Live
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.server.live import AppState
+from toolcatalog.store import Filters, Store, VersionPins
 
-_TIMES = 1_000
-_ENOUGH = 2.0  # seconds spent on one operation
+_REPETITIONS = 1_000
+_MAX_SECONDS = 2.0  # seconds spent on one operation
 _OPENINGS = 3
 _PAGE = 20
 
@@ -37,10 +37,10 @@ def measure(build: Path, folder: Path) -> dict[str, Any]:
     in milliseconds, memory in MB.
     """
     os.sync()  # a page of a file that has not reached the disk counts as one of the process's own
-    command = machine.pinned(
+    command = machine.pin_command(
         machine.SERVER_CORE, [sys.executable, "-m", "benchmarks.inside", str(build), str(folder)]
     )
-    with machine.awake():
+    with machine.keep_cores_awake():
         opened = [json.loads(_run([*command, "open"])) for _ in range(_OPENINGS)]
         started = [_first_answer(build, folder) for _ in range(_OPENINGS)]
         costs = json.loads(_run(command))
@@ -55,44 +55,51 @@ def measure(build: Path, folder: Path) -> dict[str, Any]:
 
 def _run(command: Sequence[str]) -> str:
     return subprocess.run(
-        command, env=servers.environment(), capture_output=True, text=True, check=True
+        command, env=servers.subprocess_environment(), capture_output=True, text=True, check=True
     ).stdout
 
 
 def _first_answer(build: Path, folder: Path) -> dict[str, float]:
     """Start the server; milliseconds until it has answered for the first time, and its memory then."""
-    begin = machine.now()
-    with servers.running(servers.ours(build, folder / "keys.json"), folder / "start.log") as server:
+    begin = machine.clock()
+    with servers.start_server(
+        servers.server_command(build, folder / "keys.json"), folder / "start.log"
+    ) as server:
         client = Client(server.url, {"x-api-key": (folder / "key").read_text()})
         answer = client.get("/api/v3/tools?limit=1")
         assert answer.status == 200, answer
-        return {"start": round((machine.now() - begin) * 1000, 1), **machine.memory(server.pid)}
+        return {
+            "start": round((machine.clock() - begin) * 1000, 1),
+            **machine.measure_memory(server.pid),
+        }
 
 
-def operations(store: Store) -> Mapping[str, Callable[[Question], object]]:
+def store_operations(store: Store) -> Mapping[str, Callable[[BenchmarkQuery], object]]:
     """What the store does for each operation, without a question's text or an answer's headers.
     Follows the store's own doors.
     """
 
-    def get(asked: Question) -> object:
-        entry = store.tool(asked.slug)
+    def get(asked: BenchmarkQuery) -> object:
+        entry = store.get_tool(asked.slug)
         assert entry is not None
-        return store.document(entry.number(entry.versions[-1]))
+        return store.read_document(entry.tool_id(entry.versions[-1]))
 
-    def page(asked: Question) -> object:
+    def page(asked: BenchmarkQuery) -> object:
         filters = Filters(
             toolkits=[asked.toolkit] if asked.toolkit else None,
             tags=asked.tags,
-            deprecated=not asked.toolkit,
+            include_deprecated=not asked.toolkit,
         )
-        found = store.matching(filters, Pins())
-        return len(found.numbers), store.documents(
-            store.page(found, "slug", False, (asked.page - 1) * asked.size, asked.size)
+        found = store.search(filters, VersionPins())
+        return len(found.tool_ids), store.read_documents(
+            store.select_page(found, "slug", False, (asked.page - 1) * asked.size, asked.size)
         )
 
-    def query(asked: Question) -> object:
-        found = store.matching(Filters(query=asked.query), Pins())
-        return len(found.numbers), store.documents(store.page(found, "relevance", True, 0, _PAGE))
+    def query(asked: BenchmarkQuery) -> object:
+        found = store.search(Filters(query=asked.query), VersionPins())
+        return len(found.tool_ids), store.read_documents(
+            store.select_page(found, "relevance", True, 0, _PAGE)
+        )
 
     return {
         "get": get,
@@ -104,38 +111,44 @@ def operations(store: Store) -> Mapping[str, Callable[[Question], object]]:
     }
 
 
-def costs(build: Path, folder: Path) -> dict[str, Any]:
+def measure_operations(build: Path, folder: Path) -> dict[str, Any]:
     """Median microseconds of each operation in the store, and of the same question through the
     whole application without a socket.
     """
-    sample, store = paths.sample(folder / "rows.jsonl"), open_build(build)
+    sample, store = paths.load_sample(folder / "rows.jsonl"), open_build(build)
     asked = _questions(sample)
-    app = create_app(Live(KeyRing(folder / "keys.json"), store), None)
+    app = create_app(AppState(KeyRing(folder / "keys.json"), store), None)
     key = (folder / "key").read_text()
     through = {
-        name: asyncio.run(_through(app, key, questions)) for name, questions in asked.items()
+        name: asyncio.run(_measure_application(app, key, questions))
+        for name, questions in asked.items()
     }
     return {
-        "store": {name: _median(act, asked[name]) for name, act in operations(store).items()},
+        "store": {
+            name: _median_time(act, asked[name]) for name, act in store_operations(store).items()
+        },
         "application": through,
     }
 
 
-def _questions(of: Sample) -> dict[str, list[Question]]:
+def _questions(of: CatalogSample) -> dict[str, list[BenchmarkQuery]]:
     named = {
-        operation.name: paths.questions(operation, of)[:_TIMES] for operation in paths.OPERATIONS
+        operation.name: paths.draw_queries(operation, of)[:_REPETITIONS]
+        for operation in paths.OPERATIONS
     }
     pages = {"first page": 1, "deep page": max(1, len(of.slugs) // _PAGE)}
     chosen = {name: named[name] for name in ("get", "filter", "query", "sentence")}
     return chosen | {
-        name: [paths.page(of, _PAGE, number)] * _TIMES for name, number in pages.items()
+        name: [paths.page_query(of, _PAGE, number)] * _REPETITIONS for name, number in pages.items()
     }
 
 
-def _median(act: Callable[[Question], object], questions: Iterable[Question]) -> float:
+def _median_time(
+    act: Callable[[BenchmarkQuery], object], questions: Iterable[BenchmarkQuery]
+) -> float:
     """Median time of one act, in microseconds; stops early where acts are slow."""
     times: list[int] = []
-    end = time.perf_counter() + _ENOUGH
+    end = time.perf_counter() + _MAX_SECONDS
     for question in questions:
         begin = time.perf_counter_ns()
         act(question)
@@ -145,12 +158,12 @@ def _median(act: Callable[[Question], object], questions: Iterable[Question]) ->
     return round(statistics.median(times) / 1000, 2)
 
 
-async def _through(app: Any, key: str, questions: Sequence[Question]) -> float:
+async def _measure_application(app: Any, key: str, questions: Sequence[BenchmarkQuery]) -> float:
     times: list[int] = []
-    end = time.perf_counter() + _ENOUGH
+    end = time.perf_counter() + _MAX_SECONDS
     for question in questions:
         begin = time.perf_counter_ns()
-        status = await _call(app, key, paths.for_api(question))
+        status = await _call_application(app, key, paths.to_api_path(question))
         times.append(time.perf_counter_ns() - begin)
         assert status == 200, question
         if time.perf_counter() > end:
@@ -158,7 +171,7 @@ async def _through(app: Any, key: str, questions: Sequence[Question]) -> float:
     return round(statistics.median(times) / 1000, 2)
 
 
-async def _call(app: Any, key: str, path: str) -> int:
+async def _call_application(app: Any, key: str, path: str) -> int:
     """One request as the server would hand it over; the status of the answer."""
     plain, _, query = path.partition("?")
     headers = [(b"host", b"127.0.0.1"), (b"x-api-key", key.encode())]
@@ -198,7 +211,7 @@ def main() -> None:
         open_build(Path(build))
         print(json.dumps({"open": round((time.perf_counter() - begin) * 1000, 2)}))
     else:
-        print(json.dumps(costs(Path(build), Path(folder))))
+        print(json.dumps(measure_operations(Path(build), Path(folder))))
 
 
 if __name__ == "__main__":

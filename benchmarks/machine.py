@@ -15,7 +15,7 @@ from pathlib import Path
 
 SERVER_CORE, CLIENT_CORE = 0, 1
 _TICK = os.sysconf("SC_CLK_TCK")
-_STILL = 0.3  # seconds without any work after which a server counts as idle
+_IDLE_SECONDS = 0.3  # seconds without any work after which a server counts as idle
 _LIBRARIES = (
     "toolcatalog",
     "uvicorn",
@@ -44,20 +44,22 @@ while os.getppid() == parent:
 """
 
 
-def described(peers: Path) -> dict[str, str]:
+def describe_machine(peers: Path) -> dict[str, str]:
     """Cores, processor, kernel, Python, libraries and the day, for people; `peers` is the peers'
     Python.
     """
     processor = next(
         (
             line.partition(":")[2].strip()
-            for line in _lines("/proc/cpuinfo")
+            for line in _read_lines("/proc/cpuinfo")
             if line.startswith("model name")
         ),
         platform.machine(),
     )
     memory = int(
-        next(line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
+        next(
+            line.split()[1] for line in _read_lines("/proc/meminfo") if line.startswith("MemTotal")
+        )
     )
     return {
         "cores": str(os.cpu_count()),
@@ -65,20 +67,20 @@ def described(peers: Path) -> dict[str, str]:
         "memory": f"{memory / 2**20:.0f} GiB",
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "libraries": _versions(sys.executable, _LIBRARIES),
-        "peers": _versions(str(peers), _PEERS) if peers.exists() else "not installed",
+        "libraries": _library_versions(sys.executable, _LIBRARIES),
+        "peers": _library_versions(str(peers), _PEERS) if peers.exists() else "not installed",
         "date": datetime.now(UTC).date().isoformat(),
     }
 
 
-def _versions(python: str, names: Sequence[str]) -> str:
+def _library_versions(python: str, names: Sequence[str]) -> str:
     return subprocess.run(
         [python, "-c", _VERSIONS, *names], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
 @contextlib.contextmanager
-def awake(cores: Sequence[int] = (SERVER_CORE, CLIENT_CORE)) -> Iterator[None]:
+def keep_cores_awake(cores: Sequence[int] = (SERVER_CORE, CLIENT_CORE)) -> Iterator[None]:
     """Keep these cores from going idle, by a loop of idle priority on each.
 
     A virtual core that has gone idle wakes up late: throughput then has two values, far apart, and
@@ -94,12 +96,12 @@ def awake(cores: Sequence[int] = (SERVER_CORE, CLIENT_CORE)) -> Iterator[None]:
         yield
 
 
-def pinned(core: int, command: Sequence[str]) -> list[str]:
+def pin_command(core: int, command: Sequence[str]) -> list[str]:
     """The command, to run on one core only."""
     return ["taskset", "--cpu-list", str(core), *command]
 
 
-def family(pid: int) -> list[int]:
+def process_tree(pid: int) -> list[int]:
     """A process and all that descend from it, as far as they are still there."""
     found = [pid]
     with contextlib.suppress(OSError):
@@ -107,7 +109,7 @@ def family(pid: int) -> list[int]:
             found += [
                 one
                 for child in (thread / "children").read_text().split()
-                for one in family(int(child))
+                for one in process_tree(int(child))
             ]
     return found
 
@@ -115,7 +117,7 @@ def family(pid: int) -> list[int]:
 def cpu_seconds(pid: int) -> float:
     """Processor time that a process and its descendants have used so far, in seconds."""
     total = 0
-    for one in family(pid):
+    for one in process_tree(pid):
         with contextlib.suppress(OSError):
             fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
             total += sum(int(field) for field in fields[11:13])
@@ -127,7 +129,7 @@ def wait_until_idle(pid: int, patience: float = 120) -> None:
     that nobody waits for any more.
     """
     before, since, end = -1.0, time.monotonic(), time.monotonic() + patience
-    while time.monotonic() - since < _STILL:
+    while time.monotonic() - since < _IDLE_SECONDS:
         if time.monotonic() > end:
             raise TimeoutError(f"process {pid} is still busy after {patience:.0f} seconds")
         now = cpu_seconds(pid)
@@ -136,54 +138,54 @@ def wait_until_idle(pid: int, patience: float = 120) -> None:
         time.sleep(0.05)
 
 
-def memory(pid: int) -> dict[str, float]:
+def measure_memory(pid: int) -> dict[str, float]:
     """What a process and its descendants hold, in MB: `private` (their own, not pages of a file)
     and `pss` (shared pages by share).
     """
-    found = _held(pid)
+    found = _read_memory(pid)
     return {
         name: round(found[row] / 1024, 1)
         for name, row in (("private", "Private_Dirty"), ("pss", "Pss"))
     }
 
 
-def held(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Bytes that a process and its descendants hold together; a page that they share counts once."""
-    return _held(pid)["Pss"] * 1024
+    return _read_memory(pid)["Pss"] * 1024
 
 
-def _held(pid: int) -> Counter[str]:
+def _read_memory(pid: int) -> Counter[str]:
     """What the kernel tells of a process and its descendants, added up, in KB; one that is just
     ending holds nothing.
     """
     found = Counter[str]()
-    for one in family(pid):
+    for one in process_tree(pid):
         with contextlib.suppress(OSError):
-            rows = (line.split() for line in _lines(f"/proc/{one}/smaps_rollup")[1:])
+            rows = (line.split() for line in _read_lines(f"/proc/{one}/smaps_rollup")[1:])
             found.update({name.rstrip(":"): int(size) for name, size, *_ in rows})
     return found
 
 
-def busy(seconds: float = 2) -> float:
+def measure_other_load(seconds: float = 2) -> float:
     """The share of all cores that others use, from 0 to 1, seen while we do nothing for so many
     seconds.
     """
-    before = _spent()
+    before = _read_ticks()
     time.sleep(seconds)
-    idle, total = (after - then for after, then in zip(_spent(), before, strict=True))
+    idle, total = (after - then for after, then in zip(_read_ticks(), before, strict=True))
     return round(1 - idle / total, 2) if total else 0.0
 
 
-def _spent() -> tuple[int, int]:
+def _read_ticks() -> tuple[int, int]:
     """Ticks that all cores have been idle, and all their ticks."""
-    ticks = [int(field) for field in _lines("/proc/stat")[0].split()[1:9]]
+    ticks = [int(field) for field in _read_lines("/proc/stat")[0].split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
 
 
-def _lines(path: str) -> list[str]:
+def _read_lines(path: str) -> list[str]:
     return Path(path).read_text(encoding="utf-8").splitlines()
 
 
-def now() -> float:
+def clock() -> float:
     """Seconds on a clock that only goes forward."""
     return time.monotonic()

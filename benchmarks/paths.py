@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from benchmarks.words import NOUNS, SMALL, TAGS, VERBS
+from benchmarks.words import NOUNS, SMALL_WORDS, TAGS, VERBS
 
-_QUESTIONS, _MANY = 2_000, 30_000  # those many are more than our server remembers
+_QUESTIONS, _MANY_QUESTIONS = 2_000, 30_000  # those many are more than our server remembers
 _SAMPLE = 5_000
 _API = "/api/v3/tools"
 
@@ -45,15 +45,20 @@ OPERATIONS = (
     Operation(name="filter", title="filter: toolkit, two tags, not deprecated", target=0.60),
     Operation(name="query", title="query of 1 to 3 words", ranked=True, target=0.50),
     Operation(name="sentence", title="query of a sentence", ranked=True),
-    Operation(name="new_filter", title="filter, mostly not asked before", questions=_MANY),
     Operation(
-        name="new_query", title="query, mostly not asked before", ranked=True, questions=_MANY
+        name="new_filter", title="filter, mostly not asked before", questions=_MANY_QUESTIONS
+    ),
+    Operation(
+        name="new_query",
+        title="query, mostly not asked before",
+        ranked=True,
+        questions=_MANY_QUESTIONS,
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class BenchmarkQuery:
     """One thing asked: a tool by its slug, or a page of a list. `after` is the slug before the
     page, for those who page by it.
     """
@@ -68,133 +73,137 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CatalogSample:
     """What questions are made of: all slugs in order, and some tools as they are answered."""
 
     slugs: Sequence[str]
     tools: Sequence[dict[str, Any]]
 
 
-def sample(rows: Path) -> Sample:
+def load_sample(rows: Path) -> CatalogSample:
     """Read the rows: a tool's JSON on each line, in order of slug."""
     with rows.open("rb") as lines:
         # the slug is a document's first field
         slugs = [line[: line.index(b'",')].rpartition(b'"')[2].decode() for line in lines]
     step = max(1, len(slugs) // _SAMPLE)
     with rows.open("rb") as lines:
-        return Sample(
+        return CatalogSample(
             slugs, [json.loads(line) for number, line in enumerate(lines) if number % step == 0]
         )
 
 
-def questions(operation: Operation, of: Sample, seed: int = 1) -> list[Question]:
+def draw_queries(
+    operation: Operation, catalog_sample: CatalogSample, seed: int = 1
+) -> list[BenchmarkQuery]:
     """The questions of an operation."""
     rng = random.Random(f"{operation.name} {seed}")
     make = _MAKERS[operation.name]
-    return [make(rng, of) for _ in range(operation.questions)]
+    return [make(rng, catalog_sample) for _ in range(operation.questions)]
 
 
-def _get(rng: random.Random, of: Sample) -> Question:
-    return Question(slug=rng.choice(of.slugs))
+def _draw_get(rng: random.Random, of: CatalogSample) -> BenchmarkQuery:
+    return BenchmarkQuery(slug=rng.choice(of.slugs))
 
 
-def page(of: Sample, size: int, number: int) -> Question:
+def page_query(catalog_sample: CatalogSample, size: int, number: int) -> BenchmarkQuery:
     """A page of the whole list."""
-    return Question(
-        page=number, size=size, after=of.slugs[(number - 1) * size - 1] if number > 1 else ""
+    return BenchmarkQuery(
+        page=number,
+        size=size,
+        after=catalog_sample.slugs[(number - 1) * size - 1] if number > 1 else "",
     )
 
 
-def _page_of(size: int) -> Callable[[random.Random, Sample], Question]:
-    return lambda rng, of: page(of, size, rng.randint(1, max(1, len(of.slugs) // size)))
+def _page_maker(size: int) -> Callable[[random.Random, CatalogSample], BenchmarkQuery]:
+    return lambda rng, of: page_query(of, size, rng.randint(1, max(1, len(of.slugs) // size)))
 
 
-def _filter(rng: random.Random, of: Sample) -> Question:
+def _draw_filter(rng: random.Random, of: CatalogSample) -> BenchmarkQuery:
     tool = rng.choice(of.tools)
-    return Question(
+    return BenchmarkQuery(
         toolkit=tool["toolkit"]["slug"],
         tags=tuple(rng.sample([*{*rng.sample(TAGS, 2), tool["tags"][-1]}], 2)),
     )
 
 
-def _query(rng: random.Random, of: Sample) -> Question:
+def _draw_words(rng: random.Random, of: CatalogSample) -> BenchmarkQuery:
     """One to three words of a tool's name and of the first words about it, as somebody types who
     half remembers it.
     """
     tool = rng.choice(of.tools)
     said = f"{tool['name']} {tool['description']}".replace(".", "").lower().split()[:20]
-    words = [*dict.fromkeys(word for word in said if word not in SMALL)]
-    return Question(query=" ".join(rng.sample(words, min(len(words), rng.randint(1, 3)))))
+    words = [*dict.fromkeys(word for word in said if word not in SMALL_WORDS)]
+    return BenchmarkQuery(query=" ".join(rng.sample(words, min(len(words), rng.randint(1, 3)))))
 
 
-def _sentence(rng: random.Random, of: Sample) -> Question:
+def _draw_sentence(rng: random.Random, of: CatalogSample) -> BenchmarkQuery:
     tool = rng.choice(of.tools)
     rare = tool["description"].replace(".", "").lower().split()[-3:]
     verbs, nouns = rng.sample(VERBS, 2), rng.sample(NOUNS, 3)
     middle = f"{tool['name'].lower()} for each {nouns[0]} of the {nouns[1]} in {' '.join(rare)}"
-    return Question(
+    return BenchmarkQuery(
         query=f"I want to {middle} and then {verbs[0]} the {nouns[2]} that is not {verbs[1]}d"
     )
 
 
-_MAKERS: dict[str, Callable[[random.Random, Sample], Question]] = {
-    "get": _get,
-    "unchanged": _get,
-    "list20": _page_of(20),
-    "list1000": _page_of(1000),
-    "filter": _filter,
-    "query": _query,
-    "sentence": _sentence,
-    "new_filter": _filter,
-    "new_query": _query,
+_MAKERS: dict[str, Callable[[random.Random, CatalogSample], BenchmarkQuery]] = {
+    "get": _draw_get,
+    "unchanged": _draw_get,
+    "list20": _page_maker(20),
+    "list1000": _page_maker(1000),
+    "filter": _draw_filter,
+    "query": _draw_words,
+    "sentence": _draw_sentence,
+    "new_filter": _draw_filter,
+    "new_query": _draw_words,
 }
 
 
-def for_api(asked: Question) -> str:
+def to_api_path(question: BenchmarkQuery) -> str:
     """The path at our server, and at the plain service, which has the same paths."""
-    if asked.slug:
-        return f"{_API}/{asked.slug}"
-    fields: dict[str, Any] = {"limit": asked.size}
-    if asked.page > 1:
-        fields["cursor"] = base64.b64encode(f"{asked.page}:{asked.size}".encode()).decode()
-    if asked.toolkit:
+    if question.slug:
+        return f"{_API}/{question.slug}"
+    fields: dict[str, Any] = {"limit": question.size}
+    if question.page > 1:
+        fields["cursor"] = base64.b64encode(f"{question.page}:{question.size}".encode()).decode()
+    if question.toolkit:
         fields |= {
-            "toolkit_slug": asked.toolkit,
-            "tags": ",".join(asked.tags),
+            "toolkit_slug": question.toolkit,
+            "tags": ",".join(question.tags),
             "include_deprecated": "false",
         }
-    if asked.query:
-        fields["query"] = asked.query
+    if question.query:
+        fields["query"] = question.query
     return f"{_API}?{urlencode(fields)}"
 
 
-def for_tables(asked: Question) -> str:
+def to_datasette_path(question: BenchmarkQuery) -> str:
     """The path at Datasette: no facets, suggestions or counts; pages by the key before them; the
     filter's tags by a `_where`.
     """
-    if asked.slug:
-        return f"/tables/tools/{asked.slug}.json?_shape=objects"
-    if asked.query:
-        words = " OR ".join(f'"{word}"' for word in dict.fromkeys(asked.query.split()))
+    if question.slug:
+        return f"/tables/tools/{question.slug}.json?_shape=objects"
+    if question.query:
+        words = " OR ".join(f'"{word}"' for word in dict.fromkeys(question.query.split()))
         return f"/tables/search.json?_shape=array&q={quote(words)}"
     fields: dict[str, Any] = {
         "_shape": "array",
-        "_size": asked.size,
+        "_size": question.size,
         "_nofacet": 1,
         "_nosuggest": 1,
         "_nocount": 1,
     }
-    if asked.after:
-        fields["_next"] = asked.after
-    if asked.toolkit:
-        either = ", ".join(f"'{tag}'" for tag in asked.tags)
-        fields |= {"toolkit": asked.toolkit, "is_deprecated": 0}
+    if question.after:
+        fields["_next"] = question.after
+    if question.toolkit:
+        either = ", ".join(f"'{tag}'" for tag in question.tags)
+        fields |= {"toolkit": question.toolkit, "is_deprecated": 0}
         fields["_where"] = f"exists (select 1 from json_each(tags) where value in ({either}))"  # noqa: S608 - our own words
     return f"/tables/tools.json?{urlencode(fields)}"
 
 
-SPELLINGS: dict[str, Callable[[Question], str]] = {
-    "ours": for_api,
-    "fastapi": for_api,
-    "datasette": for_tables,
+PATH_FORMATTERS: dict[str, Callable[[BenchmarkQuery], str]] = {
+    "ours": to_api_path,
+    "fastapi": to_api_path,
+    "datasette": to_datasette_path,
 }

@@ -48,7 +48,7 @@ class Panel:
     lines: Mapping[str, Points]
 
 
-def plots(results: Results) -> dict[str, str]:
+def render_plots(results: Results) -> dict[str, str]:
     """All plots: name of the file to its text. A plot for which there are no figures is left out."""
     made = {
         "latency.svg": _latency(results),
@@ -58,7 +58,7 @@ def plots(results: Results) -> dict[str, str]:
     panels = {
         name: [panel for panel in some if any(panel.lines.values())] for name, some in made.items()
     }
-    return {name: draw(some) for name, some in panels.items() if some}
+    return {name: render_panels(some) for name, some in panels.items() if some}
 
 
 def _latency(results: Results) -> list[Panel]:
@@ -116,18 +116,18 @@ def _building(results: Results) -> list[Panel]:
     ]
 
 
-def _points(results: Results, place: Iterable[str]) -> Points:
+def _points(results: Results, keys: Iterable[str]) -> Points:
     found = []
     for tools, figures in results.items():
         value: Any = figures
-        for name in place:
+        for name in keys:
             value = value.get(name) if isinstance(value, Mapping) else None
         if isinstance(value, int | float) and value > 0:
             found.append((float(tools), float(value)))
     return found
 
 
-def draw(panels: Sequence[Panel]) -> str:
+def render_panels(panels: Sequence[Panel]) -> str:
     """The panels side by side, two in a row, with the names of the lines below."""
     names = [
         *dict.fromkeys(name for panel in panels for name, points in panel.lines.items() if points)
@@ -164,24 +164,26 @@ def _panel(panel: Panel, names: Sequence[str]) -> str:
     for value, x in across.ticks():
         parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
         parts.append(
-            f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">{_short(value)}</text>'
+            f'<text x="{x:.1f}" y="{_HEIGHT - 14}" text-anchor="middle">{_format_short(value)}</text>'
         )
     for value, y in up.ticks():
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>')
         parts.append(
-            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>'
+            f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_format_short(value)}</text>'
         )
     for name, points in panel.lines.items():
         if points:
             parts.append(
-                _line(names.index(name), [(across.place(x), up.place(y)) for x, y in points])
+                _line(
+                    names.index(name), [(across.to_pixels(x), up.to_pixels(y)) for x, y in points]
+                )
             )
     return "".join(parts)
 
 
-def _line(number: int, places: Points) -> str:
-    line = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    return f'<g class="c{number}"><path class="line" d="M{line}"/>{"".join(_dot(number, x, y) for x, y in places)}</g>'
+def _line(number: int, points: Points) -> str:
+    line = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return f'<g class="c{number}"><path class="line" d="M{line}"/>{"".join(_dot(number, x, y) for x, y in points)}</g>'
 
 
 def _dot(number: int, x: float, y: float) -> str:
@@ -195,7 +197,7 @@ class _Scale:
     start: float  # pixels
     stop: float
 
-    def place(self, value: float) -> float:
+    def to_pixels(self, value: float) -> float:
         return self.start + (math.log10(value) - self.low) / (self.high - self.low) * (
             self.stop - self.start
         )
@@ -203,7 +205,7 @@ class _Scale:
     def ticks(self) -> list[tuple[float, float]]:
         step = max(1, math.ceil((self.high - self.low) / 6))
         return [
-            (10.0**power, self.place(10.0**power))
+            (10.0**power, self.to_pixels(10.0**power))
             for power in range(int(self.low), int(self.high) + 1, step)
         ]
 
@@ -214,7 +216,7 @@ def _scale(values: Sequence[float], start: float, stop: float) -> _Scale:
     return _Scale(low, max(high, low + 1), start, stop)
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"

@@ -17,9 +17,9 @@ from typing import Any
 
 from toolcatalog import guarding, making, site
 from toolcatalog.build import build
-from toolcatalog.crew import Crew
-from toolcatalog.groups import Group
-from toolcatalog.memory import SiteMemory
+from toolcatalog.crew import WorkerPool
+from toolcatalog.groups import PageGroup
+from toolcatalog.memory import SiteState
 
 _JOBS = 2
 
@@ -28,39 +28,39 @@ def main() -> int:
     """Measure one catalog."""
     found: dict[str, float] = {}
 
-    def stage(folder: Path, groups: Sequence[Group], *__: Any) -> site.Staged:
-        found["files"], found["made in s"] = _timed(_make, groups)
+    def stage(folder: Path, groups: Sequence[PageGroup], *__: Any) -> site.StagedSite:
+        found["files"], found["made in s"] = _measure(_render_group, groups)
         (folder / guarding.STAGED).mkdir(parents=True)
-        found["made and written in s"] = _timed(partial(_write, folder), groups)[1]
-        return site.Staged(
+        found["made and written in s"] = _measure(partial(_write_group, folder), groups)[1]
+        return site.StagedSite(
             site=folder,
-            left=SiteMemory(),
+            state=SiteState(),
             groups={},
-            stale={},
-            gone=set(),
-            is_more=False,
-            kept=0,
+            staged_groups={},
+            removed_paths=set(),
+            has_new_paths=False,
+            kept_count=0,
         )
 
-    making.site.stage = stage  # type: ignore[attr-defined]
+    making.site.stage_site = stage  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
     print(json.dumps({name: round(value, 1) for name, value in found.items()}))
     return 0
 
 
-def _timed(work: Callable[[Group], int], groups: Sequence[Group]) -> tuple[int, float]:
-    with Crew(_JOBS) as crew:
+def _measure(work: Callable[[PageGroup], int], groups: Sequence[PageGroup]) -> tuple[int, float]:
+    with WorkerPool(_JOBS) as crew:
         started = time.perf_counter()
-        return sum(crew.each(work, groups)), time.perf_counter() - started
+        return sum(crew.map(work, groups)), time.perf_counter() - started
 
 
-def _make(group: Group) -> int:
-    return sum(1 for file in group.files() if file.make())
+def _render_group(group: PageGroup) -> int:
+    return sum(1 for file in group.files() if file.render())
 
 
-def _write(folder: Path, group: Group) -> int:
-    site._stage(folder, {}, group)
+def _write_group(folder: Path, group: PageGroup) -> int:
+    site._stage_group(folder, {}, group)
     return len(group.paths)
 
 

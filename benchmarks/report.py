@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import results
-from benchmarks.plots import plots
+from benchmarks.plots import render_plots
 from benchmarks.results import Results
 from benchmarks.servers import ROOT
-from benchmarks.table import P99_TARGET, TARGET_SIZE, met, tables
+from benchmarks.table import P99_TARGET, TARGET_SIZE, format_target, make_tables
 
 DOCS = ROOT / "docs"
 _ALT = {
@@ -70,13 +70,13 @@ Targets are for a quiet machine. Where others use the same cores all takes longe
 """
 
 
-def page(found: Results) -> str:
+def render_page(results: Results) -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *_body(found)])
+    return "\n".join([_HEAD, *_page_sections(results)])
 
 
-def _body(found: Results) -> Iterator[str]:
-    if not found:
+def _page_sections(results: Results) -> Iterator[str]:
+    if not results:
         yield "No results are kept yet.\n"
         return
     about = {
@@ -84,41 +84,41 @@ def _body(found: Results) -> Iterator[str]:
         "By number of tools": _INSIDE,
         "Building": _BUILDING,
     }
-    for table in tables(found):
+    for table in make_tables(results):
         yield f"## {table.title}\n"
         # before the first table of its kind
         yield from filter(None, [about.pop(table.title.partition(",")[0], "")])
         yield f"{table.markdown()}\n"
-    yield from _p99(found)
-    yield from _busy(found)
-    for name in plots(found):
+    yield from _latency_lines(results)
+    yield from _busy_machine_lines(results)
+    for name in render_plots(results):
         yield f"![{_ALT[name]}](plots/{name})\n"
-    yield from _machines(found)
+    yield from _machine_lines(results)
 
 
-def _p99(found: Results) -> Iterator[str]:
+def _latency_lines(results: Results) -> Iterator[str]:
     """The one target that is neither of throughput nor of a build."""
-    if "http" in found.get(TARGET_SIZE, {}):
-        get = found[TARGET_SIZE]["http"]["operations"]["get"]
+    if "http" in results.get(TARGET_SIZE, {}):
+        get = results[TARGET_SIZE]["http"]["operations"]["get"]
         ratio = get["ours"]["p99"] / get["ceiling"]["p99"]
-        target = met(ratio <= P99_TARGET, f"≤ {P99_TARGET:.0f}", TARGET_SIZE)
+        target = format_target(ratio <= P99_TARGET, f"≤ {P99_TARGET:.0f}", TARGET_SIZE)
         yield f"With {TARGET_SIZE:,} tools, p99 of get is {ratio:.1f} times the ceiling's ({target}).\n"
 
 
-def _busy(found: Results) -> Iterator[str]:
+def _busy_machine_lines(all_results: Results) -> Iterator[str]:
     """Which figures were taken while others used the machine."""
-    for tools, figures in found.items():
+    for tools, figures in all_results.items():
         for part in results.PARTS:
             share = figures.get(part, {}).get("busy", 0.0)
-            if share > results.BUSY:
+            if share > results.BUSY_THRESHOLD:
                 yield f"**The machine was busy** when {part} of {tools:,} tools was measured: others used {share:.0%} of it.\n"
 
 
-def _machines(found: Results) -> Iterator[str]:
+def _machine_lines(results: Results) -> Iterator[str]:
     """What the figures were measured on, each machine once."""
     yield "## Machine\n"
     described: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for tools, figures in found.items():
+    for tools, figures in results.items():
         for part, machine in figures["machine"].items():
             described.setdefault(tuple(machine.items()), []).append(f"{part} of {tools:,}")
     for facts, parts in described.items():
@@ -126,23 +126,23 @@ def _machines(found: Results) -> Iterator[str]:
         yield "\n".join(f"- {name}: {value}" for name, value in facts) + "\n"
 
 
-def write(found: Results, docs: Path = DOCS) -> None:
+def write_report(results: Results, docs: Path = DOCS) -> None:
     """Write the page and the plots."""
-    folder, drawn = docs / "plots", plots(found)
+    folder, drawn = docs / "plots", render_plots(results)
     if drawn:
         folder.mkdir(exist_ok=True)
     for old in {path.name for path in folder.glob("*.svg")} - {*drawn}:
         (folder / old).unlink()
     for name, text in drawn.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (docs / "performance.md").write_text(page(found), encoding="utf-8")
+    (docs / "performance.md").write_text(render_page(results), encoding="utf-8")
 
 
 def main() -> None:
     """Make the page and the plots, and print the tables."""
-    found = results.load()
-    write(found)
-    print("\n\n".join(table.terminal() for table in tables(found)))
+    found = results.load_results()
+    write_report(found)
+    print("\n\n".join(table.terminal() for table in make_tables(found)))
 
 
 if __name__ == "__main__":

@@ -14,25 +14,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-BUSY = 0.1  # of the machine, used by others: from there the figures are not worth much
-FOLDER = Path(__file__).with_name("results")
+BUSY_THRESHOLD = 0.1  # of the machine, used by others: from there the figures are not worth much
+RESULTS_FOLDER = Path(__file__).with_name("results")
 PARTS = ("http", "inside", "building")
 
 Results = Mapping[int, Mapping[str, Any]]
 
 
-def load(folder: Path = FOLDER) -> Results:
+def load_results(folder: Path = RESULTS_FOLDER) -> Results:
     """All results that are kept, by number of tools, the smallest first."""
     found = {int(path.stem): json.loads(path.read_text()) for path in folder.glob("*.json")}
     return dict(sorted(found.items()))
 
 
-def save(
+def save_part(
     tools: int,
     part: str,
     figures: Mapping[str, Any],
     machine: Mapping[str, str],
-    folder: Path = FOLDER,
+    folder: Path = RESULTS_FOLDER,
 ) -> None:
     """Keep one part of one size; the other parts stay as they were."""
     path = folder / f"{tools}.json"

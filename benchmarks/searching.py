@@ -22,16 +22,16 @@ import numpy as np
 import orjson
 
 from benchmarks import machine, servers
-from benchmarks.__main__ import built, say
+from benchmarks.__main__ import cached_build, report_progress
 from toolcatalog import analysis
 from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.store import Filters, Store, VersionPins
 
 SETS = servers.ROOT.parent / "shared" / "searchbench"
 PAGE = servers.ROOT / "docs" / "search.md"
 _OWN = ("azuremcp", "livemcp", "metatool", "sealtools", "bfcl", "apibank-kw")
-_ASKED = 400
-_COMMON = 60  # words, the commonest of a catalog
+_QUERY_COUNT = 400
+_COMMON_TERMS = 60  # words, the commonest of a catalog
 _PAGE = 20
 _ROUNDS = 7
 _LONGEST_QUERY = 1000  # characters, as the interface says
@@ -53,21 +53,27 @@ def main() -> int:
     )
     sizes = parser.parse_args().sizes
     if not (SETS / "evaluate.py").exists():
-        say(
+        report_progress(
             "make search-bench needs the sets of queries in "
             f"{SETS.relative_to(servers.ROOT.parent)}, beside this repository"
         )
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        own = [_scored(Path(folder), name, "own", [name]) for name in _OWN]
-        merged = _scored(Path(folder), "merged", "merged", _OWN)
-        fill(PAGE, "figures", _figures(own, merged))
-        fill(
-            PAGE, "meaning", _added(Path(folder) / "merged-words", Path(folder) / "merged-meaning")
+        own = [_evaluate_set(Path(folder), name, "own", [name]) for name in _OWN]
+        merged = _evaluate_set(Path(folder), "merged", "merged", _OWN)
+        replace_section(PAGE, "figures", _quality_table(own, merged))
+        replace_section(
+            PAGE,
+            "meaning",
+            _semantic_overhead(Path(folder) / "merged-words", Path(folder) / "merged-meaning"),
         )
     if sizes:
-        fill(
-            PAGE, "speed", _speeds({tools: speeds(open_build(built(tools)[0])) for tools in sizes})
+        replace_section(
+            PAGE,
+            "speed",
+            _speed_table(
+                {tools: measure_speeds(open_build(cached_build(tools)[0])) for tools in sizes}
+            ),
         )
     print(PAGE.read_text().partition("<!-- figures -->")[2].partition("<!-- /figures -->")[0])
     return 0
@@ -76,20 +82,21 @@ def main() -> int:
 Rows = dict[str, list[str]]
 
 
-def _scored(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
+def _evaluate_set(folder: Path, name: str, setting: str, sets: Sequence[str]) -> tuple[Rows, Rows]:
     """The evaluator's rows for one set of tools, by set of queries: numbers as it prints them. By
     words, and by meaning too.
     """
     catalog = folder / name
     _run(SETS / "to_catalog.py", name, catalog)
     words, meaning = (
-        _rows(catalog, folder / f"{name}-{how}", how, setting, sets) for how in ("words", "meaning")
+        _evaluate(catalog, folder / f"{name}-{how}", how, setting, sets)
+        for how in ("words", "meaning")
     )
     return words, meaning
 
 
-def _rows(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str]) -> Rows:
-    say(f"{catalog.name}, by {how}: building, serving, asking ...")
+def _evaluate(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str]) -> Rows:
+    report_progress(f"{catalog.name}, by {how}: building, serving, asking ...")
     _run(
         "-m",
         "toolcatalog",
@@ -102,8 +109,10 @@ def _rows(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str
         *(["--semantic"] if how == "meaning" else []),
     )
     keys = build.with_name(f"{build.name}-keys.json")
-    key = servers.new_key(keys)
-    with servers.running(servers.ours(build, keys), build.with_name(f"{build.name}-log")) as server:
+    key = servers.create_key(keys)
+    with servers.start_server(
+        servers.server_command(build, keys), build.with_name(f"{build.name}-log")
+    ) as server:
         asked = (
             "--endpoint",
             server.url,
@@ -122,11 +131,15 @@ def _rows(catalog: Path, build: Path, how: str, setting: str, sets: Sequence[str
 def _run(*command: str | Path) -> str:
     arguments = [sys.executable, *map(str, command)]
     return subprocess.run(
-        arguments, env=servers.environment(), stdout=subprocess.PIPE, text=True, check=True
+        arguments,
+        env=servers.subprocess_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     ).stdout
 
 
-def _figures(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) -> str:
+def _quality_table(own: Sequence[tuple[Rows, Rows]], merged: tuple[Rows, Rows]) -> str:
     """The table of quality. Columns of the evaluator: queries; nDCG@10, its interval; recall and
     MRR likewise.
     """
@@ -160,13 +173,13 @@ def _average(rows: Sequence[Sequence[str]]) -> str:
     return f"{np.mean([float(row[1]) for row in rows]):.1f} ± {spread:.1f}"
 
 
-def _added(words: Path, meaning: Path) -> str:
+def _semantic_overhead(words: Path, meaning: Path) -> str:
     """What meaning adds to the time of a query that is asked for the first time."""
     lines = (SETS / "merged" / "queries.dev.tsv").read_text().splitlines()
     queries = [text for line in lines if len(text := line.split("\t")[1]) <= _LONGEST_QUERY]
-    with machine.awake():
+    with machine.keep_cores_awake():
         without, both = (
-            [_time(store, Filters(query=query)) for query in queries]
+            [_time_query(store, Filters(query=query)) for query in queries]
             for store in map(open_build, (words, meaning))
         )
     rows = [
@@ -183,14 +196,14 @@ def _added(words: Path, meaning: Path) -> str:
 
 
 def _ndcg(row: Sequence[str]) -> str:
-    return f"{float(row[1]):.1f} ± {_half(row):.1f}"
+    return f"{float(row[1]):.1f} ± {_interval_half_width(row):.1f}"
 
 
-def _half(row: Sequence[str]) -> float:
+def _interval_half_width(row: Sequence[str]) -> float:
     return (float(row[3]) - float(row[2])) / 2
 
 
-def speeds(store: Store) -> dict[str, tuple[float, float]]:
+def measure_speeds(store: Store) -> dict[str, tuple[float, float]]:
     """Milliseconds at the median and at the 95th percentile of each kind of query: found, ranked,
     and a page of 20 picked.
 
@@ -198,27 +211,33 @@ def speeds(store: Store) -> dict[str, tuple[float, float]]:
     counts: the others tell of the machine.
     """
     draw = random.Random(1)
-    numbers = [int(number) for number in store.matching(Filters(), Pins()).numbers]
-    tools = [orjson.loads(store.document(draw.choice(numbers))[0]) for _ in range(_ASKED)]
+    numbers = [int(number) for number in store.search(Filters(), VersionPins()).tool_ids]
+    tools = [
+        orjson.loads(store.read_document(draw.choice(numbers))[0]) for _ in range(_QUERY_COUNT)
+    ]
     texts = [f"{tool['name']}. {tool['description']}" for tool in tools]
-    words = [word.spelt for text in texts for word in analysis.words(text)]
-    common = [word for word, _ in Counter(words).most_common(_COMMON)]
+    words = [word.spelling for text in texts for word in analysis.extract_words(text)]
+    common = [word for word, _ in Counter(words).most_common(_COMMON_TERMS)]
     toolkit = Filters(toolkits=(tools[0]["toolkit"]["slug"],))
     asked = {
-        "15 words, as they stand in a tool's text": [_some_words(draw, text, 15) for text in texts],
-        "15 of the commonest words that say something": [
-            " ".join(draw.sample(common, 15)) for _ in range(_ASKED)
+        "15 words, as they stand in a tool's text": [
+            _draw_phrase(draw, text, 15) for text in texts
         ],
-        "2 words that say something": [" ".join(draw.sample(words, 2)) for _ in range(_ASKED)],
+        "15 of the commonest words that say something": [
+            " ".join(draw.sample(common, 15)) for _ in range(_QUERY_COUNT)
+        ],
+        "2 words that say something": [
+            " ".join(draw.sample(words, 2)) for _ in range(_QUERY_COUNT)
+        ],
     }
     kinds = [(kind, Filters(), queries) for kind, queries in asked.items()]
     kinds.insert(1, ("the same, in one toolkit", toolkit, next(iter(asked.values()))))
     found = {}
-    with machine.awake():
+    with machine.keep_cores_awake():
         for kind, filters, queries in kinds:
             times = np.min(
                 [
-                    [_time(store, filters._replace(query=query)) for query in queries]
+                    [_time_query(store, filters._replace(query=query)) for query in queries]
                     for _ in range(_ROUNDS)
                 ],
                 0,
@@ -227,20 +246,20 @@ def speeds(store: Store) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _some_words(draw: random.Random, text: str, many: int) -> str:
+def _draw_phrase(draw: random.Random, text: str, count: int) -> str:
     """So many words of a text that follow one another, or all of them."""
     words = text.split()
-    first = draw.randrange(max(1, len(words) - many))
-    return " ".join(words[first : first + many])
+    first = draw.randrange(max(1, len(words) - count))
+    return " ".join(words[first : first + count])
 
 
-def _time(store: Store, filters: Filters) -> float:
+def _time_query(store: Store, filters: Filters) -> float:
     begin = time.perf_counter()
-    store.page(store.matching(filters, Pins()), "relevance", True, 0, _PAGE)
+    store.select_page(store.search(filters, VersionPins()), "relevance", True, 0, _PAGE)
     return 1000 * (time.perf_counter() - begin)
 
 
-def _speeds(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
+def _speed_table(sizes: Mapping[int, Mapping[str, tuple[float, float]]]) -> str:
     """The table of speed, for some sizes of catalogs."""
     head = "".join(f" {tools:,} tools |" for tools in sizes)
     rows = [
@@ -257,7 +276,7 @@ def _today() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
-def fill(page: Path, mark: str, text: str) -> None:
+def replace_section(page: Path, mark: str, text: str) -> None:
     """Put a text between the two comments that mark its place in a page."""
     before, after = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     head, _, rest = page.read_text().partition(before)

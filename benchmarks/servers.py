@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS_PYTHON = ROOT / ".venv" / "bench" / "bin" / "python"
 PEERS = {"datasette": "benchmarks.peers.tables", "fastapi": "benchmarks.peers.service"}
 # seconds that a server may take to say where it listens: a million tools may have to be read
-_PATIENCE = 900
+_START_TIMEOUT = 900
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Server:
     seconds: float
 
 
-def ours(build: Path, keys_file: Path) -> list[str]:
+def server_command(build: Path, keys_file: Path) -> list[str]:
     """The command of our server."""
     return [
         sys.executable,
@@ -48,7 +48,7 @@ def ours(build: Path, keys_file: Path) -> list[str]:
     ]
 
 
-def constant(size: int, status: int = 200) -> list[str]:
+def ceiling_command(size: int, status: int = 200) -> list[str]:
     """The command of the ceiling."""
     return [
         sys.executable,
@@ -61,12 +61,12 @@ def constant(size: int, status: int = 200) -> list[str]:
     ]
 
 
-def peer(name: str, *arguments: str | Path) -> list[str]:
+def peer_command(name: str, *arguments: str | Path) -> list[str]:
     """A command of a peer."""
     return [str(PEERS_PYTHON), "-m", PEERS[name], *map(str, arguments)]
 
 
-def new_key(keys_file: Path) -> str:
+def create_key(keys_file: Path) -> str:
     """A key for our server, which is also that of the plain service."""
     command = [
         sys.executable,
@@ -85,7 +85,7 @@ def new_key(keys_file: Path) -> str:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], log: Path) -> Iterator[Server]:
+def start_server(command: Sequence[str], log: Path) -> Iterator[Server]:
     """A server that says on standard error where it listens, pinned to the server's core; what it
     says goes to `log`.
     """
@@ -93,11 +93,13 @@ def running(command: Sequence[str], log: Path) -> Iterator[Server]:
     with (
         log.open("w") as sink,
         subprocess.Popen(
-            machine.pinned(machine.SERVER_CORE, command), stderr=sink, env=environment()
+            machine.pin_command(machine.SERVER_CORE, command),
+            stderr=sink,
+            env=subprocess_environment(),
         ) as process,
     ):
         try:
-            url = _url(log, process, begin + _PATIENCE)
+            url = _wait_for_url(log, process, begin + _START_TIMEOUT)
             # some servers say that they listen before they do; any answer will do
             asking.Client(url, {}).get("/")
             yield Server(url, process.pid, time.monotonic() - begin)
@@ -108,13 +110,13 @@ def running(command: Sequence[str], log: Path) -> Iterator[Server]:
             process.kill()
 
 
-def environment(**more: str) -> dict[str, str]:
+def subprocess_environment(**more: str) -> dict[str, str]:
     """What a process of ours needs around it, to find this folder and the package."""
     folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders)), **more}
 
 
-def _url(log: Path, process: "subprocess.Popen[bytes]", end: float) -> str:
+def _wait_for_url(log: Path, process: "subprocess.Popen[bytes]", end: float) -> str:
     while process.poll() is None and time.monotonic() < end:
         if found := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
             return found[0]

@@ -11,30 +11,30 @@ from dataclasses import dataclass
 
 from benchmarks.words import ADJECTIVES, NOUNS, VERBS, Words
 
-_POOL = 4_000
+_POOL_SIZE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ParameterShape:
     """One parameter: its name, and the lines of its description at an indent of two."""
 
     name: str
     text: str
 
 
-class Shapes:
+class ShapePool:
     """The pool. The same for the same seed."""
 
     def __init__(self, seed: int, words: Words) -> None:
-        maker = _Maker(random.Random(f"shapes {seed}"), words)
-        self.pool = [maker.shape() for _ in range(_POOL)]
+        maker = _ShapeMaker(random.Random(f"shapes {seed}"), words)
+        self.pool = [maker.shape() for _ in range(_POOL_SIZE)]
 
     def draw(self, rng: random.Random, count: int) -> dict[str, str]:
         """Up to so many parameters with different names: name to text."""
         return {shape.name: shape.text for shape in rng.choices(self.pool, k=count)}
 
 
-class _Maker:
+class _ShapeMaker:
     def __init__(self, rng: random.Random, words: Words) -> None:
         self.rng = rng
         self.words = words
@@ -42,7 +42,7 @@ class _Maker:
             (self._text, 30),
             (self._formatted, 12),
             (self._choice, 12),
-            (self._whole, 14),
+            (self._integer, 14),
             (self._number, 4),
             (self._flag, 10),
             (self._texts, 8),
@@ -51,19 +51,22 @@ class _Maker:
             (self._either, 2),
         ]
 
-    def shape(self) -> Shape:
+    def shape(self) -> ParameterShape:
         """One parameter of a kind drawn by its weight."""
         kinds, weights = zip(*self.kinds, strict=True)
         noun = self.rng.choice(NOUNS)
         stem = f"{self.rng.choice(ADJECTIVES)}_{noun}" if self.rng.random() < 0.4 else noun
         name, lines = self.rng.choices(kinds, weights)[0](stem)
-        return Shape(name, "".join(f"    {line}\n" for line in lines))
+        return ParameterShape(name, "".join(f"    {line}\n" for line in lines))
 
-    def sentence(self, least: int = 6, most: int = 16) -> str:
+    def sentence(self, min_words: int = 6, max_words: int = 16) -> str:
         """A sentence, with a capital letter and a full stop."""
-        return " ".join(self.words.draw(self.rng, self.rng.randint(least, most))).capitalize() + "."
+        return (
+            " ".join(self.words.draw(self.rng, self.rng.randint(min_words, max_words))).capitalize()
+            + "."
+        )
 
-    def _some(self, count: int) -> list[str]:
+    def _draw_words(self, count: int) -> list[str]:
         return [
             *dict.fromkeys(
                 f"{self.rng.choice(ADJECTIVES)}-{self.rng.choice(NOUNS)}" for _ in range(count)
@@ -72,7 +75,7 @@ class _Maker:
 
     def _text(self, stem: str) -> tuple[str, list[str]]:
         limits = ["minLength: 1", "maxLength: 200"] if self.rng.random() < 0.2 else []
-        sample = " ".join(self._some(2))
+        sample = " ".join(self._draw_words(2))
         return stem, [
             "type: string",
             f"description: {self.sentence()}",
@@ -99,7 +102,7 @@ class _Maker:
         ]
 
     def _choice(self, stem: str) -> tuple[str, list[str]]:
-        names = self._some(self.rng.randint(3, 7))
+        names = self._draw_words(self.rng.randint(3, 7))
         return f"{stem}_kind", [
             "type: string",
             f"description: {self.sentence()}",
@@ -107,7 +110,7 @@ class _Maker:
             f"default: {names[0]}",
         ]
 
-    def _whole(self, stem: str) -> tuple[str, list[str]]:
+    def _integer(self, stem: str) -> tuple[str, list[str]]:
         most = self.rng.choice((50, 100, 1000))
         limits = ["minimum: 1", f"maximum: {most}", f"default: {most // 5}"]
         return f"{stem}_count", [
@@ -138,7 +141,7 @@ class _Maker:
             "type: array",
             f"description: {self.sentence()}",
             *items,
-            f"examples: [[{', '.join(self._some(2))}]]",
+            f"examples: [[{', '.join(self._draw_words(2))}]]",
         ]
 
     def _objects(self, stem: str) -> tuple[str, list[str]]:
@@ -173,7 +176,7 @@ class _Maker:
         """Two or three properties of an object, one of them an object again now and then."""
         lines = ["properties:"]
         for kind in self.rng.sample(
-            [self._text, self._whole, self._flag, self._formatted], self.rng.choice((2, 3))
+            [self._text, self._integer, self._flag, self._formatted], self.rng.choice((2, 3))
         ):
             name, inner = kind(self.rng.choice(NOUNS))
             lines += [f"  {name}:", *(f"    {line}" for line in inner)]

@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.shapes import Shapes
-from benchmarks.words import ADJECTIVES, NOUNS, SCOPES, TAGS, VERBS, Words, made_words
+from benchmarks.shapes import ShapePool
+from benchmarks.words import ADJECTIVES, NOUNS, SCOPES, TAGS, VERBS, Words, make_words
 
 TOOLS_IN_TOOLKIT = 200
 VERSIONS = ("20250301_00", "20250715_00", "20251027_00")
-_DEPRECATED = 0.08
-_CHANGED = 0.25  # tools with a second version
-_CHANGED_AGAIN = 0.2  # of those, where the toolkit has three versions: with a third one
-_SESSIONS = 4
+_DEPRECATED_SHARE = 0.08
+_CHANGED_SHARE = 0.25  # tools with a second version
+_CHANGED_AGAIN_SHARE = 0.2  # of those, where the toolkit has three versions: with a third one
+_SESSION_COUNT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +33,14 @@ class _Toolkit:
     deprecated: Mapping[str, str]  # slug to the slug that takes its place
 
 
-class _Author:
+class _CatalogWriter:
     """Writes the text of the files."""
 
     def __init__(self, seed: int, files_only: bool) -> None:
         self.seed = seed
         self.files_only = files_only
         self.words = Words(seed)
-        self.shapes = Shapes(seed, self.words)
+        self.shapes = ShapePool(seed, self.words)
 
     def toolkit(self, slug: str, count: int) -> _Toolkit:
         """A toolkit of so many tools: names only."""
@@ -55,7 +55,7 @@ class _Author:
             name = f"{VERBS[min(int(rng.expovariate(0.08)), len(VERBS) - 1)]} {noun}"
             tools.setdefault(f"{slug}_{name.replace(' ', '_')}".upper(), name)
         slugs = [*tools]
-        gone = rng.sample(slugs, round(count * _DEPRECATED))
+        gone = rng.sample(slugs, round(count * _DEPRECATED_SHARE))
         staying = [tool for tool in slugs if tool not in gone]
         return _Toolkit(
             slug=slug,
@@ -97,14 +97,14 @@ class _Author:
         scopes = rng.sample(SCOPES, rng.choice((0, 1, 1, 2)))
         return f"name: {name.capitalize()}\ndescription: {text}\nscopes: [{', '.join(scopes)}]\ntags: [{', '.join(tags)}]\n"
 
-    def _sentence(self, rng: random.Random, least: int, most: int) -> str:
-        return " ".join(self.words.draw(rng, rng.randint(least, most))).capitalize() + "."
+    def _sentence(self, rng: random.Random, min_words: int, max_words: int) -> str:
+        return " ".join(self.words.draw(rng, rng.randint(min_words, max_words))).capitalize() + "."
 
 
 def _versions(rng: random.Random, of_toolkit: Sequence[str]) -> Sequence[str]:
-    if len(of_toolkit) == 1 or rng.random() >= _CHANGED:
+    if len(of_toolkit) == 1 or rng.random() >= _CHANGED_SHARE:
         return of_toolkit[:1] if rng.random() < 0.8 else of_toolkit[-1:]  # one in five came later
-    return of_toolkit if rng.random() < _CHANGED_AGAIN else of_toolkit[:2]
+    return of_toolkit if rng.random() < _CHANGED_AGAIN_SHARE else of_toolkit[:2]
 
 
 def _deprecation(replaced_by: str | None) -> str:
@@ -123,7 +123,7 @@ def _parameters(rng: random.Random, inputs: Mapping[str, str], outputs: Mapping[
     return f"input_parameters:\n{''.join(taken)}output_parameters:\n{''.join(given)}"
 
 
-def write(folder: Path, tools: int, seed: int = 1, files_only: bool = False) -> int:
+def write_catalog(folder: Path, tools: int, seed: int = 1, files_only: bool = False) -> int:
     """Write a catalog of so many tools into a folder that is not there yet; how many tool files it
     has.
 
@@ -133,25 +133,27 @@ def write(folder: Path, tools: int, seed: int = 1, files_only: bool = False) -> 
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    author = _Author(seed, files_only)
-    slugs = made_words(random.Random(f"toolkits {seed}"), max(1, tools // TOOLS_IN_TOOLKIT), ())
+    author = _CatalogWriter(seed, files_only)
+    slugs = make_words(random.Random(f"toolkits {seed}"), max(1, tools // TOOLS_IN_TOOLKIT), ())
     toolkits = [
         author.toolkit(slug, tools // len(slugs) + (number < tools % len(slugs)))
         for number, slug in enumerate(slugs)
     ]
-    _save(part, "catalog.yaml", "title: Synthetic catalog\ndescription: Made for measuring.\n")
+    _write_file(
+        part, "catalog.yaml", "title: Synthetic catalog\ndescription: Made for measuring.\n"
+    )
     files = sum(
         _write_toolkit(part / "toolkits" / toolkit.slug, toolkit, author) for toolkit in toolkits
     )
     if not files_only:
-        _write_sessions(part, toolkits[:_SESSIONS])
+        _write_sessions(part, toolkits[:_SESSION_COUNT])
     part.rename(folder)
     return files
 
 
-def _write_toolkit(folder: Path, toolkit: _Toolkit, author: _Author) -> int:
+def _write_toolkit(folder: Path, toolkit: _Toolkit, author: _CatalogWriter) -> int:
     about = f"name: {toolkit.slug.capitalize()}\nlogo: https://example.com/{toolkit.slug}.png\ndescription: The tools of {toolkit.slug}.\n"
-    _save(folder, "toolkit.yaml", f"{about}categories: [synthetic]\nowners: [nobody]\n")
+    _write_file(folder, "toolkit.yaml", f"{about}categories: [synthetic]\nowners: [nobody]\n")
     count, place = 0, str(folder)
     for count, (slug, version, text) in enumerate(author.files(toolkit), start=1):  # noqa: B007 - the last number is the count
         try:
@@ -170,28 +172,28 @@ def _write_sessions(folder: Path, toolkits: Sequence[_Toolkit]) -> None:
     """
     for toolkit in toolkits:
         slugs = ", ".join(slug for slug, _ in toolkit.tools[:10])
-        _save(
+        _write_file(
             folder / "auth_configs",
             f"ac_{toolkit.slug}_some.yaml",
             f"toolkit: {toolkit.slug}\ntools: [{slugs}]\n",
         )
-        _save(
+        _write_file(
             folder / "auth_configs",
             f"ac_{toolkit.slug}_read.yaml",
             f"toolkit: {toolkit.slug}\nscopes: ['files:read', 'users:read']\n",
         )
         config = f"auth_configs: {{{toolkit.slug}: ac_{toolkit.slug}_some}}\n"
         session = f"project: default\nuser_id: bench\ntoolkits: {{enable: [{toolkit.slug}]}}\n{config}manage_connections: {{enable: true}}\n"
-        _save(folder / "sessions", f"trs_{toolkit.slug}.yaml", session)
+        _write_file(folder / "sessions", f"trs_{toolkit.slug}.yaml", session)
     meta = folder / "meta_tools"
-    _save(
+    _write_file(
         meta, "toolkit.yaml", "name: Router\nlogo: https://example.com/router.png\nno_auth: true\n"
     )
     for slug, text in _META_TOOLS.items():
-        _save(meta / slug, f"{VERSIONS[0]}.yaml", text)
+        _write_file(meta / slug, f"{VERSIONS[0]}.yaml", text)
 
 
-def _save(folder: Path, name: str, text: str) -> None:
+def _write_file(folder: Path, name: str, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
 
@@ -243,7 +245,7 @@ def main() -> None:
     if arguments.folder.exists():
         parser.error(f"{arguments.folder} is there already: name another folder, or remove it")
     print(
-        f"{write(arguments.folder, arguments.tools, arguments.seed, arguments.files_only):,} "
+        f"{write_catalog(arguments.folder, arguments.tools, arguments.seed, arguments.files_only):,} "
         "files of tools"
     )
 

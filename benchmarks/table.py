@@ -54,14 +54,16 @@ class Table:
         return "\n".join(line.rstrip() for line in (self.title, head, *lines))
 
 
-def tables(results: Results) -> list[Table]:
+def make_tables(results: Results) -> list[Table]:
     """All tables: over HTTP by size, then what is compared between sizes."""
-    over_http = [_http(tools, found["http"]) for tools, found in results.items() if "http" in found]
-    whole = [make(results) for make in (_sizes, _building, _peers)]
+    over_http = [
+        _http_table(tools, found["http"]) for tools, found in results.items() if "http" in found
+    ]
+    whole = [make(results) for make in (_size_table, _build_table, _peer_table)]
     return [table for table in (*over_http, *whole) if table.rows]
 
 
-def _http(tools: int, found: Figures) -> Table:
+def _http_table(tools: int, http_results: Figures) -> Table:
     peers = [f"{title}: rps · ours faster · by CPU" for title in PEERS.values()]
     header = [
         "operation",
@@ -75,57 +77,56 @@ def _http(tools: int, found: Figures) -> Table:
         "ceiling's p99, ms",
         *peers,
     ]
-    figures = found["operations"]
+    figures = http_results["operations"]
     rows = [
-        _operation(operation, figures[operation.name], tools)
+        _operation_row(operation, figures[operation.name], tools)
         for operation in OPERATIONS
         if operation.name in figures
     ]
     return Table(f"Over HTTP, {tools:,} tools", header, rows)
 
 
-def _operation(operation: Operation, found: Figures, tools: int) -> list[str]:
-    ours, ceiling = found["ours"], found["ceiling"]
+def _operation_row(operation: Operation, figures: Figures, tools: int) -> list[str]:
+    ours, ceiling = figures["ours"], figures["ceiling"]
     ratio = ours["rps"] / ceiling["rps"]
     target = (
         _NONE
         if operation.target is None
-        else met(ratio >= operation.target, f"≥ {operation.target:.2f}", tools)
+        else format_target(ratio >= operation.target, f"≥ {operation.target:.2f}", tools)
     )
-    if found["faults"]:
-        target = f"INVALID: {found['faults']} wrong answers"
+    if figures["faults"]:
+        target = f"INVALID: {figures['faults']} wrong answers"
     shares = [f"{ratio:.2f}", target, f"{ceiling['cpu'] / ours['cpu']:.2f}"]
-    delays = [number(value) for value in (ours["p50"], ours["p99"], ceiling["p99"])]
+    delays = [format_number(value) for value in (ours["p50"], ours["p99"], ceiling["p99"])]
     return [
         operation.title,
-        number(ours["rps"]),
-        number(ceiling["rps"]),
+        format_number(ours["rps"]),
+        format_number(ceiling["rps"]),
         *shares,
         *delays,
-        *(_beside(ours, found.get(name), PEER_TARGETS[name], tools) for name in PEERS),
+        *(_format_ratio(ours, figures.get(name), PEER_TARGETS[name], tools) for name in PEERS),
     ]
 
 
-def _beside(ours: Figures, peer: Figures | None, target: float, tools: int) -> str:
+def _format_ratio(ours: Figures, peer: Figures | None, target: float, tools: int) -> str:
     if not peer or not peer["rps"]:
         return _NONE
     times = peer["cpu"] / ours["cpu"]
     missed = " MISSED" if times < target and tools == TARGET_SIZE else ""
-    return (
-        f"{number(peer['rps'])} · {number(ours['rps'] / peer['rps'])}× · {number(times)}×{missed}"
-    )
+    return f"{format_number(peer['rps'])} · {format_number(ours['rps'] / peer['rps'])}× · {format_number(times)}×{missed}"
 
 
-def met(is_met: bool, target: str, size: int, of: int = TARGET_SIZE) -> str:
+def format_target(is_met: bool, target: str, size: int, of: int = TARGET_SIZE) -> str:
     """A target, and whether it is met; other sizes than the one that it is for (`of`) have none."""
     return f"{target} {'met' if is_met else 'MISSED'}" if size == of else _NONE
 
 
-def _sizes(results: Results) -> Table:
+def _size_table(results: Results) -> Table:
     """What the number of tools does to a server, the sizes side by side."""
     sizes = [tools for tools, found in results.items() if "inside" in found or "http" in found]
     rows = [
-        [title, *(_cell(results[tools], place) for tools in sizes)] for title, place in _places()
+        [title, *(_format_cell(results[tools], place) for tools in sizes)]
+        for title, place in _compared_paths()
     ]
     return Table(
         "By number of tools",
@@ -134,7 +135,7 @@ def _sizes(results: Results) -> Table:
     )
 
 
-def _places() -> Iterator[tuple[str, Sequence[str]]]:
+def _compared_paths() -> Iterator[tuple[str, Sequence[str]]]:
     """What is compared between sizes, and where the results have it."""
     yield "opening a build, ms", ("inside", "open")
     yield "from start to first answer, ms", ("inside", "start")
@@ -150,14 +151,14 @@ def _places() -> Iterator[tuple[str, Sequence[str]]]:
         )
 
 
-def _cell(found: Figures, place: Sequence[str]) -> str:
-    value: Any = found
-    for name in place:
+def _format_cell(figures: Figures, keys: Sequence[str]) -> str:
+    value: Any = figures
+    for name in keys:
         value = value.get(name) if value else None
-    return _NONE if value is None else number(value)
+    return _NONE if value is None else format_number(value)
 
 
-def _building(results: Results) -> Table:
+def _build_table(results: Results) -> Table:
     header = [
         "files",
         "indexes only, s",
@@ -181,19 +182,19 @@ def _building(results: Results) -> Table:
     return Table("Building", header, rows)
 
 
-def _build_row(found: Figures) -> list[str]:
+def _build_row(figures: Figures) -> list[str]:
     index, site, unchanged, one = (
-        found[name] for name in ("index", "site", "unchanged", "one changed")
+        figures[name] for name in ("index", "site", "unchanged", "one changed")
     )
-    cells = [f"{found['files']:,}"]
+    cells = [f"{figures['files']:,}"]
     for figure, target in ((index, INDEX_TARGET), (site, SITE_TARGET)):
-        ratio = figure["seconds"] / found["yaml.load"]
+        ratio = figure["seconds"] / figures["yaml.load"]
         cells += [
-            number(figure["seconds"]),
+            format_number(figure["seconds"]),
             f"{ratio:.2f}",
-            met(ratio <= target, f"≤ {target}", found["files"]),
+            format_target(ratio <= target, f"≤ {target}", figures["files"]),
         ]
-    alone = found.get("one changed, indexes only")  # not measured in the first runs
+    alone = figures.get("one changed, indexes only")  # not measured in the first runs
     for again, target in (
         (unchanged, UNCHANGED_TARGET),
         (alone, CHANGED_TARGET),
@@ -201,18 +202,25 @@ def _build_row(found: Figures) -> list[str]:
     ):
         cells += (
             [
-                number(again["seconds"]),
-                met(again["seconds"] <= target, f"≤ {target:g}", found["files"]),
+                format_number(again["seconds"]),
+                format_target(again["seconds"] <= target, f"≤ {target:g}", figures["files"]),
             ]
             if again
             else [_NONE, _NONE]
         )
     peaks = [index["peak"], site["peak"], max(figure["peak"] for figure in (one, alone) if figure)]
-    is_held = met(max(peaks) <= PEAK_TARGET, f"≤ {PEAK_TARGET:,}", found["files"], of=MOST_FILES)
-    return [*cells, f"{one['pages']:,} of {found['pages']:,}", *map(number, peaks), is_held]
+    is_held = format_target(
+        max(peaks) <= PEAK_TARGET, f"≤ {PEAK_TARGET:,}", figures["files"], of=MOST_FILES
+    )
+    return [
+        *cells,
+        f"{one['pages']:,} of {figures['pages']:,}",
+        *map(format_number, peaks),
+        is_held,
+    ]
 
 
-def _peers(results: Results) -> Table:
+def _peer_table(results: Results) -> Table:
     header = [
         "server",
         "tools",
@@ -221,19 +229,19 @@ def _peers(results: Results) -> Table:
         "PSS, MB",
         "filling its database, s",
     ]
-    return Table("The servers after the load", header, [*_servers(results)])
+    return Table("The servers after the load", header, [*_server_rows(results)])
 
 
-def _servers(results: Results) -> Iterator[list[str]]:
+def _server_rows(results: Results) -> Iterator[list[str]]:
     for tools, found in results.items():
         for name, figures in found.get("http", {}).get("servers", {}).items():
             cells = [
-                number(figures[what]) if what in figures else _NONE
+                format_number(figures[what]) if what in figures else _NONE
                 for what in ("start", "private", "pss", "load")
             ]
             yield [PEERS.get(name, "toolcatalog"), f"{tools:,}", *cells]
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A figure with as many digits as mean something."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 # The words that hold a sentence together come first: in real descriptions every third word is one
 # of them.
-SMALL = "the a of to and in for with by from on is an or that as it at this which are be all not one its".split()
+SMALL_WORDS = "the a of to and in for with by from on is an or that as it at this which are be all not one its".split()
 VERBS = """
 get list create update delete search find send add remove set fetch upload download move copy share start stop cancel close open
 archive restore export import invite assign approve reject publish merge split rename count check verify enable disable sync refresh
@@ -45,7 +45,7 @@ _SYLLABLES = [
     for head in "b d f g k l m n p r s t v z br st tr pl".split()
     for tail in "a e i o u an el or ix".split()
 ]
-_MADE = 60_000
+_MADE_COUNT = 60_000
 _FLAT, _STEEP = 2.7, 1.15  # how often a word of some rank comes, by Zipf and Mandelbrot
 
 
@@ -54,8 +54,8 @@ class Words:
 
     def __init__(self, seed: int) -> None:
         rng = random.Random(seed)
-        real = dict.fromkeys([*SMALL, *VERBS, *NOUNS, *ADJECTIVES])
-        self.made = made_words(rng, _MADE, real)
+        real = dict.fromkeys([*SMALL_WORDS, *VERBS, *NOUNS, *ADJECTIVES])
+        self.made = make_words(rng, _MADE_COUNT, real)
         self.all = [*real, *self.made]
         self._weights = [*accumulate((rank + _FLAT) ** -_STEEP for rank in range(len(self.all)))]
 
@@ -64,7 +64,7 @@ class Words:
         return rng.choices(self.all, cum_weights=self._weights, k=count)
 
 
-def made_words(rng: random.Random, count: int, taken: Iterable[str]) -> list[str]:
+def make_words(rng: random.Random, count: int, taken: Iterable[str]) -> list[str]:
     """So many different words of two to four syllables, none of them taken, in the order in which
     they came.
     """

@@ -10,11 +10,11 @@ from typing import Any
 from benchmarks import machine
 
 _SCRIPT = Path(__file__).with_name("requests.lua")
-_PATIENCE = 60  # seconds that one answer may take
+_TIMEOUT = 60  # seconds that one answer may take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class LoadRun:
     """One run: requests per second, latency in milliseconds, bytes of an answer, server CPU in
     microseconds per request; faults.
     """
@@ -27,12 +27,12 @@ class Run:
     requests: int
     errors: int
 
-    def kept(self) -> dict[str, Any]:
+    def to_result(self) -> dict[str, Any]:
         """As the results keep it: three or four digits say all that there is to say."""
         return {name: round(value, 3 if value < 100 else 1) for name, value in asdict(self).items()}
 
 
-def drive(url: str, pid: int, requests: Path, connections: int, seconds: float) -> Run:
+def run_wrk(url: str, pid: int, requests: Path, connections: int, seconds: float) -> LoadRun:
     """Drive the server of process `pid` from the client's core, and wait until it has worked
     everything off.
 
@@ -44,16 +44,16 @@ def drive(url: str, pid: int, requests: Path, connections: int, seconds: float) 
         "-t1",
         f"-c{connections}",
         f"-d{math.ceil(seconds)}",
-        f"--timeout={_PATIENCE}",
+        f"--timeout={_TIMEOUT}",
         f"--script={_SCRIPT}",
     ]
-    command = machine.pinned(machine.CLIENT_CORE, ["wrk", *options, url, "--", str(requests)])
+    command = machine.pin_command(machine.CLIENT_CORE, ["wrk", *options, url, "--", str(requests)])
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     machine.wait_until_idle(pid)
     used = machine.cpu_seconds(pid) - before
     found = json.loads(done.stdout.rpartition("\n{")[2].join(("{", "")))
     count = found["requests"]
-    return Run(
+    return LoadRun(
         rps=count / (found["duration"] / 1e6),
         p50=found["p50"] / 1000,
         p99=found["p99"] / 1000,

@@ -6,19 +6,21 @@ import re
 from running import ROOT
 
 
-def named_in(document: str) -> list[tuple[str, str]]:
+def find_test_references(document: str) -> list[tuple[str, str]]:
     """The tests that a text names as `file::test`."""
     return re.findall(r"`(test_\w+)::(test_\w+)`", document)
 
 
-def missing(document: str) -> list[str]:
+def find_missing_tests(document: str) -> list[str]:
     """Those of them that are not there."""
     return [
-        f"{file}::{test}" for file, test in named_in(document) if test not in _functions_of(file)
+        f"{file}::{test}"
+        for file, test in find_test_references(document)
+        if test not in _list_functions(file)
     ]
 
 
-def rows(document: str) -> list[list[str]]:
+def parse_table_rows(document: str) -> list[list[str]]:
     """The cells of each row of each table, heads and rules left out."""
     lines = [
         line
@@ -28,7 +30,7 @@ def rows(document: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
 
 
-def _functions_of(file: str) -> set[str]:
+def _list_functions(file: str) -> set[str]:
     path = ROOT / "tests" / f"{file}.py"
     body = ast.parse(path.read_text()).body if path.is_file() else []
     return {one.name for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}

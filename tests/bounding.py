@@ -22,23 +22,23 @@ from typing import Any, NamedTuple
 
 from toolcatalog import depot, keys, locking, verifying
 from toolcatalog.build import build
-from toolcatalog.checking import check
+from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
 from toolcatalog.errors import ToolcatalogError
-from toolcatalog.keeping import KeyFile
+from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.opening import open_build
-from toolcatalog.server.live import Serving
-from toolcatalog.server.refusals import Refused
-from toolcatalog.yaml12 import MOST_VALUES
+from toolcatalog.server.live import ServedSnapshot
+from toolcatalog.server.refusals import RequestError
+from toolcatalog.yaml12 import MAX_VALUES
 
-SIZE = 1024 * 1024
+MAX_INPUT_SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through
 # seconds of a processor that `yardstick` takes on the machine that the bounds are promised for,
 # when nobody else works there
-IDLE = 0.018
-LONGEST = 30  # seconds of a processor, after which a case is ended
+IDLE_SECONDS = 0.018
+MAX_SECONDS = 30  # seconds of a processor, after which a case is ended
 BASE = Path(__file__).parent / "rejects" / "_base" / "catalog"
-PLACES = {
+FILE_PATHS = {
     "tool": "toolkits/mail/MAIL_SEND/20250202_00.yaml",
     "toolkit": "toolkits/mail/toolkit.yaml",
     "about": "catalog.yaml",
@@ -54,13 +54,13 @@ class Cost(NamedTuple):
 
     seconds: float
     mebibytes: float
-    said: str
+    outcome: str
 
 
 # --- what is fed
 
 
-class Filled(NamedTuple):
+class RepeatedText(NamedTuple):
     """Text of at most so many bytes: as many pieces as fit between head and tail, and no more than
     so many; `@` is a number of its own.
     """
@@ -68,57 +68,66 @@ class Filled(NamedTuple):
     head: str
     piece: str
     tail: str = ""
-    most: int = SIZE
-    pieces: int = SIZE
+    max_size: int = MAX_INPUT_SIZE
+    max_pieces: int = MAX_INPUT_SIZE
 
-    def data(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes, made only where they are fed: all of them together are some hundred megabytes."""
-        room = self.most - len(f"{self.head}{self.tail}".encode())
+        room = self.max_size - len(f"{self.head}{self.tail}".encode())
         if "@" in self.piece:
             longest = len(self.piece.replace("@", "fffff"))
             pieces = "".join(
                 [
                     self.piece.replace("@", f"{number:x}")
-                    for number in range(min(self.pieces, room // longest))
+                    for number in range(min(self.max_pieces, room // longest))
                 ]
             )
         else:
-            pieces = self.piece * min(self.pieces, room // max(1, len(self.piece.encode())))
+            pieces = self.piece * min(self.max_pieces, room // max(1, len(self.piece.encode())))
         return f"{self.head}{pieces}{self.tail}".encode()
 
 
-Data = Filled | bytes
-filled = Filled
+Input = RepeatedText | bytes
+repeat_text = RepeatedText
 
 
 TOOL = "name: Send\ndescription: Send a message.\n"
-ONE = f"{TOOL}input_parameters:\n  a:\n    type: string\n    description: A value.\n"
+TOOL_WITH_INPUT = f"{TOOL}input_parameters:\n  a:\n    type: string\n    description: A value.\n"
 
 
-def quoted(text: str) -> str:
+def quote_yaml(text: str) -> str:
     """The text as it stands between double quotes: as it is, unless it has no UTF-8."""
     return json.dumps(text, ensure_ascii="\ud83d" in text)[1:-1]
 
 
-def values(text: str) -> int:
+def count_values(text: str) -> int:
     """About how many values there are in a piece of YAML."""
     return sum(map(text.count, ":?,-[{"))
 
 
-def tools() -> Iterator[tuple[str, Data]]:
+def tool_files() -> Iterator[tuple[str, Input]]:
     """Files of a tool."""
     for piece in TEXTS:
-        yield f"description {piece!r}", filled('name: Send\ndescription: "', quoted(piece), '"\n')
-        yield f"parameter {piece!r}", filled(f'{ONE}    default: "', quoted(piece), '"\n')
+        yield (
+            f"description {piece!r}",
+            repeat_text('name: Send\ndescription: "', quote_yaml(piece), '"\n'),
+        )
+        yield (
+            f"parameter {piece!r}",
+            repeat_text(f'{TOOL_WITH_INPUT}    default: "', quote_yaml(piece), '"\n'),
+        )
     for name, head, piece, tail in FILES:
-        yield name, filled(head, piece, tail)
-        if (left := MOST_VALUES - values(f"{head}{tail}")) > 0 and values(piece):
+        yield name, repeat_text(head, piece, tail)
+        if (left := MAX_VALUES - count_values(f"{head}{tail}")) > 0 and count_values(piece):
             yield (
                 f"{name}, as many as are read",
-                filled(head, piece, tail, pieces=left // values(piece)),
+                repeat_text(head, piece, tail, max_pieces=left // count_values(piece)),
             )
-    half = "a" * (SIZE // 2 - 200)
-    yield "half is pattern", f"{ONE}    pattern: ({half})\n    examples: [{half}]\n".encode()
+    half = "a" * (MAX_INPUT_SIZE // 2 - 200)
+    yield (
+        "half is pattern",
+        f"{TOOL_WITH_INPUT}    pattern: ({half})\n    examples: [{half}]\n".encode(),
+    )
     for pattern in (
         "^(a+)+$",
         "^(a|a)*$",
@@ -130,19 +139,34 @@ def tools() -> Iterator[tuple[str, Data]]:
     ):
         yield (
             f"pattern {pattern}",
-            filled(f'{ONE}    pattern: "{pattern}"\n    examples: ["', "a", '!"]\n'),
+            repeat_text(
+                f'{TOOL_WITH_INPUT}    pattern: "{pattern}"\n    examples: ["', "a", '!"]\n'
+            ),
         )
         yield (
             f"patterns {pattern}",
-            filled(f'{ONE}    pattern: "{pattern}"\n    examples: [', f'"{"a" * 30}!", ', "a]\n"),
+            repeat_text(
+                f'{TOOL_WITH_INPUT}    pattern: "{pattern}"\n    examples: [',
+                f'"{"a" * 30}!", ',
+                "a]\n",
+            ),
         )
     for form in FORMATS:
-        yield f"format {form}", filled(f'{ONE}    format: {form}\n    examples: ["', "a.", '"]\n')
-        yield f"format {form} @", filled(f'{ONE}    format: {form}\n    examples: ["', "a@", '"]\n')
+        yield (
+            f"format {form}",
+            repeat_text(f'{TOOL_WITH_INPUT}    format: {form}\n    examples: ["', "a.", '"]\n'),
+        )
+        yield (
+            f"format {form} @",
+            repeat_text(f'{TOOL_WITH_INPUT}    format: {form}\n    examples: ["', "a@", '"]\n'),
+        )
     nested = "".join(
         "  " * (depth + 1) + f"{key}:\n" for depth, key in enumerate(["a", "properties"] * 13)
     )
-    yield "deep", filled(f"{TOOL}input_parameters:\n{nested}", "  " * 27 + "p@: {type: string}\n")
+    yield (
+        "deep",
+        repeat_text(f"{TOOL}input_parameters:\n{nested}", "  " * 27 + "p@: {type: string}\n"),
+    )
 
 
 FORMATS = (
@@ -171,7 +195,7 @@ BRANCHES = "    - {type: integer}\n" * 4_000
 CHOICES = ", ".join(f"e{number}" for number in range(9_000))
 LONG_CHOICES = ", ".join(f"{number:0>200}" for number in range(2_500))
 LETTERS = "abcdefghijklmnopqrstu"
-LAUGHS = "".join(
+BILLION_LAUGHS = "".join(
     f"{next_}: &{next_} [{', '.join([f'*{one}'] * 9)}]\n" for one, next_ in pairwise(LETTERS)
 )
 
@@ -187,17 +211,17 @@ FILES = (
     ("patterns", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: 'a@{9}', default: aaaaaaaaa}\n", ""),
     ("patterns that are none", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: '(', default: a}\n", ""),
     ("large patterns", f"{TOOL}input_parameters:\n", "  p@: {type: string, pattern: '((((a{9}){9}){9}){9})@', default: aaaaaaaaa}\n", ""),
-    ("enum", f"{ONE}    enum: [", "v@, ", "v]\n"),
-    ("enum repeated", f"{ONE}    enum: [", "v, ", "v]\n"),
-    ("enum of lists", f"{ONE}    enum: [", "[@], ", "v]\n"),
-    ("enum of objects", f"{ONE}    enum: [", "{a: [@]}, ", "v]\n"),
-    ("enum of numbers", f"{ONE}    enum: [", "0.@, ", "v]\n"),
-    ("enum of null", f"{ONE}    enum: [", "null, ", "v]\n"),
-    ("examples", f"{ONE}    examples: [", "v@, ", "v]\n"),
-    ("examples misfit", f"{ONE}    examples: [", "1, ", "1]\n"),
-    ("examples and enum", f"{ONE}    enum: [{CHOICES}]\n    examples: [", "v@, ", "v]\n"),
-    ("enum and examples in it", f"{ONE}    enum: [{CHOICES}]\n    examples: [", "e8999, ", "e1]\n"),
-    ("enum of long values", f"{ONE}    enum: [{LONG_CHOICES}]\n    examples: [", "'" + "0" * 199 + "', ", "a]\n"),
+    ("enum", f"{TOOL_WITH_INPUT}    enum: [", "v@, ", "v]\n"),
+    ("enum repeated", f"{TOOL_WITH_INPUT}    enum: [", "v, ", "v]\n"),
+    ("enum of lists", f"{TOOL_WITH_INPUT}    enum: [", "[@], ", "v]\n"),
+    ("enum of objects", f"{TOOL_WITH_INPUT}    enum: [", "{a: [@]}, ", "v]\n"),
+    ("enum of numbers", f"{TOOL_WITH_INPUT}    enum: [", "0.@, ", "v]\n"),
+    ("enum of null", f"{TOOL_WITH_INPUT}    enum: [", "null, ", "v]\n"),
+    ("examples", f"{TOOL_WITH_INPUT}    examples: [", "v@, ", "v]\n"),
+    ("examples misfit", f"{TOOL_WITH_INPUT}    examples: [", "1, ", "1]\n"),
+    ("examples and enum", f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [", "v@, ", "v]\n"),
+    ("enum and examples in it", f"{TOOL_WITH_INPUT}    enum: [{CHOICES}]\n    examples: [", "e8999, ", "e1]\n"),
+    ("enum of long values", f"{TOOL_WITH_INPUT}    enum: [{LONG_CHOICES}]\n    examples: [", "'" + "0" * 199 + "', ", "a]\n"),
     ("anyOf", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n", "    - {type: string, maxLength: 1}\n", ""),
     ("anyOf and examples", f"{TOOL}input_parameters:\n  a:\n    anyOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
     ("oneOf and examples", f"{TOOL}input_parameters:\n  a:\n    oneOf:\n{BRANCHES}    examples: [", "v, ", "v]\n"),
@@ -214,7 +238,7 @@ FILES = (
     ("same key", TOOL, "k:\n", ""),
     ("name", "description: a\nname: ", "Aa", "\n"),
     ("aliases", f"a: &a [x, x]\n{TOOL}tags: [", "*a, ", "]\n"),
-    ("laughs", f"a: &a [x]\n{LAUGHS}tags: [", "*j, ", "]\n"),
+    ("laughs", f"a: &a [x]\n{BILLION_LAUGHS}tags: [", "*j, ", "]\n"),
     ("anchors", f"{TOOL}tags: [", "&a@ b, ", "]\n"),
     ("tags of YAML", f"{TOOL}tags: [", "!!str b@, ", "]\n"),
     ("binary", f"{TOOL}tags: [", "!!binary b@, ", "]\n"),
@@ -244,32 +268,32 @@ FILES = (
     ("pairs", TOOL + 'tags: ["', "\\ud83d\\ude00", '"]\n'),
     ("halves", TOOL + 'tags: ["', "\\ud83d", '"]\n'),
     ("backslashes", TOOL + "tags: ['", "\\\\", "\\ud83d\\ude00']\n"),
-    ("digits", f"{ONE}    minLength: ", "9", "\n"),
-    ("digits behind a point", f"{ONE}    minimum: 0.", "9", "\n"),
-    ("exponent", f"{ONE}    minimum: 1e", "9", "\n"),
-    ("huge numbers", f"{ONE}    enum: [", "99999999999999999999@, ", "1]\n"),
-    ("great exponents", f"{ONE}    enum: [", "1e999999, ", "1]\n"),
-    ("minus", f"{ONE}    minimum: ", "-", "\n"),
+    ("digits", f"{TOOL_WITH_INPUT}    minLength: ", "9", "\n"),
+    ("digits behind a point", f"{TOOL_WITH_INPUT}    minimum: 0.", "9", "\n"),
+    ("exponent", f"{TOOL_WITH_INPUT}    minimum: 1e", "9", "\n"),
+    ("huge numbers", f"{TOOL_WITH_INPUT}    enum: [", "99999999999999999999@, ", "1]\n"),
+    ("great exponents", f"{TOOL_WITH_INPUT}    enum: [", "1e999999, ", "1]\n"),
+    ("minus", f"{TOOL_WITH_INPUT}    minimum: ", "-", "\n"),
 )  # fmt: skip
 
 
-def others() -> Iterator[tuple[str, str, Data]]:
+def other_files() -> Iterator[tuple[str, str, Input]]:
     """Room, name and bytes of the other kinds of files of a catalog."""
     yield (
         "toolkit",
         "categories",
-        filled("name: Mail\nlogo: https://a.example/a\ncategories: [", "c@, ", "c]\n"),
+        repeat_text("name: Mail\nlogo: https://a.example/a\ncategories: [", "c@, ", "c]\n"),
     )
     yield (
         "toolkit",
         "owners",
-        filled("name: Mail\nlogo: https://a.example/a\nowners: [", "'@o@', ", "o]\n"),
+        repeat_text("name: Mail\nlogo: https://a.example/a\nowners: [", "'@o@', ", "o]\n"),
     )
-    yield "toolkit", "logo", filled("name: Mail\nlogo: https://a.example/", "a", "\n")
-    yield "toolkit", "blanks in logo", filled("name: Mail\nlogo: 'https://", "a ", "'\n")
-    yield "about", "rules", filled("title: a\nrules:\n", "  r@: off\n")
-    yield "about", "title", filled("title: ", "a b ", "\n")
-    yield "about", "description", filled("title: a\ndescription: ", "[a](b) ", "\n")
+    yield "toolkit", "logo", repeat_text("name: Mail\nlogo: https://a.example/", "a", "\n")
+    yield "toolkit", "blanks in logo", repeat_text("name: Mail\nlogo: 'https://", "a ", "'\n")
+    yield "about", "rules", repeat_text("title: a\nrules:\n", "  r@: off\n")
+    yield "about", "title", repeat_text("title: ", "a b ", "\n")
+    yield "about", "description", repeat_text("title: a\ndescription: ", "[a](b) ", "\n")
     for field in (
         "tools: {enable: [A@",
         "tags: {enable: [t@",
@@ -277,15 +301,19 @@ def others() -> Iterator[tuple[str, str, Data]]:
         "meta_tools: [M@",
     ):
         head, piece = field.rsplit("[", 1)
-        yield "session", head, filled(f"{head}[", f"{piece}, ", "A]" + "}" * head.count("{") + "\n")
-    yield "session", "toolkit_versions", filled("toolkit_versions:\n", "  k@: 20250101_00\n")
-    yield "session", "auth_configs", filled("auth_configs:\n", "  k@: ac_k@\n")
-    yield "session", "tools of kits", filled("tools:\n", "  k@: {enable: [K@_A]}\n")
-    yield "credentials", "tools", filled("toolkit: mail\ntools: [", "MAIL_@, ", "MAIL_SEND]\n")
-    yield "credentials", "scopes", filled("toolkit: mail\nscopes: [", "s@, ", "s]\n")
+        yield (
+            "session",
+            head,
+            repeat_text(f"{head}[", f"{piece}, ", "A]" + "}" * head.count("{") + "\n"),
+        )
+    yield "session", "toolkit_versions", repeat_text("toolkit_versions:\n", "  k@: 20250101_00\n")
+    yield "session", "auth_configs", repeat_text("auth_configs:\n", "  k@: ac_k@\n")
+    yield "session", "tools of kits", repeat_text("tools:\n", "  k@: {enable: [K@_A]}\n")
+    yield "credentials", "tools", repeat_text("toolkit: mail\ntools: [", "MAIL_@, ", "MAIL_SEND]\n")
+    yield "credentials", "scopes", repeat_text("toolkit: mail\nscopes: [", "s@, ", "s]\n")
 
 
-def imports() -> Iterator[tuple[str, str, Data]]:
+def import_documents() -> Iterator[tuple[str, str, Input]]:
     """Room, name and bytes of documents to import."""
     for name, schema in SCHEMAS().items():
         tool = {"name": "send", "description": "Send.", "inputSchema": schema}
@@ -322,35 +350,41 @@ def imports() -> Iterator[tuple[str, str, Data]]:
         }
         where = {
             "components": {
-                "schemas": {key: moved(value) for key, value in schema.get("$defs", {}).items()}
+                "schemas": {
+                    key: openapi_references(value) for key, value in schema.get("$defs", {}).items()
+                }
             }
         }
-        yield "openapi", name, json.dumps({**OPEN, "paths": moved(paths), **where}).encode()
+        yield (
+            "openapi",
+            name,
+            json.dumps({**OPEN, "paths": openapi_references(paths), **where}).encode(),
+        )
     head = json.dumps({**OPEN, "paths": {}})[:-2]
-    yield "openapi", "paths", filled(head, '"/a@":{"get":{}},', '"/a":{"get":{}}}}')
+    yield "openapi", "paths", repeat_text(head, '"/a@":{"get":{}},', '"/a":{"get":{}}}}')
     yield (
         "openapi",
         "parameters",
-        filled(
+        repeat_text(
             head + '"/a":{"get":{"parameters":[',
             '{"name":"p@","in":"query"},',
             '{"name":"p","in":"query"}]}}}}',
         ),
     )
-    yield "openapi", "segments", filled(head + '"', "/{a}", '":{"get":{}}}}')
-    yield "openapi", "tags", filled(head + '"/a":{"get":{"tags":[', '"t@",', '"t"]}}}}')
+    yield "openapi", "segments", repeat_text(head + '"', "/{a}", '":{"get":{}}}}')
+    yield "openapi", "tags", repeat_text(head + '"/a":{"get":{"tags":[', '"t@",', '"t"]}}}}')
     for kind, start in (("mcp", '{"tools":['), ("wire", "["), ("openapi", "")):
-        yield kind, "lists", filled(start, "[")
-        yield kind, "objects", filled(start, '{"a":')
-        yield kind, "digits", filled(start, "9")
-        yield kind, "null", filled(start, "null,", "null]}"[: 5 if kind == "wire" else 6])
-        yield kind, "empty", filled(start, "{},", "{}]}"[: 3 if kind == "wire" else 4])
-        yield kind, "zeros", filled("", "\0")
-        yield kind, "same key", filled(start + "{", '"a":1,', '"a":1}')
+        yield kind, "lists", repeat_text(start, "[")
+        yield kind, "objects", repeat_text(start, '{"a":')
+        yield kind, "digits", repeat_text(start, "9")
+        yield kind, "null", repeat_text(start, "null,", "null]}"[: 5 if kind == "wire" else 6])
+        yield kind, "empty", repeat_text(start, "{},", "{}]}"[: 3 if kind == "wire" else 4])
+        yield kind, "zeros", repeat_text("", "\0")
+        yield kind, "same key", repeat_text(start + "{", '"a":1,', '"a":1}')
     yield (
         "mcp",
         "tools",
-        filled(
+        repeat_text(
             '{"tools":[',
             '{"name":"t@","inputSchema":{"type":"object"}},',
             '{"name":"t","inputSchema":{"type":"object"}}]}',
@@ -359,29 +393,32 @@ def imports() -> Iterator[tuple[str, str, Data]]:
     yield (
         "mcp",
         "tools, as many as are read",
-        filled('{"tools":[', '{"name":"t@"},', '{"name":"t"}]}', pieces=2_047),
+        repeat_text('{"tools":[', '{"name":"t@"},', '{"name":"t"}]}', max_pieces=2_047),
     )
     yield (
         "wire",
         "tools, as many as are read",
-        filled(
+        repeat_text(
             "[",
             '{"slug":"A_T@","name":"t","description":""},',
             '{"slug":"A_T","name":"t","description":""}]',
-            pieces=2_047,
+            max_pieces=2_047,
         ),
     )
     yield (
         "openapi",
         "tools, as many as are read",
-        filled(
-            head, '"/a@":{"get":{"responses":{}}},', '"/a":{"get":{"responses":{}}}}}', pieces=2_047
+        repeat_text(
+            head,
+            '"/a@":{"get":{"responses":{}}},',
+            '"/a":{"get":{"responses":{}}}}}',
+            max_pieces=2_047,
         ),
     )
     yield (
         "wire",
         "tools",
-        filled(
+        repeat_text(
             "[",
             '{"slug":"A_T@","name":"t","description":""},',
             '{"slug":"A_T","name":"t","description":""}]',
@@ -390,10 +427,10 @@ def imports() -> Iterator[tuple[str, str, Data]]:
     yield (
         "wire",
         "unknown fields",
-        filled('[{"slug":"A_T","name":"t","description":"",', '"k@":1,', '"k":1}]'),
+        repeat_text('[{"slug":"A_T","name":"t","description":"",', '"k@":1,', '"k":1}]'),
     )
     for piece in ("- ", "a: &a@ *a@\n", "[", "{a: ", "? ", "a@: [*b]\n"):
-        yield "openapi", f"yaml {piece!r}", filled("openapi: 3.0.0\n", piece)
+        yield "openapi", f"yaml {piece!r}", repeat_text("openapi: 3.0.0\n", piece)
 
 
 OPEN = {
@@ -402,7 +439,7 @@ OPEN = {
 }
 
 
-def moved(value: object) -> object:
+def openapi_references(value: object) -> object:
     """References as an OpenAPI document has them."""
     return json.loads(json.dumps(value).replace("#/$defs/", "#/components/schemas/"))
 
@@ -457,7 +494,7 @@ def SCHEMAS() -> dict[str, dict[str, Any]]:  # noqa: N802 - a constant that is m
     }  # fmt: skip
 
 
-def asked() -> Iterator[tuple[str, str, Data]]:
+def request_inputs() -> Iterator[tuple[str, str, Input]]:
     """Room, name and bytes of what clients say, and of files that servers read."""
     for piece in (
         "a=b&",
@@ -477,7 +514,7 @@ def asked() -> Iterator[tuple[str, str, Data]]:
         "limit=@&",
         "cursor=@&",
     ):
-        yield "query", piece, filled("", piece, most=LINE)
+        yield "query", piece, repeat_text("", piece, max_size=LINE)
     for head, piece in (
         ("tags=", "t@,"),
         ("tool_slugs=", "A@,"),
@@ -493,13 +530,13 @@ def asked() -> Iterator[tuple[str, str, Data]]:
         ("version=", "2"),
         ("sort_by=", "a"),
     ):
-        yield "query", head + piece, filled(head, piece, most=LINE)
-        yield "get", head + piece, filled(head, piece, most=LINE)
+        yield "query", head + piece, repeat_text(head, piece, max_size=LINE)
+        yield "get", head + piece, repeat_text(head, piece, max_size=LINE)
     for piece in ("A", "_", "a", "\u0430", "%41"):
-        yield "slug", piece, filled("", piece)
+        yield "slug", piece, repeat_text("", piece)
     for piece in ("[", '{"a":', "9", "\0", '"', "{}"):
         for room in ("keys", "manifest", "listing", "pointer", "chunks", "lock", "body"):
-            yield room, piece, filled("", piece)
+            yield room, piece, repeat_text("", piece)
     key = {
         "id": "key_@",
         "project": "p",
@@ -514,27 +551,29 @@ def asked() -> Iterator[tuple[str, str, Data]]:
     yield (
         "keys",
         "keys",
-        filled('{"format":1,"keys":[', json.dumps(key) + ",", json.dumps(key) + "]}"),
+        repeat_text('{"format":1,"keys":[', json.dumps(key) + ",", json.dumps(key) + "]}"),
     )
     yield (
         "keys",
         "toolkits",
-        filled('{"format":1,"keys":[' + json.dumps(key).replace("null", '["k"', 1)[:-1], "", "}]}"),
+        repeat_text(
+            '{"format":1,"keys":[' + json.dumps(key).replace("null", '["k"', 1)[:-1], "", "}]}"
+        ),
     )
     yield (
         "keys",
         "lifetime",
-        filled('{"format":1,"keys":[' + json.dumps(key)[:-1] + ',"lifetime":', "9", "}]}"),
+        repeat_text('{"format":1,"keys":[' + json.dumps(key)[:-1] + ',"lifetime":', "9", "}]}"),
     )
 
 
-def cases() -> Iterator[tuple[str, str, Data]]:
+def all_cases() -> Iterator[tuple[str, str, Input]]:
     """Room, name and bytes of every case."""
     for act in ("check", "build"):
-        yield from ((f"{act} tool", name, data) for name, data in tools())
-        yield from ((f"{act} {room}", name, data) for room, name, data in others())
-    yield from imports()
-    yield from asked()
+        yield from ((f"{act} tool", name, data) for name, data in tool_files())
+        yield from ((f"{act} {room}", name, data) for room, name, data in other_files())
+    yield from import_documents()
+    yield from request_inputs()
 
 
 # The cases that every run of the tests feeds: of each kind what takes most, or did before it was
@@ -549,7 +588,9 @@ QUICK = (
 # --- the rooms
 
 
-def of_catalog(path: str, act: Callable[[Path, Path], object]) -> Callable[[bytes, Path], str]:
+def with_catalog_file(
+    path: str, act: Callable[[Path, Path], object]
+) -> Callable[[bytes, Path], str]:
     """Do something with a catalog that has this file in it, and a folder that is empty."""
 
     def take(data: bytes, folder: Path) -> str:
@@ -562,17 +603,17 @@ def of_catalog(path: str, act: Callable[[Path, Path], object]) -> Callable[[byte
     return take
 
 
-def checked(catalog: Path, _: Path) -> str:
+def check_catalog(catalog: Path, _: Path) -> str:
     """Check it, with all advice."""
-    return f"{len(check(catalog).problems)} told"
+    return f"{len(check_folder(catalog).problems)} told"
 
 
-def built(catalog: Path, folder: Path) -> str:
+def build_catalog(catalog: Path, folder: Path) -> str:
     """Build it, with its site."""
     return f"built {build(catalog, folder / 'build', folder / 'site').digest[:8]}"
 
 
-def of_import(kind: str) -> Callable[[bytes, Path], str]:
+def with_import(kind: str) -> Callable[[bytes, Path], str]:
     """Import a file into a catalog that is not there yet."""
 
     def take(data: bytes, folder: Path) -> str:
@@ -593,7 +634,7 @@ def of_import(kind: str) -> Callable[[bytes, Path], str]:
     return take
 
 
-class Rooms:
+class Targets:
     """Every room by its name: a function of the bytes and an empty folder that gives what came of
     it.
     """
@@ -602,44 +643,54 @@ class Rooms:
         self.folder = folder
         build(BASE, folder / "build", folder / "site")
         _, self.key = keys.create(folder / "keys.json", "default", None, None)
-        self.serving = Serving(open_build(folder / "build"), keys.KeyRing(folder / "keys.json"))
+        self.serving = ServedSnapshot(
+            open_build(folder / "build"), keys.KeyRing(folder / "keys.json")
+        )
         self.named: dict[str, Callable[[bytes, Path], object]] = {
-            **{f"check {room}": of_catalog(path, checked) for room, path in PLACES.items()},
-            **{f"build {room}": of_catalog(path, built) for room, path in PLACES.items()},
-            **{kind: of_import(kind) for kind in ("openapi", "mcp", "wire")},
-            "query": lambda data, _: self.serving.operations.tools(self.key, data),
-            "get": lambda data, _: self.serving.operations.tool(self.key, "MAIL_SEND", data),
-            "slug": lambda data, _: self.serving.operations.tool(self.key, data.decode(), b""),
-            "body": lambda data, _: self.serving.operations.session(
+            **{
+                f"check {room}": with_catalog_file(path, check_catalog)
+                for room, path in FILE_PATHS.items()
+            },
+            **{
+                f"build {room}": with_catalog_file(path, build_catalog)
+                for room, path in FILE_PATHS.items()
+            },
+            **{kind: with_import(kind) for kind in ("openapi", "mcp", "wire")},
+            "query": lambda data, _: self.serving.operations.list_tools(self.key, data),
+            "get": lambda data, _: self.serving.operations.get_tool(self.key, "MAIL_SEND", data),
+            "slug": lambda data, _: self.serving.operations.get_tool(self.key, data.decode(), b""),
+            "body": lambda data, _: self.serving.operations.list_session_tools(
                 self.key, "trs_support", b"", data
             ),
-            "keys": lambda data, folder: keys.read(data, KeyFile(folder / "keys.json")),
-            "pointer": lambda data, _: depot.named(data),
-            "chunks": lambda data, _: depot.unpack(data),
+            "keys": lambda data, folder: keys.parse_keys(
+                data, FileKeyStorage(folder / "keys.json")
+            ),
+            "pointer": lambda data, _: depot.parse_pointer(data),
+            "chunks": lambda data, _: depot.parse_chunk_list(data),
             "lock": lambda data, _: locking.load(data, "lock"),
-            "manifest": partial_file("manifest.json"),
-            "listing": partial_file("files.json"),
+            "manifest": verify_with_file("manifest.json"),
+            "listing": verify_with_file("files.json"),
         }
 
-    def take(self, room: str, data: bytes, folder: Path) -> str:
+    def run(self, target: str, data: bytes, folder: Path) -> str:
         """What came of it: a refusal is an end as any other; `!` and its name where it is an error
         of ours.
         """
         try:
-            return str(self.named[room](data, folder))[:60]
-        except (ToolcatalogError, Refused) as refused:
+            return str(self.named[target](data, folder))[:60]
+        except (ToolcatalogError, RequestError) as refused:
             return f"refused: {str(refused)[:80]!r}"
         except Exception as error:
             return f"! {type(error).__name__}: {str(error)[:100]}"
 
 
-def partial_file(name: str) -> Callable[[bytes, Path], object]:
+def verify_with_file(name: str) -> Callable[[bytes, Path], object]:
     """Verify a snapshot in which this file has these bytes."""
 
     def take(data: bytes, folder: Path) -> object:
         shutil.copytree((folder.parent / "build" / "current").resolve(), folder / "snapshot")
         (folder / "snapshot" / name).write_bytes(data)
-        return verifying.verify(folder / "snapshot")
+        return verifying.verify_snapshot(folder / "snapshot")
 
     return take
 
@@ -647,7 +698,7 @@ def partial_file(name: str) -> Callable[[bytes, Path], object]:
 # --- the measure
 
 
-def high_water() -> tuple[float, float]:
+def measure_memory() -> tuple[float, float]:
     """Resident memory of this process now and at most, in MiB."""
     status = Path("/proc/self/status").read_text()
     now, most = (re.search(rf"{name}:\s+(\d+) kB", status) for name in ("VmRSS", "VmHWM"))
@@ -656,34 +707,34 @@ def high_water() -> tuple[float, float]:
     return int(now[1]) / 1024, int(most[1]) / 1024
 
 
-def yardstick() -> float:
+def measure_slowdown() -> float:
     """How many times slower than promised for this machine is now: it may be another one, and
     others may work on it.
     """
     began = time.process_time()
     for _ in range(2_000):
         sum(range(1_000))
-    return (time.process_time() - began) / IDLE
+    return (time.process_time() - began) / IDLE_SECONDS
 
 
-def measured(rooms: Rooms, room: str, data: bytes, folder: Path) -> Cost:
+def measure(targets: Targets, target: str, data: bytes, folder: Path) -> Cost:
     """Feed a room in this process."""
     Path("/proc/self/clear_refs").write_text("5")  # what was at most before is forgotten
-    (before, _), began = high_water(), time.process_time()
-    said = rooms.take(room, data, folder)
-    return Cost(time.process_time() - began, high_water()[1] - before, said)
+    (before, _), began = measure_memory(), time.process_time()
+    said = targets.run(target, data, folder)
+    return Cost(time.process_time() - began, measure_memory()[1] - before, said)
 
 
-def forked(rooms: Rooms, room: str, data: bytes) -> Cost:
+def measure_in_subprocess(targets: Targets, target: str, data: bytes) -> Cost:
     """Feed a room in a process of its own."""
-    folder = Path(tempfile.mkdtemp(dir=rooms.folder))
+    folder = Path(tempfile.mkdtemp(dir=targets.folder))
     read, write = os.pipe()
     child = os.fork()
     if not child:
         with contextlib.suppress(BaseException):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
-            os.write(write, json.dumps(measured(rooms, room, data, folder)).encode())
+            resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
+            os.write(write, json.dumps(measure(targets, target, data, folder)).encode())
         os._exit(0)
     os.close(write)
     with open(read) as stream:
@@ -693,15 +744,15 @@ def forked(rooms: Rooms, room: str, data: bytes) -> Cost:
     return Cost(*json.loads(told)) if told else Cost(0, 0, "! it died")
 
 
-def main(wanted: list[str]) -> None:
+def main(names: list[str]) -> None:
     """Measure the cases whose room, or room and name, are wanted; all where none is."""
     with tempfile.TemporaryDirectory() as folder:
-        rooms, before = Rooms(Path(folder)), yardstick()
-        for room, name, data in cases():
-            if not wanted or room in wanted or f"{room}/{name}" in wanted:
-                fed = data if isinstance(data, bytes) else data.data()
-                assert 0 < len(fed) <= SIZE, name
-                cost, after = forked(rooms, room, fed), yardstick()
+        rooms, before = Targets(Path(folder)), measure_slowdown()
+        for room, name, data in all_cases():
+            if not names or room in names or f"{room}/{name}" in names:
+                fed = data if isinstance(data, bytes) else data.to_bytes()
+                assert 0 < len(fed) <= MAX_INPUT_SIZE, name
+                cost, after = measure_in_subprocess(rooms, room, fed), measure_slowdown()
                 print(
                     json.dumps(
                         {

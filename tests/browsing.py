@@ -19,17 +19,17 @@ from running import ROOT
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
-MODULES = ROOT / "tests" / "browser" / "node_modules"
+NODE_MODULES = ROOT / "tests" / "browser" / "node_modules"
 # Nothing of Chromium's own talks to anybody, and CI's machine has neither a sandbox for it nor a
 # graphics card.
-ARGUMENTS = [
+BROWSER_ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-OUTSIDE = re.compile(r"^(?!file:|data:|blob:|http://127\.0\.0\.1:)")
+EXTERNAL_URL = re.compile(r"^(?!file:|data:|blob:|http://127\.0\.0\.1:)")
 TIMEOUT = 5000
 
 # One page of each kind, of the shipped catalog.
-KINDS = {
+PAGE_KINDS = {
     "home": "index.html",
     "all-tools": "tools/index.html",
     "tool": "tools/GITHUB_CREATE_ISSUE/index.html",
@@ -50,7 +50,7 @@ KINDS = {
 
 # Lists of the imported catalog, some of them long or empty, and a tool whose texts have coordinates
 # and ids of 60 letters without a blank.
-IMPORTED = {
+IMPORTED_PAGE_KINDS = {
     "home": "index.html",
     "all-tools": "tools/index.html",
     "toolkit": "toolkits/github/index.html",
@@ -62,75 +62,80 @@ IMPORTED = {
 }
 
 
-def depth(of: Any) -> int:
+def nesting_depth(of: Any) -> int:
     """How many objects and lists are within one another."""
     within = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
-    return 1 + max(map(depth, within), default=0)
+    return 1 + max(map(nesting_depth, within), default=0)
 
 
-def most_values(of: Any) -> int:
+def max_enum_length(of: Any) -> int:
     """How many values the longest `enum` in it has."""
     within = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
     own = of.get("enum") if isinstance(of, dict) else ()
-    return max([len(own) if isinstance(own, list) else 0, *map(most_values, within)])
+    return max([len(own) if isinstance(own, list) else 0, *map(max_enum_length, within)])
 
 
 # What makes the page of a tool hard, measured on its definition. Of the imported tools the page of
 # the hardest is tried.
-HARD: dict[str, Callable[[Any], int]] = {
+HARDNESS: dict[str, Callable[[Any], int]] = {
     "most-parameters": lambda tool: len(tool["input_parameters"]["properties"]),
-    "deepest": depth,
+    "deepest": nesting_depth,
     "longest-name": lambda tool: len(tool["slug"]),
     "longest-description": lambda tool: len(tool["description"]),
-    "most-values": most_values,
+    "most-values": max_enum_length,
     "least-ascii": lambda tool: len(
         re.findall(r"[^\x00-\x7f]", json.dumps(tool, ensure_ascii=False))
     ),
 }
 
 
-def imported_kinds(definitions: dict[str, Any]) -> dict[str, str]:
+def find_imported_pages(definitions: dict[str, Any]) -> dict[str, str]:
     """The page of each kind in the imported catalog: those above, and the tools that are the
     hardest in one way or another.
     """
-    hardest = {way: max(definitions.values(), key=measure)["slug"] for way, measure in HARD.items()}
-    return {**IMPORTED, **{way: f"tools/{slug}/index.html" for way, slug in hardest.items()}}
+    hardest = {
+        way: max(definitions.values(), key=measure)["slug"] for way, measure in HARDNESS.items()
+    }
+    return {
+        **IMPORTED_PAGE_KINDS,
+        **{way: f"tools/{slug}/index.html" for way, slug in hardest.items()},
+    }
 
 
 Open = Callable[..., Page]
 expect.set_options(timeout=TIMEOUT)
 
 
-def need(there: bool, sentence: str) -> None:
+def require(is_available: bool, message: str) -> None:
     """Skip the test where a program that it needs is not there; under CI that is a failure, or
     nobody would see that nothing was tested.
     """
-    if not there:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(sentence)
+    if not is_available:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
 
 
-def axe_source() -> str:
+def read_axe_source() -> str:
     """The accessibility checker axe, as a script for a page."""
-    file = MODULES / "axe-core" / "axe.min.js"
-    need(file.is_file(), "there is no axe-core: install node and npm, and run scripts/test")
+    file = NODE_MODULES / "axe-core" / "axe.min.js"
+    require(file.is_file(), "there is no axe-core: install node and npm, and run scripts/test")
     return file.read_text()
 
 
-class Watch:
+class PageMonitor:
     """Notes what no page of ours may do: errors, dialogs, answers that are refusals, requests that
     leave the site (logos may, and fail).
     """
 
     def __init__(self, base: str) -> None:
         self.base = base
-        self.trouble: list[str] = []
+        self.problems: list[str] = []
 
-    def over(self, page: Page) -> None:
+    def attach(self, page: Page) -> None:
         """Begin to watch this page, whose context is its own, and let nothing out of the machine."""
         context = page.context
-        context.route(OUTSIDE, lambda route: route.abort())
+        context.route(EXTERNAL_URL, lambda route: route.abort())
         context.on("console", self._console)
-        context.on("weberror", lambda error: self.trouble.append(f"error: {error.error}"))
+        context.on("weberror", lambda error: self.problems.append(f"error: {error.error}"))
         context.on("dialog", self._dialog)
         context.on("request", self._request)
         context.on("response", self._response)
@@ -139,32 +144,32 @@ class Watch:
         where = message.location["url"]
         failed_logo = where.startswith("https://") and "Failed to load resource" in message.text
         if message.type == "error" and not failed_logo:
-            self.trouble.append(f"console: {message.text} ({where})")
+            self.problems.append(f"console: {message.text} ({where})")
 
     def _dialog(self, dialog: Dialog) -> None:
-        self.trouble.append(f"dialog: {dialog.message}")
+        self.problems.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def _request(self, request: Request) -> None:
         logo = request.resource_type == "image" and request.url.startswith(("https://", "data:"))
         if not request.url.startswith(self.base) and not logo:
-            self.trouble.append(f"left the site: {request.resource_type} {request.url}")
+            self.problems.append(f"left the site: {request.resource_type} {request.url}")
 
     def _response(self, response: Response) -> None:
         if response.status >= 400:
-            self.trouble.append(f"{response.status}: {response.url}")
+            self.problems.append(f"{response.status}: {response.url}")
 
 
-def unfold(page: Page) -> None:
+def expand_details(page: Page) -> None:
     """Show what is folded away."""
     page.evaluate("document.querySelectorAll('details').forEach(at => at.open = true)")
 
 
-def on_disk(folder: Path) -> str:
+def file_url(folder: Path) -> str:
     """The address of a site that is read from disk."""
     return f"{folder.as_uri()}/"
 
 
-def path_of(page: Page, base: str) -> str:
+def page_path(page: Page, base: str) -> str:
     """Which page of the site this is, with its query and its hash."""
     return unquote(page.url).removeprefix(unquote(base))

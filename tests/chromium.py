@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from browsing import ARGUMENTS, CHROMIUM, TIMEOUT, Open, Watch, need, on_disk
+from browsing import BROWSER_ARGUMENTS, CHROMIUM, TIMEOUT, Open, PageMonitor, file_url, require
 from running import Server
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium without a window."""
-    need(CHROMIUM is not None, "there is no Chromium on the path: apt-get install chromium")
+    require(CHROMIUM is not None, "there is no Chromium on the path: apt-get install chromium")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_ARGUMENTS)
         yield chromium
         chromium.close()
 
@@ -35,7 +35,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
     `before` is a script that runs in each page ahead of the page's own. At the end of the test no
     page may have made trouble.
     """
-    watches: list[Watch] = []
+    watches: list[PageMonitor] = []
 
     def open_page(base: str, path: str = "index.html", before: str = "", **options: Any) -> Page:
         context = browser.new_context(
@@ -43,8 +43,8 @@ def open_page(browser: Browser) -> Iterator[Open]:
         )
         context.set_default_timeout(TIMEOUT)
         page = context.new_page()
-        watches.append(Watch(base))
-        watches[-1].over(page)
+        watches.append(PageMonitor(base))
+        watches[-1].attach(page)
         if before:
             context.add_init_script(before)
         page.goto(base + path)
@@ -53,14 +53,14 @@ def open_page(browser: Browser) -> Iterator[Open]:
     yield open_page
     for context in browser.contexts:
         context.close()
-    trouble = [of for watch in watches for of in watch.trouble]
+    trouble = [of for watch in watches for of in watch.problems]
     assert not trouble, "\n".join(trouble)
 
 
 @pytest.fixture
 def file_site(shipped_build: Path) -> str:
     """The address of the shipped catalog's site, on disk."""
-    return on_disk(shipped_build.parent / "site")
+    return file_url(shipped_build.parent / "site")
 
 
 @pytest.fixture(params=["http", "file"])

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from running import DEEP, SHARED, SHIPPED, Server, serving, succeed
-from storing import Proxy, s3_server
+from running import DEEP_PROFILE, SHARED, SHIPPED_CATALOG, Server, run_successfully, start_server
+from storing import FaultyProxy, start_s3_server
 
 WIRE = SHARED / "data" / "wire-tools.json"
 
@@ -29,7 +29,7 @@ settings.register_profile(
     "quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("deep", settings.get_profile("quick"), max_examples=2_000)
-settings.load_profile("deep" if DEEP else "quick")
+settings.load_profile("deep" if DEEP_PROFILE else "quick")
 
 
 @pytest.hookimpl(optionalhook=True)  # there is no xdist where mutants are tried
@@ -46,7 +46,9 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the deep tests out, unless this is the deep profile or one of them is named."""
-    if not (DEEP or config.option.markexpr or any("::" in argument for argument in config.args)):
+    if not (
+        DEEP_PROFILE or config.option.markexpr or any("::" in argument for argument in config.args)
+    ):
         left_out = [item for item in items if item.get_closest_marker("deep")]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
@@ -76,7 +78,9 @@ def _shares(item: pytest.Item) -> str:
 def shipped_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder `build` of the shipped catalog, with its site beside it."""
     folder = tmp_path_factory.mktemp("shipped")
-    succeed("build", "--catalog", SHIPPED, "--out", folder / "build", "--site", folder / "site")
+    run_successfully(
+        "build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--site", folder / "site"
+    )
     return folder / "build"
 
 
@@ -85,7 +89,7 @@ def shipped(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     """A server of the shipped catalog and its site; its key is of project `default` and sees all
     toolkits.
     """
-    with serving(
+    with start_server(
         shipped_build,
         tmp_path_factory.mktemp("server"),
         "--site",
@@ -109,8 +113,8 @@ def imported_build(definitions: dict[str, Any], tmp_path_factory: pytest.TempPat
     """The folder `build` of a catalog of those definitions, with its site beside it."""
     assert len(definitions) == 930
     folder = tmp_path_factory.mktemp("imported")
-    succeed("import", "wire", WIRE, "--into", folder / "catalog")
-    succeed(
+    run_successfully("import", "wire", WIRE, "--into", folder / "catalog")
+    run_successfully(
         "build",
         "--catalog",
         folder / "catalog",
@@ -125,7 +129,7 @@ def imported_build(definitions: dict[str, Any], tmp_path_factory: pytest.TempPat
 @pytest.fixture(scope="session")
 def imported(imported_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of that catalog and its site."""
-    with serving(
+    with start_server(
         imported_build,
         tmp_path_factory.mktemp("server"),
         "--site",
@@ -138,7 +142,7 @@ def imported(imported_build: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def changed_build(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder `build` of the shipped catalog with another name of one tool."""
     folder = tmp_path_factory.mktemp("changed")
-    shutil.copytree(SHIPPED, folder / "catalog")
+    shutil.copytree(SHIPPED_CATALOG, folder / "catalog")
     shutil.copytree(shipped_build, folder / "build", symlinks=True)
     return _with_another_name(folder, "github")
 
@@ -147,9 +151,11 @@ def changed_build(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory)
 def small_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder `build` of one toolkit of the shipped catalog."""
     folder = tmp_path_factory.mktemp("small")
-    shutil.copytree(SHIPPED / "toolkits/hackernews", folder / "catalog/toolkits/hackernews")
-    shutil.copy(SHIPPED / "catalog.yaml", folder / "catalog")
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
+    shutil.copytree(SHIPPED_CATALOG / "toolkits/hackernews", folder / "catalog/toolkits/hackernews")
+    shutil.copy(SHIPPED_CATALOG / "catalog.yaml", folder / "catalog")
+    run_successfully(
+        "build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site"
+    )
     return folder / "build"
 
 
@@ -164,21 +170,23 @@ def other_build(small_build: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def _with_another_name(folder: Path, toolkit: str) -> Path:
     file = min((folder / "catalog/toolkits" / toolkit).glob("*/*.yaml"))
     file.write_text(re.sub("(?m)^name: .*", "name: Do something else", file.read_text(), count=1))
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
+    run_successfully(
+        "build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site"
+    )
     return folder / "build"
 
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """The URL of an S3 server."""
-    with s3_server() as url:
+    with start_s3_server() as url:
         yield url
 
 
 @pytest.fixture
-def proxy(s3: str) -> Iterator[Proxy]:
+def proxy(s3: str) -> Iterator[FaultyProxy]:
     """A proxy before that server, without faults."""
-    made = Proxy(s3)
-    made.there()
+    made = FaultyProxy(s3)
+    made.start()
     yield made
-    made.away()
+    made.stop()

@@ -12,7 +12,7 @@ from typing import Any
 import schemathesis
 from schemathesis import Case, CheckContext, Response
 
-_not_there = re.compile(
+_NOT_FOUND_MESSAGE = re.compile(
     r"cursor: .* is not a cursor of this API\.|session_id: there is no session [^ ]+\.|(toolkit_versions|toolkit_slug|auth_config_ids): "
     r"(no toolkit has a version|toolkit [^ ]+ has no version|there is no (toolkit|auth config)) .*\.|"
     # 403 by itself, 400 beside one of the others
@@ -22,7 +22,7 @@ _not_there = re.compile(
 
 
 @schemathesis.check
-def only_what_is_not_there_is_refused(
+def check_rejected_requests(
     ctx: CheckContext,  # noqa: ARG001
     response: Response,
     case: Case[Any],
@@ -32,4 +32,4 @@ def only_what_is_not_there_is_refused(
     """
     if case.meta and case.meta.generation.mode.is_positive and response.status_code == 400:
         lines = response.json()["error"]["errors"]
-        assert all(map(_not_there, lines)), lines
+        assert all(map(_NOT_FOUND_MESSAGE, lines)), lines

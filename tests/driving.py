@@ -17,7 +17,7 @@ FOLDER = ROOT / "tests" / "clients"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ClientLibrary:
     """A client library: its name and version as it tells them, the prefix under which it calls, and
     where it lies.
 
@@ -27,29 +27,29 @@ class Kind:
 
     name: str
     prefix: str
-    place: Path | None = None
-    pages_sessions: bool = False
+    site_packages: Path | None = None
+    has_session_pages: bool = False
 
     @property
     def is_python(self) -> bool:
         return not self.name.startswith("@")
 
     @property
-    def strict_on_sessions(self) -> bool:
+    def requires_session_pages(self) -> bool:
         """Whether its model fits a session's answer that is not in pages: the newer one declares
         the fields of a page as always there.
         """
-        return not self.pages_sessions
+        return not self.has_session_pages
 
-    def missing(self) -> str:
+    def missing_reason(self) -> str:
         """Why it cannot be driven here; empty where it can."""
         if not self.is_python and shutil.which("node") is None:
             return "there is no node on the path"
-        installed = self.place is None or self.place.is_dir()
+        installed = self.site_packages is None or self.site_packages.is_dir()
         return (
             ""
             if installed
-            else f"there is no {self.place and self.place.relative_to(ROOT)}, which scripts/test makes"
+            else f"there is no {self.site_packages and self.site_packages.relative_to(ROOT)}, which scripts/test makes"
         )
 
     def command(self) -> list[str]:
@@ -68,16 +68,21 @@ class Kind:
             for name, value in os.environ.items()
             if not name.startswith("COMPOSIO_") and name != "PYTHONPATH"
         }
-        first = {"PYTHONPATH": str(self.place)} if self.is_python and self.place else {}
+        first = (
+            {"PYTHONPATH": str(self.site_packages)} if self.is_python and self.site_packages else {}
+        )
         return {**kept, **first, "NO_PROXY": "*"}
 
 
-KINDS = (
-    Kind("composio-client 1.35.0", "/api/v3"),
-    Kind(
-        "composio-client 1.43.0", "/api/v3.1", ROOT / ".venv" / "client-1.43", pages_sessions=True
+CLIENT_LIBRARIES = (
+    ClientLibrary("composio-client 1.35.0", "/api/v3"),
+    ClientLibrary(
+        "composio-client 1.43.0",
+        "/api/v3.1",
+        ROOT / ".venv" / "client-1.43",
+        has_session_pages=True,
     ),
-    Kind(
+    ClientLibrary(
         "@composio/client 0.1.0-alpha.68",
         "/api/v3",
         FOLDER / "node_modules" / "@composio" / "client",
@@ -85,13 +90,13 @@ KINDS = (
 )
 
 
-class Client:
+class ApiClient:
     """A client library at work on one server; `key` is what it sends unless told otherwise."""
 
-    def __init__(self, kind: Kind, server: Server, errors: Path) -> None:
-        self.kind = kind
+    def __init__(self, kind: ClientLibrary, server: Server, errors: Path) -> None:
+        self.library = kind
         self.key = server.key
-        self.errors = errors
+        self.error_log = errors
         with errors.open("w") as sink:
             self.process = subprocess.Popen(
                 [*kind.command(), server.url],
@@ -102,7 +107,7 @@ class Client:
                 text=True,
             )
 
-    def ask(self, op: str, args: dict[str, Any] | None = None, **options: Any) -> Any:
+    def call(self, op: str, args: dict[str, Any] | None = None, **options: Any) -> Any:
         """The answer to one call: its plain JSON, or with `raw` that and its headers, or what was
         raised.
         """
@@ -112,17 +117,17 @@ class Client:
             + "\n"
         )
         self.process.stdin.flush()
-        return self.read()
+        return self.read_answer()
 
-    def read(self) -> Any:
+    def read_answer(self) -> Any:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, self.errors.read_text()
+        assert line, self.error_log.read_text()
         return json.loads(line)
 
-    def get(self, op: str, args: dict[str, Any] | None = None, **options: Any) -> Any:
+    def call_ok(self, op: str, args: dict[str, Any] | None = None, **options: Any) -> Any:
         """The result of a call that must succeed."""
-        answer = self.ask(op, args, **options)
+        answer = self.call(op, args, **options)
         assert "error" not in answer, (op, args, answer)
         return answer["result"]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from generating import add_tool, add_toolkit
 
 BASE = Path(__file__).parent / "golden" / "sessions" / "catalog"
-KITS = ("eins", "zwei", "drei")
+TOOLKITS = ("eins", "zwei", "drei")
 VERSIONS = ("20240101_00", "20250101_00", "20250601_00", "20250601_01", "20260101_00")
 
 
-def slugs(kit: str) -> list[str]:
+def tool_slugs(kit: str) -> list[str]:
     """Names for the tools of a toolkit; every third begins a batch, so that a small catalog has
     many.
     """
@@ -25,39 +25,39 @@ def slugs(kit: str) -> list[str]:
     return [*firsts[:5], *[slug for slug in found if slug not in firsts][:10]]
 
 
-class Editor:
+class CatalogEditor:
     """The editor of a catalog in a new folder. All edits but `damage` leave it sound."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
-        self.draw = random.Random(seed)  # noqa: S311 - nothing secret
+        self.random = random.Random(seed)  # noqa: S311 - nothing secret
         self.count = 0
         shutil.copytree(BASE, root)
-        for kit in KITS:
+        for kit in TOOLKITS:
             add_toolkit(root, kit)
-            for slug in slugs(kit)[::2]:
-                add_tool(root, kit, slug, self.number())
+            for slug in tool_slugs(kit)[::2]:
+                add_tool(root, kit, slug, self.next_number())
         self.edits: list[Callable[[], None]] = [
-            self.add_tool, self.add_tool, self.change, self.change, self.delete, self.empty, self.rename, self.add_version, self.add_version,
+            self.add_tool, self.add_tool, self.change_file, self.change_file, self.delete_file, self.empty_folder, self.rename_tool, self.add_version, self.add_version,
             self.delete_version, self.deprecate, self.change_toolkit, self.change_title, self.add_session, self.remove_session,
-            self.add_config, self.remove_config, self.remove_toolkit, self.add_toolkit, self.touch, self.write_again, self.replace, self.swap,
-            self.link, self.note,
+            self.add_config, self.remove_config, self.remove_toolkit, self.add_toolkit, self.touch, self.rewrite_unchanged, self.replace_keeping_times, self.swap_files,
+            self.link_file, self.toggle_stray_file,
         ]  # fmt: skip
 
-    def edit(self) -> str:
+    def edit_randomly(self) -> str:
         """Make one edit: its name."""
-        chosen = self.draw.choice(self.edits)
+        chosen = self.random.choice(self.edits)
         chosen()
         return chosen.__name__
 
-    def number(self) -> int:
+    def next_number(self) -> int:
         self.count += 1
         return self.count
 
     # What there is
 
     def toolkits(self) -> list[str]:
-        return [kit for kit in KITS if (self.root / "toolkits" / kit).is_dir()]
+        return [kit for kit in TOOLKITS if (self.root / "toolkits" / kit).is_dir()]
 
     def tools(self) -> list[Path]:
         """The folders of the tools that may be edited."""
@@ -70,88 +70,94 @@ class Editor:
             for file in (self.root / "toolkits" / kit).glob("*/*.yaml")
         )
 
-    def a_file(self) -> Path | None:
-        return self.draw.choice(files) if (files := self.files()) else None
+    def pick_file(self) -> Path | None:
+        return self.random.choice(files) if (files := self.files()) else None
 
-    def a_tool(self) -> Path | None:
-        return self.draw.choice(tools) if (tools := self.tools()) else None
+    def pick_tool(self) -> Path | None:
+        return self.random.choice(tools) if (tools := self.tools()) else None
 
     # Edits
 
     def add_tool(self) -> None:
-        for kit in self.draw.sample(self.toolkits(), len(self.toolkits())):
+        for kit in self.random.sample(self.toolkits(), len(self.toolkits())):
             free = [
-                slug for slug in slugs(kit) if not (self.root / "toolkits" / kit / slug).exists()
+                slug
+                for slug in tool_slugs(kit)
+                if not (self.root / "toolkits" / kit / slug).exists()
             ]
             if free:
                 add_tool(
                     self.root,
                     kit,
-                    self.draw.choice(free),
-                    self.number(),
-                    self.draw.choice(VERSIONS),
+                    self.random.choice(free),
+                    self.next_number(),
+                    self.random.choice(VERSIONS),
                 )
                 return
 
-    def change(self) -> None:
-        if file := self.a_file():
-            tags = [f"tag{self.draw.randrange(9)}", "important"]
-            self.draw.shuffle(tags)
+    def change_file(self) -> None:
+        if file := self.pick_file():
+            tags = [f"tag{self.random.randrange(9)}", "important"]
+            self.random.shuffle(tags)
             self.write(
                 file,
-                f"name: Changed\ndescription: Change {self.number()}.\ntags: [{', '.join(tags)}]\n",
+                f"name: Changed\ndescription: Change {self.next_number()}.\ntags: [{', '.join(tags)}]\n",
             )
 
-    def delete(self) -> None:
-        if tool := self.a_tool():
+    def delete_file(self) -> None:
+        if tool := self.pick_tool():
             shutil.rmtree(tool)
 
-    def empty(self) -> None:
+    def empty_folder(self) -> None:
         """Delete the files of a tool and leave its folder, as git and people do."""
-        if tool := self.a_tool():
+        if tool := self.pick_tool():
             for file in tool.iterdir():
                 file.unlink()
-            if self.draw.random() < 0.5:
+            if self.random.random() < 0.5:
                 (tool / "README.md").write_text("Gone.")
 
-    def rename(self) -> None:
-        if tool := self.a_tool():
-            free = [slug for slug in slugs(tool.parent.name) if not (tool.parent / slug).exists()]
+    def rename_tool(self) -> None:
+        if tool := self.pick_tool():
+            free = [
+                slug for slug in tool_slugs(tool.parent.name) if not (tool.parent / slug).exists()
+            ]
             if free:
-                tool.rename(tool.with_name(self.draw.choice(free)))
+                tool.rename(tool.with_name(self.random.choice(free)))
 
     def add_version(self) -> None:
-        if tool := self.a_tool():
+        if tool := self.pick_tool():
             self.write(
-                tool / f"{self.draw.choice(VERSIONS)}.yaml",
-                f"name: Version\ndescription: Version {self.number()}.\n",
+                tool / f"{self.random.choice(VERSIONS)}.yaml",
+                f"name: Version\ndescription: Version {self.next_number()}.\n",
             )
 
     def delete_version(self) -> None:
-        if (tool := self.a_tool()) and len([*tool.glob("*.yaml")]) > 1:
-            self.draw.choice(sorted(tool.glob("*.yaml"))).unlink()
+        if (tool := self.pick_tool()) and len([*tool.glob("*.yaml")]) > 1:
+            self.random.choice(sorted(tool.glob("*.yaml"))).unlink()
 
     def deprecate(self) -> None:
-        if file := self.a_file():
-            reason = f"deprecation: {{reason: Reason {self.number()}., replaced_by: ALPHA_READ}}"
+        if file := self.pick_file():
+            reason = (
+                f"deprecation: {{reason: Reason {self.next_number()}., replaced_by: ALPHA_READ}}"
+            )
             self.write(file, f"name: Old\ndescription: An old one.\n{reason}\n")
 
     def change_toolkit(self) -> None:
         if kits := self.toolkits():
-            kit = self.draw.choice(kits)
-            text = f"name: Kit {self.number()}\nlogo: https://{kit}.example/logo.svg\nno_auth: {self.draw.choice(['true', 'false'])}\n"
+            kit = self.random.choice(kits)
+            text = f"name: Kit {self.next_number()}\nlogo: https://{kit}.example/logo.svg\nno_auth: {self.random.choice(['true', 'false'])}\n"
             self.write(self.root / "toolkits" / kit / "toolkit.yaml", text)
 
     def change_title(self) -> None:
-        self.write(self.root / "catalog.yaml", f"title: Title {self.number()}\n")
+        self.write(self.root / "catalog.yaml", f"title: Title {self.next_number()}\n")
 
     def add_session(self) -> None:
-        kits = self.draw.choice(
+        kits = self.random.choice(
             ["", "toolkits: {enable: [alpha, beta]}\n", "toolkits: {disable: [alpha]}\n"]
         )
         self.write(
-            self.root / "sessions" / f"trs_{self.draw.randrange(4)}.yaml",
-            f"project: p{self.number()}\n{kits}",
+            self.root / "sessions" / f"trs_{self.random.randrange(4)}.yaml",
+            f"project: p{self.next_number()}\n{kits}",
         )
 
     def remove_session(self) -> None:
@@ -160,10 +166,10 @@ class Editor:
 
     def add_config(self) -> None:
         if kits := self.toolkits():
-            kit = self.draw.choice(kits)
+            kit = self.random.choice(kits)
             self.write(
                 self.root / "auth_configs" / f"ac_{kit}.yaml",
-                f'toolkit: {kit}\nscopes: ["{kit}:{self.draw.randrange(7)}"]\n',
+                f'toolkit: {kit}\nscopes: ["{kit}:{self.random.randrange(7)}"]\n',
             )
 
     def remove_config(self) -> None:
@@ -172,57 +178,57 @@ class Editor:
 
     def remove_toolkit(self) -> None:
         if len(kits := self.toolkits()) > 1:
-            kit = self.draw.choice(kits)
+            kit = self.random.choice(kits)
             shutil.rmtree(self.root / "toolkits" / kit)
             (self.root / "auth_configs" / f"ac_{kit}.yaml").unlink(missing_ok=True)
 
     def add_toolkit(self) -> None:
-        for kit in KITS:
+        for kit in TOOLKITS:
             if kit not in self.toolkits():
                 add_toolkit(self.root, kit)
-                for slug in slugs(kit)[:6]:
-                    add_tool(self.root, kit, slug, self.number())
+                for slug in tool_slugs(kit)[:6]:
+                    add_tool(self.root, kit, slug, self.next_number())
 
     def touch(self) -> None:
-        if file := self.a_file():
-            os.utime(file, (self.number(), self.number()))
+        if file := self.pick_file():
+            os.utime(file, (self.next_number(), self.next_number()))
 
-    def write_again(self) -> None:
-        if file := self.a_file():
+    def rewrite_unchanged(self) -> None:
+        if file := self.pick_file():
             self.write(file, file.read_text())
 
-    def replace(self) -> None:
+    def replace_keeping_times(self) -> None:
         """Put another file of the same size and times in the place of one."""
-        if file := self.a_file():
+        if file := self.pick_file():
             text, before, other = file.read_text(), file.stat(), file.with_name(".other")
             at = text.index("description: ") + len("description: ")
-            other.write_text(f"{text[:at]}{'AB'[self.number() % 2]}{text[at + 1 :]}")
+            other.write_text(f"{text[:at]}{'AB'[self.next_number() % 2]}{text[at + 1 :]}")
             os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
             other.replace(file)
 
-    def swap(self) -> None:
+    def swap_files(self) -> None:
         """Exchange two files."""
-        one, two = self.a_file(), self.a_file()
+        one, two = self.pick_file(), self.pick_file()
         if one and two and one != two:
             aside = one.rename(self.root / ".aside")
             two.rename(one)
             aside.rename(two)
 
-    def link(self) -> None:
+    def link_file(self) -> None:
         """Put a link to another tool's file in the place of a file."""
-        one, two = self.a_file(), self.root / "toolkits/alpha/ALPHA_READ/20250101_00.yaml"
+        one, two = self.pick_file(), self.root / "toolkits/alpha/ALPHA_READ/20250101_00.yaml"
         if one:
             one.unlink()
             one.symlink_to(two)
 
-    def note(self) -> None:
+    def toggle_stray_file(self) -> None:
         """Put something beside a tool that is no data, or take it away."""
-        if tool := self.a_tool():
+        if tool := self.pick_tool():
             (tool / "README.md").write_text("A note.")
 
     def write(self, file: Path, text: str) -> None:
         """Write a file anew, in one step as editors do or over the old one."""
-        if self.draw.random() < 0.5 and not file.is_symlink():
+        if self.random.random() < 0.5 and not file.is_symlink():
             file.write_text(text)
         else:
             beside = file.with_name(f".{file.name}~")
@@ -231,60 +237,60 @@ class Editor:
 
     # What is wrong
 
-    def damage(self) -> Callable[[], None]:
+    def break_something(self) -> Callable[[], None]:
         """Break something, in the file or between files: how it is mended."""
-        tool = self.draw.choice(self.tools())
+        tool = self.random.choice(self.tools())
         file, kit = min(tool.glob("*.yaml")), tool.parent / "toolkit.yaml"
         ways: list[Callable[[], Callable[[], None]]] = [
-            lambda: self.broken(file, "name: [\n"),
-            lambda: self.broken(file, "name: A\ndescription: B\ncolour: red\n"),
-            lambda: self.broken(
+            lambda: self.break_file(file, "name: [\n"),
+            lambda: self.break_file(file, "name: A\ndescription: B\ncolour: red\n"),
+            lambda: self.break_file(
                 file, "name: A\ndescription: B\ndeprecation: {replaced_by: NOWHERE}\n"
             ),
-            lambda: self.broken(kit, "name: K\n"),
-            lambda: self.broken(self.root / "catalog.yaml", "titel: T\n"),
-            lambda: self.taken(self.root / "catalog.yaml"),
-            lambda: self.taken(kit),
-            lambda: self.added(self.root / "toolkits/alpha/stray.txt"),
-            lambda: self.added(tool / "stray.yml"),
-            lambda: self.added(tool / "2025.yaml"),
-            lambda: self.added(Path(os.fsdecode(os.fsencode(tool) + b"/\xff.yaml"))),
-            lambda: self.added(
+            lambda: self.break_file(kit, "name: K\n"),
+            lambda: self.break_file(self.root / "catalog.yaml", "titel: T\n"),
+            lambda: self.remove_file(self.root / "catalog.yaml"),
+            lambda: self.remove_file(kit),
+            lambda: self.add_file(self.root / "toolkits/alpha/stray.txt"),
+            lambda: self.add_file(tool / "stray.yml"),
+            lambda: self.add_file(tool / "2025.yaml"),
+            lambda: self.add_file(Path(os.fsdecode(os.fsencode(tool) + b"/\xff.yaml"))),
+            lambda: self.add_file(
                 Path(os.fsdecode(os.fsencode(self.root) + b"/sessions/trs_\xff.yaml"))
             ),
-            lambda: self.added(self.root / "auth_configs/ac_nowhere.yaml", "toolkit: nowhere\n"),
-            lambda: self.added(
+            lambda: self.add_file(self.root / "auth_configs/ac_nowhere.yaml", "toolkit: nowhere\n"),
+            lambda: self.add_file(
                 self.root / "sessions/trs_bad.yaml", "tools: {alpha: {enable: [NOWHERE]}}\n"
             ),
-            lambda: self.twice(tool),
-            lambda: self.leaving(file),
+            lambda: self.duplicate_tool(tool),
+            lambda: self.link_outside(file),
         ]
-        return self.draw.choice(ways)()
+        return self.random.choice(ways)()
 
-    def broken(self, file: Path, text: str) -> Callable[[], None]:
+    def break_file(self, file: Path, text: str) -> Callable[[], None]:
         aside = file.rename(self.root / ".aside")
         file.write_text(text)
-        return lambda: put_back(aside, file)
+        return lambda: restore_file(aside, file)
 
-    def taken(self, file: Path) -> Callable[[], None]:
+    def remove_file(self, file: Path) -> Callable[[], None]:
         aside = file.rename(self.root / ".aside")
-        return lambda: put_back(aside, file)
+        return lambda: restore_file(aside, file)
 
-    def added(self, file: Path, text: str = "a: b\n") -> Callable[[], None]:
+    def add_file(self, file: Path, text: str = "a: b\n") -> Callable[[], None]:
         file.write_text(text)
         return file.unlink
 
-    def twice(self, tool: Path) -> Callable[[], None]:
+    def duplicate_tool(self, tool: Path) -> Callable[[], None]:
         """A tool in two toolkits."""
         copy = Path(shutil.copytree(tool, self.root / "toolkits" / "alpha" / tool.name))
         return lambda: shutil.rmtree(copy)
 
-    def leaving(self, file: Path) -> Callable[[], None]:
+    def link_outside(self, file: Path) -> Callable[[], None]:
         """A link to something outside of the catalog."""
         aside = file.rename(self.root / ".aside")
         file.symlink_to(self.root.parent)
-        return lambda: put_back(aside, file)
+        return lambda: restore_file(aside, file)
 
 
-def put_back(aside: Path, file: Path) -> None:
+def restore_file(aside: Path, file: Path) -> None:
     aside.replace(file)

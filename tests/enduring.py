@@ -24,8 +24,16 @@ from pathlib import Path
 
 import httpx
 
-from running import PATIENCE, SHIPPED, Server, serving, succeed, until, workers
-from storing import Proxy, new_bucket, s3_server
+from running import (
+    SHIPPED_CATALOG,
+    TIMEOUT,
+    Server,
+    run_successfully,
+    start_server,
+    wait_until,
+    worker_pids,
+)
+from storing import FaultyProxy, create_bucket, start_s3_server
 from toolcatalog import files
 from toolcatalog.build import build
 
@@ -53,14 +61,14 @@ class Plan:
 
 
 @dataclass
-class Seen:
+class ClientStats:
     """What the clients of one server have seen: statuses, connections that ended without an answer,
     snapshots, seconds for each answer.
     """
 
     statuses: Counter[int] = field(default_factory=Counter)
-    broken: int = 0
-    mixed: int = 0
+    dropped: int = 0
+    inconsistent: int = 0
     snapshots: set[str] = field(default_factory=set)
     seconds: list[float] = field(default_factory=list)
 
@@ -69,77 +77,77 @@ class Seen:
         """Answers other than 200."""
         return sum(self.statuses.values()) - self.statuses[200]
 
-    def told(self, name: str) -> str:
+    def summary(self, name: str) -> str:
         """The same in a line."""
         times = sorted(self.seconds)
         p50, p99 = (1000 * times[int(len(times) * part)] for part in (0.5, 0.99))
         return (
-            f"{name}: {len(times):,} requests, {self.failed} failed, {self.broken} connections broken, {len(self.snapshots)} snapshots seen, "
+            f"{name}: {len(times):,} requests, {self.failed} failed, {self.dropped} connections broken, {len(self.snapshots)} snapshots seen, "
             f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {1000 * times[-1]:.0f} ms"
         )
 
 
-class Load:
+class LoadGenerator:
     """Clients that ask one server on kept connections, as fast as it answers, until `end`."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.seen, self._over, self._lock = (
+        self.server, self.seen, self._stop, self._lock = (
             server,
-            Seen(),
+            ClientStats(),
             threading.Event(),
             threading.Lock(),
         )
         self._threads = [
-            threading.Thread(target=self._ask, args=(number,)) for number in range(CLIENTS)
+            threading.Thread(target=self._run_client, args=(number,)) for number in range(CLIENTS)
         ]
         for thread in self._threads:
             thread.start()
 
-    def _ask(self, number: int) -> None:
+    def _run_client(self, number: int) -> None:
         with httpx.Client(
-            base_url=self.server.url, headers={"x-api-key": self.server.key}, timeout=PATIENCE
+            base_url=self.server.url, headers={"x-api-key": self.server.key}, timeout=TIMEOUT
         ) as client:
-            while not self._over.is_set():
+            while not self._stop.is_set():
                 number += 1
-                self._ask_once(client, PATHS[number % len(PATHS)])
+                self._send_request(client, PATHS[number % len(PATHS)])
 
-    def _ask_once(self, client: httpx.Client, path: str) -> None:
+    def _send_request(self, client: httpx.Client, path: str) -> None:
         began = time.perf_counter()
         try:
             answer = client.get(path)
         except httpx.TransportError:
             with self._lock:
-                self.seen.broken += 1
+                self.seen.dropped += 1
             return
         with self._lock:
             self.seen.seconds.append(time.perf_counter() - began)
             self.seen.statuses[answer.status_code] += 1
             self.seen.snapshots.add(answer.headers["x-catalog-snapshot"])
-            self.seen.mixed += (
+            self.seen.inconsistent += (
                 path == "/readyz"
                 and answer.json()["snapshot"] != answer.headers["x-catalog-snapshot"]
             )
 
-    def end(self) -> Seen:
+    def stop(self) -> ClientStats:
         """Stop, and tell what was seen."""
-        self._over.set()
+        self._stop.set()
         for thread in self._threads:
             thread.join()
         return self.seen
 
 
-def two_snapshots(folder: Path) -> list[str]:
+def build_two_snapshots(folder: Path) -> list[str]:
     """A build with two snapshots of the shipped catalog: their digests."""
     catalog = folder / "catalog"
-    succeed("build", "--catalog", SHIPPED, "--out", folder / "build", "--no-site")
+    run_successfully("build", "--catalog", SHIPPED_CATALOG, "--out", folder / "build", "--no-site")
     first = (folder / "build/current").resolve().name
-    shutil.copytree(SHIPPED, catalog)
+    shutil.copytree(SHIPPED_CATALOG, catalog)
     about = catalog / "toolkits/github/toolkit.yaml"
     about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
     return [first, build(catalog, folder / "build", None).digest]
 
 
-def reload_and_kill(server: Server, folder: Path, digests: list[str], plan: Plan) -> None:
+def reload_and_kill_workers(server: Server, folder: Path, digests: list[str], plan: Plan) -> None:
     """Move `current` as builds do, roll back, and kill a worker now and then."""
     events = ["reload"] * plan.reloads
     for kind, times in (("rollback", plan.rollbacks), ("kill", plan.kills)):
@@ -150,18 +158,18 @@ def reload_and_kill(server: Server, folder: Path, digests: list[str], plan: Plan
     for kind in events:
         other = next(digest for digest in digests if digest != current.resolve().name)
         if kind == "kill":
-            os.kill(min(workers(server)), signal.SIGKILL)
+            os.kill(min(worker_pids(server)), signal.SIGKILL)
         elif kind == "rollback":
-            succeed("snapshots", "use", other[:12], "--build", folder / "build")
+            run_successfully("snapshots", "use", other[:12], "--build", folder / "build")
         else:
-            files.point(current, f"snapshots/{other}")
+            files.replace_symlink(current, f"snapshots/{other}")
         if kind != "kill":
-            until(partial(is_served, server, other))
+            wait_until(partial(is_served, server, other))
 
 
-def snapshot(server: Server) -> str:
+def served_snapshot(server: Server) -> str:
     """What a new connection is answered from; empty while that is being fetched."""
-    served: str = httpx.get(f"{server.url}/readyz", timeout=PATIENCE).headers.get(
+    served: str = httpx.get(f"{server.url}/readyz", timeout=TIMEOUT).headers.get(
         "x-catalog-snapshot", ""
     )
     return served
@@ -169,11 +177,11 @@ def snapshot(server: Server) -> str:
 
 def is_served(server: Server, digest: str) -> bool:
     """Tell whether new connections are answered from this snapshot."""
-    return snapshot(server) == digest
+    return served_snapshot(server) == digest
 
 
-def publish_and_part(
-    server: Server, folder: Path, url: str, digests: list[str], plan: Plan, proxy: Proxy
+def publish_with_outages(
+    server: Server, folder: Path, url: str, digests: list[str], plan: Plan, proxy: FaultyProxy
 ) -> None:
     """Publish one snapshot and the other in turn; the store is away for some seconds in between."""
     published = folder / "published"
@@ -181,48 +189,50 @@ def publish_and_part(
     (published / "snapshots").symlink_to(folder / "build/snapshots")
     for number in range(plan.published):
         if number < plan.outages:
-            proxy.away()
+            proxy.stop()
             time.sleep(5)
-            proxy.there()
-        files.point(published / "current", f"snapshots/{digests[number % 2]}")
-        succeed("publish", url, "--build", published, env=proxy.env)
-        until(partial(is_served, server, digests[number % 2]))
+            proxy.start()
+        files.replace_symlink(published / "current", f"snapshots/{digests[number % 2]}")
+        run_successfully("publish", url, "--build", published, env=proxy.env)
+        wait_until(partial(is_served, server, digests[number % 2]))
 
 
 @contextmanager
-def both(folder: Path) -> Iterator[tuple[Server, Server, str, list[str], Proxy]]:
+def start_both_servers(
+    folder: Path,
+) -> Iterator[tuple[Server, Server, str, list[str], FaultyProxy]]:
     """The two servers, the address of the store, the digests, and the proxy before the store."""
-    digests = two_snapshots(folder)
+    digests = build_two_snapshots(folder)
     for name in ("local", "following"):
         (folder / name).mkdir()
-    with s3_server() as store:
-        proxy = Proxy(store)
-        proxy.there()
-        url = f"s3://{new_bucket(store)}/catalog"
-        succeed("publish", url, "--build", folder / "build", env=proxy.env)
+    with start_s3_server() as store:
+        proxy = FaultyProxy(store)
+        proxy.start()
+        url = f"s3://{create_bucket(store)}/catalog"
+        run_successfully("publish", url, "--build", folder / "build", env=proxy.env)
         with (
-            serving(folder / "build", folder / "local", "--workers", "2") as local,
-            serving(
+            start_server(folder / "build", folder / "local", "--workers", "2") as local,
+            start_server(
                 url, folder / "following", "--cache", folder / "cache", env=proxy.env
             ) as following,
         ):
-            until(lambda: snapshot(following))
+            wait_until(lambda: served_snapshot(following))
             yield local, following, url, digests, proxy
 
 
-def endure(folder: Path, plan: Plan) -> tuple[Seen, Seen]:
+def run_endurance(folder: Path, plan: Plan) -> tuple[ClientStats, ClientStats]:
     """All of that at once: what the clients of either server have seen."""
-    with both(folder) as (local, following, url, digests, proxy):
-        loads = [Load(local), Load(following)]
+    with start_both_servers(folder) as (local, following, url, digests, proxy):
+        loads = [LoadGenerator(local), LoadGenerator(following)]
         try:
             beside = threading.Thread(
-                target=publish_and_part, args=(following, folder, url, digests, plan, proxy)
+                target=publish_with_outages, args=(following, folder, url, digests, plan, proxy)
             )
             beside.start()
-            reload_and_kill(local, folder, digests, plan)
+            reload_and_kill_workers(local, folder, digests, plan)
             beside.join()
         finally:
-            seen = [load.end() for load in loads]
+            seen = [load.stop() for load in loads]
     return seen[0], seen[1]
 
 
@@ -231,8 +241,8 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         for name, seen in zip(
             ("a build, 2 workers", "an object store, 1 process"),
-            endure(Path(scratch), Plan()),
+            run_endurance(Path(scratch), Plan()),
             strict=True,
         ):
-            print(seen.told(name))
+            print(seen.summary(name))
     print(f"{Plan()} in {time.monotonic() - began:.0f} s", file=sys.stderr)

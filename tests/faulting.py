@@ -31,11 +31,11 @@ from typing import Any, NamedTuple
 
 import toolcatalog.cli
 from generating import add_tool, add_toolkit
-from toolcatalog.crew import calm
+from toolcatalog.crew import tune_garbage_collection
 
-_BATCH = 128  # the checksum of a slug that begins a batch is a multiple of this: see `batches`
+_BATCH_SIZE = 128  # the checksum of a slug that begins a batch is a multiple of this: see `batches`
 # where a `dir_fd` may stand
-_MADE = {
+_CREATING_EVENTS = {
     "os.mkdir": 2,
     "os.symlink": 2,
     "os.link": 2,
@@ -43,7 +43,7 @@ _MADE = {
     "os.truncate": -1,
     "os.chown": -1,
 }
-_GONE = {"os.remove": 1, "os.rmdir": 1}  # what a full disk lets happen
+_REMOVING_EVENTS = {"os.remove": 1, "os.rmdir": 1}  # what a full disk lets happen
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -77,48 +77,48 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-class Runner:
+class CommandRunner:
     """The program at work."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def run(self, *arguments: object, **met: Any) -> Outcome:
+    def run(self, *arguments: object, **faults: Any) -> Outcome:
         """Run a command that meets what a `Trial` of these fields says."""
         assert self._process.stdin
         assert self._process.stdout
-        trial = Trial(arguments=[*map(str, arguments)], **met)
+        trial = Trial(arguments=[*map(str, arguments)], **faults)
         print(json.dumps(asdict(trial)), file=self._process.stdin, flush=True)
         return Outcome(*json.loads(self._process.stdout.readline()))
 
 
 @contextmanager
-def running() -> Iterator[Runner]:
+def start_runner() -> Iterator[CommandRunner]:
     """The program, started."""
     command = [sys.executable, __file__]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        yield Runner(process)
+        yield CommandRunner(process)
         assert process.stdin
         process.stdin.close()
 
 
-def many_batches(root: Path, batches: int = 12) -> Path:
+def make_catalog_of_batches(root: Path, batches: int = 12) -> Path:
     """A catalog of one toolkit and few tools, each a batch of its own, so that several processes
     have work; `again` changes all of it.
     """
     root.mkdir(parents=True)
     (root / "catalog.yaml").write_text("title: Faults\n")
     add_toolkit(root, "kit")
-    slugs = (f"KIT_DO_{number}" for number in range(batches * 10 * _BATCH))
-    chosen = [slug for slug in slugs if zlib.crc32(slug.encode()) % _BATCH == 0][:batches]
+    slugs = (f"KIT_DO_{number}" for number in range(batches * 10 * _BATCH_SIZE))
+    chosen = [slug for slug in slugs if zlib.crc32(slug.encode()) % _BATCH_SIZE == 0][:batches]
     for number, slug in enumerate(chosen):
         add_tool(root, "kit", slug, number)
     return root
 
 
-def again(root: Path, name: str) -> None:
+def rename_toolkit(root: Path, name: str) -> None:
     """Give the toolkit another name: each batch and each page of it is made anew then."""
     (root / "toolkits/kit/toolkit.yaml").write_text(
         f"name: {name}\nlogo: https://kit.example/logo.svg\n"
@@ -128,7 +128,7 @@ def again(root: Path, name: str) -> None:
 # --- the program
 
 
-class Faults:
+class FaultInjector:
     """Counts the steps of a process and of all that it forks, and lets some of them fail."""
 
     def __init__(self, trial: Trial) -> None:
@@ -149,7 +149,7 @@ class Faults:
             """A file each write to which is a step."""
 
             def write(self, data: Any, /) -> int:
-                faults.step(_path_of(self.fileno()), named=False)
+                faults.count_step(_descriptor_path(self.fileno()), has_path=False)
                 return super().write(data)
 
         def opened(file: Any, mode: str = "r", buffering: int = -1, encoding: Any = None, errors: Any = None, newline: Any = None,
@@ -163,7 +163,7 @@ class Faults:
             )
 
         def fsync(handle: Any) -> None:
-            self.step(_path_of(handle), named=False)
+            self.count_step(_descriptor_path(handle), has_path=False)
             self._fsync(handle)
 
         builtins.open = io.open = opened
@@ -174,17 +174,19 @@ class Faults:
         if event == "open":
             path, _, flags = arguments
             if not isinstance(path, int) and isinstance(flags, int) and flags & _WRITES:
-                self.step(os.fsdecode(path))
-        elif event in _MADE or (event in _GONE and self._trial.error != errno.ENOSPC):
-            place = {**_MADE, **_GONE}[event]
-            self.step(
+                self.count_step(os.fsdecode(path))
+        elif event in _CREATING_EVENTS or (
+            event in _REMOVING_EVENTS and self._trial.error != errno.ENOSPC
+        ):
+            place = {**_CREATING_EVENTS, **_REMOVING_EVENTS}[event]
+            self.count_step(
                 _absolute(
                     arguments[0 if event != "os.symlink" else 1],
                     arguments[place] if place > 0 else -1,
                 )
             )
 
-    def step(self, path: str, *, named: bool = True) -> None:
+    def count_step(self, path: str, *, has_path: bool = True) -> None:
         """One more, at a path; the system names it where it was given."""
         if not path.startswith(f"{self._trial.below}/"):
             return
@@ -193,26 +195,26 @@ class Faults:
             number = self._count.value
         if self._trial.first <= number <= self._trial.last:
             said = (self._trial.error, os.strerror(self._trial.error))
-            raise OSError(*said, path) if named else OSError(*said)
+            raise OSError(*said, path) if has_path else OSError(*said)
 
 
-def _path_of(handle: int) -> str:
+def _descriptor_path(handle: int) -> str:
     return str(Path(f"/proc/self/fd/{handle}").readlink())
 
 
 def _absolute(path: Any, folder: Any) -> str:
     if isinstance(path, int):
-        return _path_of(path)
+        return _descriptor_path(path)
     said = os.fsdecode(path)
-    return f"{_path_of(folder)}/{said}" if isinstance(folder, int) and folder >= 0 else said
+    return f"{_descriptor_path(folder)}/{said}" if isinstance(folder, int) and folder >= 0 else said
 
 
-def _answer(trial: Trial) -> Outcome:
+def _run_trial(trial: Trial) -> Outcome:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        faults, start = Faults(trial), time.monotonic()
+        faults, start = FaultInjector(trial), time.monotonic()
         child = os.fork()
         if not child:
-            _become(trial, faults, out.fileno(), err.fileno())
+            _run_command(trial, faults, out.fileno(), err.fileno())
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(child, child)
         if trial.seconds:
@@ -225,7 +227,7 @@ def _answer(trial: Trial) -> Outcome:
         return Outcome(status, out.read(), err.read(), faults.steps, seconds)
 
 
-def _become(trial: Trial, faults: Faults, out: int, err: int) -> None:
+def _run_command(trial: Trial, faults: FaultInjector, out: int, err: int) -> None:
     """The command, in a group of processes of its own, from here to its end."""
     os.setpgid(0, 0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -245,9 +247,9 @@ def main() -> None:
             with contextlib.suppress(ImportError):  # of an extra that is not here
                 importlib.import_module(module.name)
     answers = os.dup(1)
-    calm()
+    tune_garbage_collection()
     for line in sys.stdin:
-        os.write(answers, json.dumps(_answer(Trial(**json.loads(line)))).encode() + b"\n")
+        os.write(answers, json.dumps(_run_trial(Trial(**json.loads(line)))).encode() + b"\n")
 
 
 if __name__ == "__main__":

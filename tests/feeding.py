@@ -23,7 +23,7 @@ from toolcatalog.build import build
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.importers import additions, documents, mcp, openapi, wire
-from toolcatalog.keeping import KeyFile
+from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.server import questions
 
 TESTS = Path(__file__).parent
@@ -31,99 +31,101 @@ CORPUS = TESTS / "corpus"
 BASE = TESTS / "rejects" / "_base" / "catalog"
 TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
 SECONDS = 2.0  # of a processor: what no input of at most 1 MiB takes longer
-HERE = Path("catalog")
+CATALOG = Path("catalog")
 
 
-def feed(room: str, data: bytes) -> float:
+def run_target(target: str, data: bytes) -> float:
     """Feed a room; the seconds of a processor that it took. Raises whatever the room may not."""
     began = time.process_time()
     try:
-        ROOMS[room](data)
+        TARGETS[target](data)
     except ToolcatalogError as error:
-        _heard(error)
+        _check_error_message(error)
     return time.process_time() - began
 
 
-def _heard(error: ToolcatalogError) -> None:
+def _check_error_message(error: ToolcatalogError) -> None:
     if not str(error).strip():
         raise AssertionError(f"{type(error).__name__} says nothing")
 
 
-def yaml(data: bytes) -> None:
+def feed_yaml(data: bytes) -> None:
     """Both ways of reading agree, and every fault says what it is and what to do."""
-    reading = yaml12.read(data)
-    assert reading.faults or reading.mark is not None
+    reading = yaml12.parse(data)
+    assert reading.faults or reading.root is not None
     assert all(
         fault.message and fault.help and fault.line > 0 and fault.column > 0
         for fault in reading.faults
     )
     try:
-        value = yaml12.value(data)
-    except yaml12.Doubtful:
+        value = yaml12.parse_fast(data)
+    except yaml12.NeedsFullParse:
         return
     assert (reading.faults, repr(reading.value)) == ((), repr(value))
 
 
-def tool(data: bytes) -> None:
+def feed_tool(data: bytes) -> None:
     """A file of a tool becomes a record, or problems that each say something; they are found at
     their places.
     """
-    document, problems = source.parsed(HERE, TOOL, data)
+    document, problems = source.parse_file(CATALOG, TOOL, data)
     assert document is not None
-    record, findings = schema.record(document) if document.readable else (None, [])
+    record, findings = schema.validate(document) if document.is_readable else (None, [])
     assert problems or findings or record is not None
     assert all(problem.message for problem in problems)
     assert all(finding.message for finding in findings)
-    assert all(source.line_of(data, finding) > 0 for finding in findings[:3])
+    assert all(source.find_line(data, finding) > 0 for finding in findings[:3])
 
 
-def query(data: bytes) -> None:
+def feed_query(data: bytes) -> None:
     """A query string is a question, or refusals with a line and what to do."""
     for read in (
-        questions.tools,
-        questions.tool,
-        lambda said: questions.session("trs_a", said, said),
+        questions.parse_list_params,
+        questions.parse_tool_params,
+        lambda said: questions.parse_session_params("trs_a", said, said),
     ):
         _, refusals = read(data)
-        assert all(refusal.status == 400 and refusal.line and refusal.fix for refusal in refusals)
+        assert all(
+            refusal.status == 400 and refusal.message and refusal.fix for refusal in refusals
+        )
 
 
-def cursor(data: bytes) -> None:
+def feed_cursor(data: bytes) -> None:
     """A cursor is one that we make, byte for byte, or is refused."""
-    question, refusals = questions.tools(b"cursor=" + quote_from_bytes(data).encode())
+    question, refusals = questions.parse_list_params(b"cursor=" + quote_from_bytes(data).encode())
     if data and not refusals:
-        assert questions.cursor(question.page.number, question.page.size) == data
+        assert questions.encode_cursor(question.page.number, question.page.size) == data
 
 
-def key_file(data: bytes) -> None:
+def feed_key_file(data: bytes) -> None:
     """Keys that are read are written and read again as the same."""
-    place = KeyFile(Path("keys.json"))
-    found = keys.read(data, place)
-    assert keys.read(keys.document(found), place) == found
-    assert all(isinstance(keys.end_of(key), float) for key in found)
+    place = FileKeyStorage(Path("keys.json"))
+    found = keys.parse_keys(data, place)
+    assert keys.parse_keys(keys.serialize_keys(found), place) == found
+    assert all(isinstance(keys.compute_expiry(key), float) for key in found)
 
 
-def lock(data: bytes) -> None:
+def feed_lock(data: bytes) -> None:
     """A lock that is read is written and read again as the same."""
     found = locking.load(data, "lock")
     assert locking.load(locking.dump(found), "lock") == found
 
 
-def pointer(data: bytes) -> None:
+def feed_pointer(data: bytes) -> None:
     """What a store says is in force: a digest, and perhaps a signature."""
-    digest = depot.named(data)
+    digest = depot.parse_pointer(data)
     assert snapshot.is_digest(digest)
-    signed = signing.parse(digest, depot.signed(data))
+    signed = signing.parse_signed_statement(digest, depot.parse_signature(data))
     assert signed is None or signed.statement.digest == digest
 
 
-def chunks(data: bytes) -> None:
+def feed_chunk_list(data: bytes) -> None:
     """What files a store says that there are: no path leads out of its folder."""
-    assert all(map(snapshot.stays_within, depot.unpack(data)))
+    assert all(map(snapshot.is_safe_path, depot.parse_chunk_list(data)))
 
 
 @cache
-def _whole() -> Path:
+def _sample_snapshot() -> Path:
     """The folder of a small snapshot, for as long as this process is there."""
     folder = Path(tempfile.mkdtemp())
     build(BASE, folder / "build", None)
@@ -134,98 +136,102 @@ def _whole() -> Path:
     return whole
 
 
-def manifest(data: bytes) -> None:
+def feed_manifest(data: bytes) -> None:
     """A manifest as it is, and with a right seal, as somebody would write it who wants harm:
     verifying says what is wrong.
     """
-    for said in (data, _sealed(data)):
-        (_whole() / snapshot.MANIFEST).write_bytes(said)
+    for said in (data, _reseal(data)):
+        (_sample_snapshot() / snapshot.MANIFEST).write_bytes(said)
         try:
-            assert all(verifying.verify(_whole()))
+            assert all(verifying.verify_snapshot(_sample_snapshot()))
         except ToolcatalogError as error:
-            _heard(error)
+            _check_error_message(error)
 
 
-def _sealed(data: bytes) -> bytes:
+def _reseal(data: bytes) -> bytes:
     """The manifest with the digest that is right for it; as it is where it is none."""
     try:
         said = orjson.loads(data)
         rest = {key: value for key, value in said.items() if key != "digest"}
-        return orjson.dumps({"digest": snapshot.sha256(snapshot.dump(rest)), **rest})
+        return orjson.dumps({"digest": snapshot.sha256_hex(snapshot.dump_json(rest)), **rest})
     except (ValueError, TypeError, AttributeError):
         return data
 
 
-def listing(data: bytes) -> None:
+def feed_file_list(data: bytes) -> None:
     """The list of the files in the folders, as a manifest with a right seal vouches for it."""
-    said = orjson.loads((_whole().parent / snapshot.MANIFEST).read_bytes())
-    said["files"][snapshot.LISTING] = {"size": len(data), "sha256": snapshot.sha256(data)}
-    (_whole() / snapshot.LISTING).write_bytes(data)
-    (_whole() / snapshot.MANIFEST).write_bytes(_sealed(snapshot.dump(said)))
-    assert all(verifying.verify(_whole()))
+    said = orjson.loads((_sample_snapshot().parent / snapshot.MANIFEST).read_bytes())
+    said["files"][snapshot.FILE_LIST] = {"size": len(data), "sha256": snapshot.sha256_hex(data)}
+    (_sample_snapshot() / snapshot.FILE_LIST).write_bytes(data)
+    (_sample_snapshot() / snapshot.MANIFEST).write_bytes(_reseal(snapshot.dump_json(said)))
+    assert all(verifying.verify_snapshot(_sample_snapshot()))
 
 
-def _imported(
-    found: Callable[[], "list[additions.Addition] | Iterator[additions.Addition]"],
+def _check_import(
+    load_additions: Callable[[], "list[additions.ImportedTool] | Iterator[additions.ImportedTool]"],
 ) -> None:
     """What is imported is files without a fault."""
-    with bringing.bounded(Path("file"), "a document"):
-        new = additions.files(found(), (), "mail")
-    for path, data in new.tree.items():
-        document, problems = source.parsed(HERE, path, data)
+    with bringing.report_deep_nesting(Path("file"), "a document"):
+        new = additions.build_files(load_additions(), (), "mail")
+    for path, data in new.files.items():
+        document, problems = source.parse_file(CATALOG, path, data)
         assert document is not None
-        assert (problems, schema.record(document)[1]) == ([], [])
+        assert (problems, schema.validate(document)[1]) == ([], [])
 
 
-def import_openapi(data: bytes) -> None:
+def feed_openapi_import(data: bytes) -> None:
     """A document becomes files without a fault, or is refused."""
-    _imported(lambda: openapi.additions(documents.read(data, "file"), "mail"))
+    _check_import(lambda: openapi.import_tools(documents.read_document(data, "file"), "mail"))
 
 
-def import_mcp(data: bytes) -> None:
+def feed_mcp_import(data: bytes) -> None:
     """As the answer of an MCP server."""
-    _imported(lambda: mcp.additions(_json(data), "mail"))
+    _check_import(lambda: mcp.import_tools(_read_json(data), "mail"))
 
 
-def import_wire(data: bytes) -> None:
+def feed_wire_import(data: bytes) -> None:
     """As definitions that an API sends."""
-    _imported(lambda: wire.additions(_json(data)))
+    _check_import(lambda: wire.import_tools(_read_json(data)))
 
 
-def _json(data: bytes) -> object:
+def _read_json(data: bytes) -> object:
     """As the command line reads a file of JSON."""
     try:
-        return documents.json_value(data)
+        return documents.parse_json(data)
     except ValueError as error:
         raise ToolcatalogError(f"not JSON: {error}") from None
 
 
-ROOMS: dict[str, Callable[[bytes], None]] = {
-    "yaml": yaml,
-    "tool": tool,
-    "query": query,
-    "cursor": cursor,
-    "keys": key_file,
-    "lock": lock,
-    "pointer": pointer,
-    "chunks": chunks,
-    "manifest": manifest,
-    "listing": listing,
-    "openapi": import_openapi,
-    "mcp": import_mcp,
-    "wire": import_wire,
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "yaml": feed_yaml,
+    "tool": feed_tool,
+    "query": feed_query,
+    "cursor": feed_cursor,
+    "keys": feed_key_file,
+    "lock": feed_lock,
+    "pointer": feed_pointer,
+    "chunks": feed_chunk_list,
+    "manifest": feed_manifest,
+    "listing": feed_file_list,
+    "openapi": feed_openapi_import,
+    "mcp": feed_mcp_import,
+    "wire": feed_wire_import,
 }
 
 
 @cache
-def examples(room: str) -> tuple[bytes, ...]:
+def load_examples(target: str) -> tuple[bytes, ...]:
     """What a room takes well, or nearly: where mutation begins."""
-    return tuple(sorted({*_examples(room), *(file.read_bytes() for file in found(room))}))
+    return tuple(
+        sorted(
+            {*_generate_examples(target), *(file.read_bytes() for file in load_regressions(target))}
+        )
+    )
 
 
-def found(room: str) -> list[Path]:
+def load_regressions(target: str) -> list[Path]:
     """What has once been wrong with a room."""
-    return sorted(file for file in (CORPUS / room).glob("*") if file.name != "README.md")
+    return sorted(file for file in (CORPUS / target).glob("*") if file.name != "README.md")
 
 
 _SCHEMA = {
@@ -271,7 +277,7 @@ _WIRE = [
     }
 ]
 _DAY = "2026-01-01T00:00:00+00:00"
-_KEY = keys.Key(
+_KEY = keys.ApiKey(
     id="key_a",
     project="p",
     toolkits=("mail",),
@@ -282,38 +288,38 @@ _KEY = keys.Key(
     expires=_DAY,
     revoked=None,
 )
-_LOCK = locking.dump({"A": locking.Locked("20250101_00", "sha256:" + "0" * 64)})
+_LOCK = locking.dump({"A": locking.LockedTool("20250101_00", "sha256:" + "0" * 64)})
 
 
-def _examples(room: str) -> Iterator[bytes]:
-    if room in ("yaml", "tool"):
+def _generate_examples(target: str) -> Iterator[bytes]:
+    if target in ("yaml", "tool"):
         yield from (
             file.read_bytes()
             for file in sorted((TESTS / "rejects").glob("*/*/catalog/toolkits/*/*/*.yaml"))
         )
-    elif room in ("query", "cursor"):
+    elif target in ("query", "cursor"):
         yield b"MjoyMA=="
         yield b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D&toolkit_versions[mail]=20250101_00&important=true&order=asc"
         yield b"tool_slugs=A,B&sort_by=name&include_deprecated=0&version=latest&toolkit_slug=mail&auth_config_ids=ac_a&scopes=%C3%A9"
-    elif room == "keys":
-        yield keys.document([_KEY])
-    elif room == "lock":
+    elif target == "keys":
+        yield keys.serialize_keys([_KEY])
+    elif target == "lock":
         yield _LOCK
-    elif room in ("pointer", "chunks"):
+    elif target in ("pointer", "chunks"):
         digest = "0" * 64
-        statement = signing.Statement(digest, 7, "2026-01-31T12:00:00Z")
-        signed = signing.dump(signing.Signed(statement, bytes(64)))
-        yield from (depot.pointer(digest), depot.pointer(digest, signed))
-        yield depot.pack({"a/b": [depot.Chunk(digest, 5)]})
-    elif room in ("manifest", "listing"):
-        yield (_whole().parent / snapshot.MANIFEST).read_bytes()
-        yield snapshot.listing({"sessions/trs_a.json": snapshot.Stated(2, "0" * 64)})
-    elif room == "openapi":
+        statement = signing.SnapshotStatement(digest, 7, "2026-01-31T12:00:00Z")
+        signed = signing.dump_signed_statement(signing.SignedStatement(statement, bytes(64)))
+        yield from (depot.render_pointer(digest), depot.render_pointer(digest, signed))
+        yield depot.render_chunk_list({"a/b": [depot.Chunk(digest, 5)]})
+    elif target in ("manifest", "listing"):
+        yield (_sample_snapshot().parent / snapshot.MANIFEST).read_bytes()
+        yield snapshot.render_file_list({"sessions/trs_a.json": snapshot.FileInfo(2, "0" * 64)})
+    elif target == "openapi":
         yield from (
             file.read_bytes()
             for file in sorted((TESTS / "openapi").glob("*"))
             if ".expected" not in file.name and file.suffix != ".md"
         )
     else:
-        yield json.dumps(_MCP if room == "mcp" else _WIRE).encode()
+        yield json.dumps(_MCP if target == "mcp" else _WIRE).encode()
         yield base64.b64encode(b"no JSON")

@@ -18,12 +18,12 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-LONGEST = 64 * 1024  # bytes of an input: `bounding` has the long ones
+TESTS_FOLDER = Path(__file__).resolve().parent
+MAX_INPUT_SIZE = 64 * 1024  # bytes of an input: `bounding` has the long ones
 ROW = "{:<10} {:>11} {:>7} {:>9} {:>10}  {}"
 
 
-def fuzz(room: str, seconds: int, folder: Path) -> None:
+def fuzz_target(target: str, seconds: int, folder: Path) -> None:
     """Fuzz a room in this process, which ends with it. The slowest input is told in
     `folder`/slowest.
     """
@@ -35,24 +35,24 @@ def fuzz(room: str, seconds: int, folder: Path) -> None:
 
     def one(data: bytes) -> None:
         nonlocal slowest
-        took = feeding.feed(room, data)
+        took = feeding.feed(target, data)
         if took > slowest:
             slowest = took
             (folder / "slowest").write_text(f"{took:.3f} s")
         assert took < feeding.SECONDS, f"{took:.1f} seconds for {len(data)} bytes"
 
     (folder / "seeds").mkdir()
-    for number, data in enumerate(feeding.examples(room)):
+    for number, data in enumerate(feeding.examples(target)):
         (folder / "seeds" / str(number)).write_bytes(data)
         # what is there already is also measured without the fuzzer's ways, and loads what is loaded
         # late
         one(data)
     slowest = 0.0
-    found = feeding.CORPUS / room
+    found = feeding.CORPUS / target
     found.mkdir(exist_ok=True)
     options = [
         f"-max_total_time={seconds}",
-        f"-max_len={LONGEST}",
+        f"-max_len={MAX_INPUT_SIZE}",
         "-timeout=20",
         f"-artifact_prefix={found}/",
         "-print_final_stats=1",
@@ -61,10 +61,10 @@ def fuzz(room: str, seconds: int, folder: Path) -> None:
     atheris.Fuzz()
 
 
-def row(room: str, seconds: int) -> bool:
+def fuzz_and_report(target: str, seconds: int) -> bool:
     """Fuzz a room in a process of its own and print its row; tell whether nothing was found."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--in", folder, room, str(seconds)]
+        command = [sys.executable, __file__, "--in", folder, target, str(seconds)]
         done = subprocess.run(
             command,
             stdout=subprocess.PIPE,
@@ -77,10 +77,14 @@ def row(room: str, seconds: int) -> bool:
         took = slowest.read_text() if slowest.exists() else "-"
     fed = re.findall(r"stat::number_of_executed_units:\s*(\d+)|^#(\d+)", done.stdout, re.MULTILINE)
     reached = re.findall(r"cov: (\d+) ft: (\d+)", done.stdout) or [("-", "-")]
-    said = "nothing found" if done.returncode == 0 else f"FOUND, see {HERE.name}/corpus/{room}/"
+    said = (
+        "nothing found"
+        if done.returncode == 0
+        else f"FOUND, see {TESTS_FOLDER.name}/corpus/{target}/"
+    )
     print(
         ROW.format(
-            room,
+            target,
             next((one or other for one, other in reversed(fed)), "-"),
             *reached[-1],
             took,
@@ -93,22 +97,22 @@ def row(room: str, seconds: int) -> bool:
     return done.returncode == 0
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Fuzz what is wanted."""
-    if words[:1] == ["--in"]:
-        fuzz(words[2], int(words[3]), Path(words[1]))
+    if arguments[:1] == ["--in"]:
+        fuzz_target(arguments[2], int(arguments[3]), Path(arguments[1]))
     if find_spec("atheris") is None:
         print(
             "atheris is not there, and has no wheel for every machine: scripts/fuzz installs it where it has one",
             file=sys.stderr,
         )
         return 2
-    seconds = next((int(word) for word in words if word.isdigit()), 60)
-    from feeding import ROOMS  # noqa: PLC0415 - loaded in a process that fuzzes, it must be loaded by the fuzzer
+    seconds = next((int(word) for word in arguments if word.isdigit()), 60)
+    from feeding import TARGETS  # noqa: PLC0415 - loaded in a process that fuzzes, it must be loaded by the fuzzer
 
-    wanted = [word for word in words if not word.isdigit()] or [*ROOMS]
+    wanted = [word for word in arguments if not word.isdigit()] or [*TARGETS]
     print(ROW.format("room", "fed", "edges", "features", "slowest", ""))
-    sound = [row(room, seconds) for room in wanted]
+    sound = [fuzz_and_report(room, seconds) for room in wanted]
     return 0 if all(sound) else 1
 
 

@@ -12,7 +12,7 @@ input_parameters:
 """
 
 
-def generate(root: Path, tools: int, toolkits: int = 3) -> Path:
+def generate_catalog(root: Path, tools: int, toolkits: int = 3) -> Path:
     """A catalog of so many tools in so many toolkits."""
     root.mkdir(parents=True)
     (root / "catalog.yaml").write_text("title: Generated\n")

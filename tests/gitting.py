@@ -15,7 +15,7 @@ IDENTITY = {
 CLEAN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def git(folder: Path, *arguments: str) -> str:
+def run_git(folder: Path, *arguments: str) -> str:
     """Run git; what it says, without the last line end."""
     environment = {**os.environ, **IDENTITY, **CLEAN}
     done = subprocess.run(
@@ -31,18 +31,18 @@ def git(folder: Path, *arguments: str) -> str:
 
 def commit(folder: Path, message: str = "a change") -> str:
     """Commit all that is in the working tree: the commit."""
-    git(folder, "add", "--all", ".")
-    git(folder, "commit", "--quiet", "--allow-empty", "--message", message)
-    return git(folder, "rev-parse", "HEAD")
+    run_git(folder, "add", "--all", ".")
+    run_git(folder, "commit", "--quiet", "--allow-empty", "--message", message)
+    return run_git(folder, "rev-parse", "HEAD")
 
 
-def repository(folder: Path, inside: str = "catalog") -> Path:
+def create_repository(folder: Path, catalog_name: str = "catalog") -> Path:
     """A new repository, with a committed catalog of one toolkit with two tools in it: the folder of
     the catalog.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    git(folder, "init", "--quiet", "--initial-branch=main", ".")
-    catalog = folder / inside
+    run_git(folder, "init", "--quiet", "--initial-branch=main", ".")
+    catalog = folder / catalog_name
     (catalog / "toolkits").mkdir(parents=True)
     (catalog / "catalog.yaml").write_text("title: Small\n")
     add_toolkit(catalog, "a")
@@ -52,7 +52,7 @@ def repository(folder: Path, inside: str = "catalog") -> Path:
     return catalog
 
 
-def tool(
+def write_tool(
     catalog: Path,
     slug: str,
     version: str = "20250101_00",

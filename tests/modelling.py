@@ -5,11 +5,11 @@ from typing import Any
 from toolcatalog.model import ROUTER, About, Catalog, MetaTool, Session, Toolkit, ToolVersion
 
 
-def tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:
+def make_tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:
     """A tool version; its toolkit is what stands before the first `_`."""
     toolkit = fields.pop("toolkit", slug.partition("_")[0].lower())
     value = {"name": slug.title(), "description": "", **fields}
-    return ToolVersion.of(
+    return ToolVersion.from_value(
         value,
         path=f"toolkits/{toolkit}/{slug}/{version}.yaml",
         slug=slug,
@@ -18,7 +18,7 @@ def tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:
     )
 
 
-def meta_tool(
+def make_meta_tool(
     slug: str, version: str = "20250101_00", *, when: str | None = None, **fields: Any
 ) -> MetaTool:
     template = {"name": slug.title(), "description": "", **fields}
@@ -31,12 +31,12 @@ def meta_tool(
     )
 
 
-def session(id: str = "trs_one", **fields: Any) -> Session:
+def make_session(id: str = "trs_one", **fields: Any) -> Session:
     empty: dict[str, Any] = {"tools": {}, "auth_configs": {}, "toolkit_versions": {}}
     return Session(path=f"sessions/{id}.yaml", id=id, **{**empty, **fields})
 
 
-def catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: Any) -> Catalog:
+def make_catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: Any) -> Catalog:
     """A catalog of these tools, sorted, with a toolkit for each that is not given."""
     given = {one.slug: one for one in toolkits}
     slugs = sorted({one.toolkit for one in tools} | {*given})
@@ -48,7 +48,7 @@ def catalog(*tools: ToolVersion, toolkits: tuple[Toolkit, ...] = (), **fields: A
             )
             for slug in slugs
         },
-        tools=sorted((one.listed for one in tools), key=lambda one: (one.slug, one.version)),
+        tools=sorted((one.summary for one in tools), key=lambda one: (one.slug, one.version)),
         router=Toolkit(slug=ROUTER, name="Router", logo="https://router.example/logo.png"),
         **fields,
     )

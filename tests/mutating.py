@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = {
+MUTATED_AREAS = {
     "resolution": [
         "versions.*", "resolve.*", "choices.x_in_force__*", "store.x*Entry*", "store.x*Pins*", "store.x*_in_force__*", "store.x*_at__*",
         "server.view.x*View*_version__*", "server.view.x*Viewǁtool__*", "server.questions.x*version__*", "server.questions.x*pins__*",
@@ -33,15 +33,15 @@ ROOMS = {
     ],
 }  # fmt: skip
 # exit codes of mutmut's trials; of the others, 0 has survived
-KILLED, TIMEOUT, UNSEEN = (1, 3), (24, 36, -24, 152, 255), 33
+KILLED, TIMEOUT, SURVIVED = (1, 3), (24, 36, -24, 152, 255), 33
 
 
-def answered() -> set[str]:
+def documented_mutants() -> set[str]:
     """The mutants that docs/mutants.md lists: each is equivalent, or does no harm."""
     return {*re.findall(r"^\| `([^`]+)`", (ROOT / "docs" / "mutants.md").read_text(), re.MULTILINE)}
 
 
-def verdicts(patterns: list[str]) -> dict[str, int | None]:
+def load_verdicts(patterns: list[str]) -> dict[str, int | None]:
     """What became of each mutant of a room, by its name without `toolcatalog.`; None where it was
     not tried.
     """
@@ -54,11 +54,11 @@ def verdicts(patterns: list[str]) -> dict[str, int | None]:
     return dict(sorted(found.items()))
 
 
-def tried(room: str) -> list[str]:
+def run_area(area: str) -> list[str]:
     """Try the mutants of a room, say how many there are and what became of them, and show those
     that survive without an answer.
     """
-    names = [f"toolcatalog.{pattern}" for pattern in ROOMS[room]]
+    names = [f"toolcatalog.{pattern}" for pattern in MUTATED_AREAS[area]]
     jobs = ["--max-children", os.environ["JOBS"]] if "JOBS" in os.environ else []
     done = subprocess.run(
         [sys.executable, "-m", "mutmut", "run", *jobs, *names],
@@ -71,23 +71,24 @@ def tried(room: str) -> list[str]:
         sys.exit(
             f"{done.stdout[-2000:]}\nmutmut could not begin: the tests must pass as the source stands (above: the last that it said)"
         )
-    every, known = verdicts(ROOMS[room]), answered()
+    every, known = load_verdicts(MUTATED_AREAS[area]), documented_mutants()
     killed = [name for name, code in every.items() if code in (*KILLED, *TIMEOUT)]
     alive = [name for name, code in every.items() if name not in killed]
     print(
-        f"{room}: {len(every)} mutants, {len(killed)} killed, {len({*alive} & known)} answered, {len({*alive} - known)} not"
+        f"{area}: {len(every)} mutants, {len(killed)} killed, {len({*alive} & known)} answered, {len({*alive} - known)} not"
     )
     return [name for name in alive if name not in known]
 
 
-def main(rooms: list[str]) -> int:
+def main(areas: list[str]) -> int:
     """Try rooms: 1 where something survives that is not answered, 2 where a name is none."""
-    if unknown := {*rooms} - {*ROOMS}:
+    if unknown := {*areas} - {*MUTATED_AREAS}:
         print(
-            f"no room: {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}", file=sys.stderr
+            f"no room: {', '.join(sorted(unknown))}; there are {', '.join(MUTATED_AREAS)}",
+            file=sys.stderr,
         )
         return 2
-    alive = [name for room in rooms or ROOMS for name in tried(room)]
+    alive = [name for room in areas or MUTATED_AREAS for name in run_area(room)]
     for name in dict.fromkeys(alive):
         subprocess.run(
             [sys.executable, "-m", "mutmut", "show", f"toolcatalog.{name}"], cwd=ROOT, check=False

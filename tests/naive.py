@@ -22,13 +22,13 @@ import yaml
 JSON_LITERAL = re.compile(r"null|true|false|-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 STEMMER = Stemmer.Stemmer("english")
 DOCS = Path(__file__).parents[1] / "docs" / "search.md"
-SILENT = {
+STOP_WORDS = {
     *re.findall(r"<!-- silent -->\s+(.*?)\s+<!-- /silent -->", DOCS.read_text(), re.DOTALL)[
         0
     ].split()
 }
 # a whole sentence in a character: they unfold to eighteen and eight, and say nothing to a search
-FORMULAS = "\ufdfa\ufdfb"
+LIGATURES = "\ufdfa\ufdfb"
 TOOL_SLUG = re.compile(r"[A-Z0-9_][A-Z0-9_-]*")
 VERSION = re.compile(r"[0-9]{8}_[0-9]{2}")
 
@@ -48,7 +48,7 @@ class Loader(yaml.CBaseLoader):
 
 
 @dataclass
-class Entry:
+class ReferenceVersion:
     """One version of one tool."""
 
     slug: str
@@ -64,7 +64,7 @@ class Entry:
 
 
 @dataclass
-class Verdict:
+class ExpectedAnswer:
     """What must come: either `problems` (status, slug, the parameter named first in the line), or
     `entries`.
 
@@ -73,7 +73,7 @@ class Verdict:
     """
 
     problems: list[tuple[int, str, str]] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ReferenceVersion] = field(default_factory=list)
     ranked: bool = False
     number: int = 1
     size: int = 0
@@ -102,15 +102,18 @@ class Verdict:
             return self.entries[0].body
         page = self.entries[(self.number - 1) * self.size : self.number * self.size]
         return (
-            '{"items":[' + ",".join(entry.body for entry in page) + "]," + packed(self.frame())[1:]
+            '{"items":['
+            + ",".join(entry.body for entry in page)
+            + "],"
+            + dump_json(self.frame())[1:]
         )
 
 
-def packed(value: Any) -> str:
+def dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def words(text: str) -> list[str]:
+def extract_words(text: str) -> list[str]:
     """Runs of Latin letters, of other letters or of digits, with camelCase and snake_case taken
     apart, folded to lower case.
 
@@ -118,7 +121,7 @@ def words(text: str) -> list[str]:
     docs/search.md says are silent.
     """
     found = [""]
-    text = "".join(" " if char in FORMULAS else char for char in text)
+    text = "".join(" " if char in LIGATURES else char for char in text)
     text = unicodedata.normalize(
         "NFC",
         "".join(
@@ -128,35 +131,37 @@ def words(text: str) -> list[str]:
     for at, char in enumerate(text):
         before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         hump = is_capital(char) and (is_small(before) or (is_capital(before) and is_small(after)))
-        if hump or script(char) != script(before):
+        if hump or script_class(char) != script_class(before):
             found.append("")
-        elif script(char) == "dense" and len(found[-1]) == 2:
+        elif script_class(char) == "dense" and len(found[-1]) == 2:
             found.append(before)
-        if script(char):
+        if script_class(char):
             found[-1] += char
-    return [word.casefold()[:64] for word in found if word and word.casefold()[:64] not in SILENT]
+    return [
+        word.casefold()[:64] for word in found if word and word.casefold()[:64] not in STOP_WORDS
+    ]
 
 
-def terms(*texts: str) -> list[str]:
+def extract_terms(*texts: str) -> list[str]:
     """The stems of the words."""
-    return [STEMMER.stemWord(word) for text in texts for word in words(text)]
+    return [STEMMER.stemWord(word) for text in texts for word in extract_words(text)]
 
 
-def related(one: str, other: str) -> bool:
+def are_related(first: str, second: str) -> bool:
     """Tell whether the shorter of two words begins the longer one, and is not much shorter."""
-    shorter, longer = sorted((one, other), key=len)
+    shorter, longer = sorted((first, second), key=len)
     return (
-        all(map(is_word, (one, other)))
+        all(map(is_word, (first, second)))
         and longer.startswith(shorter)
         and 0.6 * len(longer) <= len(shorter) < len(longer)
     )
 
 
 def is_word(term: str) -> bool:
-    return len(term) >= 4 and not term.isdigit() and script(term[0]) != "dense"
+    return len(term) >= 4 and not term.isdigit() and script_class(term[0]) != "dense"
 
 
-def one_letter_off(word: str) -> set[str]:
+def one_edit_words(word: str) -> set[str]:
     """What comes of a word when a letter is left out, changed for one from a to z, put in, or two
     neighbours are exchanged.
     """
@@ -168,7 +173,7 @@ def one_letter_off(word: str) -> set[str]:
     return found - {word}
 
 
-def typed(text: str, slug: str) -> bool:
+def matches_slug(text: str, slug: str) -> bool:
     """Tell whether a query is a slug, or begins it."""
     runs = re.findall("[A-Za-z0-9]+", text)
     if len(text) > 200 or len(runs) > 10:
@@ -178,7 +183,7 @@ def typed(text: str, slug: str) -> bool:
     return any(slug == one or slug.startswith(one + end) for one in slugs)
 
 
-def script(char: str) -> str:
+def script_class(char: str) -> str:
     """What runs are made of; empty for what is in no word."""
     if not char.isalnum():
         return ""
@@ -205,38 +210,40 @@ def is_small(char: str) -> bool:
     return "a" <= char <= "z"
 
 
-def described(parameters: dict[str, Any], inputs: bool) -> dict[str, Any]:
+def served_parameters(parameters: dict[str, Any], inputs: bool) -> dict[str, Any]:
     """A map of parameters as served: `required` on all of them or on none."""
-    return {name: description(of, inputs, required=inputs) for name, of in parameters.items()}
+    return {name: served_parameter(of, inputs, required=inputs) for name, of in parameters.items()}
 
 
-def description(of: dict[str, Any], inputs: bool, required: bool) -> dict[str, Any]:
-    served = {"type": kind(of), "description": of.get("description", "")}
+def served_parameter(parameter: dict[str, Any], inputs: bool, required: bool) -> dict[str, Any]:
+    served = {"type": served_type(parameter), "description": parameter.get("description", "")}
     if required:
-        served["required"] = of.get("required", False)
-    for key, value in of.items():
+        served["required"] = parameter.get("required", False)
+    for key, value in parameter.items():
         if key == "properties":
-            served[key] = described(value, inputs)
+            served[key] = served_parameters(value, inputs)
         elif key in ("anyOf", "oneOf"):
-            served[key] = [description(branch, inputs, required=False) for branch in value]
+            served[key] = [served_parameter(branch, inputs, required=False) for branch in value]
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            served[key] = description(value, inputs, required=False)
+            served[key] = served_parameter(value, inputs, required=False)
         elif key not in ("type", "description", "required"):
             served[key] = value
     return served
 
 
-def kind(of: dict[str, Any]) -> str:
+def served_type(parameter: dict[str, Any]) -> str:
     """The type: the author's, else that of the first branch; `number` where some branches are
     integers and all others numbers.
     """
-    if "type" in of:
-        return str(of["type"])
-    kinds = [kind(branch) for branch in [*of.get("anyOf", []), *of.get("oneOf", [])]]
+    if "type" in parameter:
+        return str(parameter["type"])
+    kinds = [
+        served_type(branch) for branch in [*parameter.get("anyOf", []), *parameter.get("oneOf", [])]
+    ]
     return "number" if set(kinds) == {"integer", "number"} else kinds[0]
 
 
-def document(
+def make_document(
     slug: str, version: str, versions: list[str], toolkit: dict[str, Any], tool: dict[str, Any]
 ) -> dict[str, Any]:
     return {
@@ -244,8 +251,8 @@ def document(
         "name": tool["name"],
         "description": tool["description"],
         "toolkit": {"slug": toolkit["slug"], "name": toolkit["name"], "logo": toolkit["logo"]},
-        "input_parameters": described(tool.get("input_parameters", {}), inputs=True),
-        "output_parameters": described(tool.get("output_parameters", {}), inputs=False),
+        "input_parameters": served_parameters(tool.get("input_parameters", {}), inputs=True),
+        "output_parameters": served_parameters(tool.get("output_parameters", {}), inputs=False),
         "no_auth": tool.get("no_auth", toolkit.get("no_auth", False)),
         "available_versions": versions,
         "version": version,
@@ -262,43 +269,43 @@ def document(
     }
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
     value: dict[str, Any] = yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506 - it makes strings and JSON literals only
     return value
 
 
-class Naive:
+class ReferenceModel:
     """A catalog folder, read."""
 
     def __init__(self, catalog: Path) -> None:
         self.toolkits: dict[str, list[str]] = {}
-        self.tools: dict[str, list[Entry]] = {}
+        self.tools: dict[str, list[ReferenceVersion]] = {}
         self.configs = {
-            path.stem: read(path) for path in sorted(catalog.glob("auth_configs/*.yaml"))
+            path.stem: read_yaml(path) for path in sorted(catalog.glob("auth_configs/*.yaml"))
         }
         for path in sorted(catalog.glob("toolkits/*/toolkit.yaml")):
-            toolkit = {"slug": path.parent.name, **read(path)}
+            toolkit = {"slug": path.parent.name, **read_yaml(path)}
             folders = sorted(folder for folder in path.parent.iterdir() if folder.is_dir())
             for folder in folders:
-                self.tools[folder.name] = list(versions_of(folder, toolkit))
+                self.tools[folder.name] = list(read_versions(folder, toolkit))
             found = {entry.version for folder in folders for entry in self.tools[folder.name]}
             self.toolkits[path.parent.name] = sorted(found)
         self.vocabulary = {
             term for some in self.tools.values() for entry in some for term in entry.terms
         }
 
-    def get(self, slug: str, query: str, visible: set[str] | None) -> Verdict:
+    def get_tool(self, slug: str, query: str, visible: set[str] | None) -> ExpectedAnswer:
         """Get tool by slug."""
-        ask = Question(query)
-        asked = ask.one("version")
-        version, pins = ask.version("version", asked), ask.pins()
+        ask = QueryString(query)
+        asked = ask.single_value("version")
+        version, pins = ask.version("version", asked), ask.version_pins()
         if not TOOL_SLUG.fullmatch(slug) or len(slug) > 200:
-            ask.problem(400, "invalid_request", "tool_slug")
-            return Verdict(problems=ask.problems)
+            ask.add_problem(400, "invalid_request", "tool_slug")
+            return ExpectedAnswer(problems=ask.problems)
         entries = self.tools.get(slug, [])
-        if not entries or not seen(entries[0].toolkit, visible):
-            ask.problem(404, "tool_not_found", "tool_slug")
-            return Verdict(problems=ask.problems)
+        if not entries or not is_visible(entries[0].toolkit, visible):
+            ask.add_problem(404, "tool_not_found", "tool_slug")
+            return ExpectedAnswer(problems=ask.problems)
         toolkit = entries[0].toolkit
         if version is not None:
             found = [entry for entry in entries if entry.version == version]
@@ -315,14 +322,14 @@ class Naive:
             )
             parameter = "toolkit_versions"
         if not found:
-            ask.problem(404, "tool_version_not_found", parameter)
-        return Verdict(problems=ask.problems, entries=found[-1:])
+            ask.add_problem(404, "tool_version_not_found", parameter)
+        return ExpectedAnswer(problems=ask.problems, entries=found[-1:])
 
-    def find(self, query: str, visible: set[str] | None) -> Verdict:
+    def list_tools(self, query: str, visible: set[str] | None) -> ExpectedAnswer:
         """List tools."""
-        ask = Question(query)
+        ask = QueryString(query)
         number, size = ask.page()
-        text = ask.text()
+        text = ask.search_text()
         sort_by = ask.choice("sort_by", ["relevance", "slug", "name", "version"]) or (
             "relevance" if text else "slug"
         )
@@ -330,61 +337,64 @@ class Naive:
             "desc" if sort_by in ("relevance", "version") else "asc"
         )
         slugs, toolkits, configs = (
-            ask.many("tool_slugs"),
-            ask.many("toolkit_slug"),
-            ask.many("auth_config_ids"),
+            ask.list_values("tool_slugs"),
+            ask.list_values("toolkit_slug"),
+            ask.list_values("auth_config_ids"),
         )
-        tags, scopes, pins = ask.many("tags"), ask.many("scopes"), ask.pins()
+        tags, scopes, pins = ask.list_values("tags"), ask.list_values("scopes"), ask.version_pins()
         important = ask.choice("important", ["true", "false"]) == "true"
         deprecated = ask.boolean("include_deprecated")
         if len(slugs) > 1000:
-            ask.problem(400, "invalid_request", "tool_slugs")
+            ask.add_problem(400, "invalid_request", "tool_slugs")
         self.check_pins(ask, pins, visible)
         if not slugs:
             self.check_names(ask, toolkits, configs, visible)
         if ask.problems:
-            return Verdict(problems=ask.problems)
-        force = self.in_force(pins, visible)
+            return ExpectedAnswer(problems=ask.problems)
+        force = self.effective_versions(pins, visible)
         if slugs:
             by_slug = {entry.slug: entry for entry in force}
-            return Verdict(
+            return ExpectedAnswer(
                 entries=[by_slug[slug] for slug in slugs if slug in by_slug],
                 number=number,
                 size=size,
             )
-        wanted = self.wanted(text)
+        wanted = self.expand_query(text)
         found = []
         for entry in force:
             ok = not toolkits or entry.toolkit in toolkits
             ok = ok and (
-                not configs or any(self.usable(entry, self.configs[config]) for config in configs)
+                not configs
+                or any(self.is_usable(entry, self.configs[config]) for config in configs)
             )
             ok = ok and (not tags or any(tag in entry.tags for tag in tags))
             ok = ok and (not scopes or any(scope in entry.scopes for scope in scopes))
             ok = ok and ("important" in entry.tags or not important)
             ok = ok and (deprecated or not entry.deprecated)
-            if ok and (not text or wanted & entry.terms or typed(text, entry.slug)):
+            if ok and (not text or wanted & entry.terms or matches_slug(text, entry.slug)):
                 found.append(entry)
-        return Verdict(
-            entries=in_order(found, sort_by, order),
+        return ExpectedAnswer(
+            entries=sort_entries(found, sort_by, order),
             ranked=sort_by == "relevance" and text != "",
             number=number,
             size=size,
         )
 
-    def wanted(self, text: str) -> set[str]:
+    def expand_query(self, text: str) -> set[str]:
         """The terms that a tool must hold one of: those of the query, their relatives, and what
         unknown ones may be misspellings of.
         """
-        asked = {STEMMER.stemWord(word): word for word in reversed(words(text))}
+        asked = {STEMMER.stemWord(word): word for word in reversed(extract_words(text))}
         known = [term for term in asked if term in self.vocabulary]
-        unknown = [term for term in dict.fromkeys(terms(text)) if term not in self.vocabulary][:5]
+        unknown = [
+            term for term in dict.fromkeys(extract_terms(text)) if term not in self.vocabulary
+        ][:5]
         found = {*known}
         for term in known:
             kin = sorted(
                 (abs(len(other) - len(term)), other)
                 for other in self.vocabulary
-                if related(term, other)
+                if are_related(term, other)
             )
             found |= {other for _, other in kin[:12]}
         for term in unknown:
@@ -392,15 +402,17 @@ class Naive:
             found |= {
                 other
                 for other in [*longer, *self.vocabulary]
-                if related(term, other) and (other in longer or len(other) < len(term))
+                if are_related(term, other) and (other in longer or len(other) < len(term))
             }
             if is_word(asked[term]) and len(asked[term]) <= 24:
                 found |= {
-                    STEMMER.stemWord(word) for word in one_letter_off(asked[term])
+                    STEMMER.stemWord(word) for word in one_edit_words(asked[term])
                 } & self.vocabulary
         return found
 
-    def in_force(self, pins: dict[str, str | None], visible: set[str] | None) -> list[Entry]:
+    def effective_versions(
+        self, pins: dict[str, str | None], visible: set[str] | None
+    ) -> list[ReferenceVersion]:
         """Of each tool that may be seen the version in force, by slug."""
         found = []
         for slug in sorted(self.tools):
@@ -411,11 +423,11 @@ class Naive:
                 if at is None
                 else [entry for entry in self.tools[slug] if entry.version <= at]
             )
-            if then and seen(toolkit, visible):
+            if then and is_visible(toolkit, visible):
                 found.append(then[-1])
         return found
 
-    def usable(self, entry: Entry, config: dict[str, Any]) -> bool:
+    def is_usable(self, entry: ReferenceVersion, config: dict[str, Any]) -> bool:
         listed = "tools" not in config or entry.slug in config["tools"]
         granted = "scopes" not in config or all(scope in config["scopes"] for scope in entry.scopes)
         return entry.toolkit == config["toolkit"] and listed and granted
@@ -424,47 +436,47 @@ class Naive:
         return {
             version
             for toolkit in self.toolkits
-            if seen(toolkit, visible)
+            if is_visible(toolkit, visible)
             for version in self.toolkits[toolkit]
         }
 
     def check_pins(
-        self, ask: "Question", pins: dict[str, str | None], visible: set[str] | None
+        self, ask: "QueryString", pins: dict[str, str | None], visible: set[str] | None
     ) -> None:
         for toolkit, version in pins.items():
             if version is None:
                 continue
-            of_toolkit = self.toolkits.get(toolkit, []) if seen(toolkit, visible) else []
+            of_toolkit = self.toolkits.get(toolkit, []) if is_visible(toolkit, visible) else []
             there = self.all_versions(visible) if toolkit == "" else of_toolkit
             if version not in there:
-                ask.problem(400, "invalid_request", "toolkit_versions")
+                ask.add_problem(400, "invalid_request", "toolkit_versions")
 
     def check_names(
-        self, ask: "Question", toolkits: list[str], configs: list[str], visible: set[str] | None
+        self, ask: "QueryString", toolkits: list[str], configs: list[str], visible: set[str] | None
     ) -> None:
         for toolkit in toolkits:
             if toolkit not in self.toolkits:
-                ask.problem(404, "toolkit_not_found", "toolkit_slug")
-            elif not seen(toolkit, visible):
-                ask.problem(403, "forbidden", "toolkit_slug")
+                ask.add_problem(404, "toolkit_not_found", "toolkit_slug")
+            elif not is_visible(toolkit, visible):
+                ask.add_problem(403, "forbidden", "toolkit_slug")
         for config in configs:
             if config not in self.configs:
-                ask.problem(404, "auth_config_not_found", "auth_config_ids")
-            elif not seen(self.configs[config]["toolkit"], visible):
-                ask.problem(403, "forbidden", "auth_config_ids")
+                ask.add_problem(404, "auth_config_not_found", "auth_config_ids")
+            elif not is_visible(self.configs[config]["toolkit"], visible):
+                ask.add_problem(403, "forbidden", "auth_config_ids")
 
 
-def seen(toolkit: str, visible: set[str] | None) -> bool:
+def is_visible(toolkit: str, visible: set[str] | None) -> bool:
     return visible is None or toolkit in visible
 
 
-def versions_of(folder: Path, toolkit: dict[str, Any]) -> Iterator[Entry]:
+def read_versions(folder: Path, toolkit: dict[str, Any]) -> Iterator[ReferenceVersion]:
     """The versions of one tool, oldest first."""
     paths = sorted(folder.glob("*.yaml"))
     versions = [path.stem for path in paths]
     for path in paths:
-        tool = read(path)
-        yield Entry(
+        tool = read_yaml(path)
+        yield ReferenceVersion(
             slug=folder.name,
             version=path.stem,
             toolkit=toolkit["slug"],
@@ -472,13 +484,17 @@ def versions_of(folder: Path, toolkit: dict[str, Any]) -> Iterator[Entry]:
             tags=tool.get("tags", []),
             scopes=tool.get("scopes", []),
             deprecated="deprecation" in tool,
-            words={word for text in texts(folder.name, toolkit, tool) for word in words(text)},
-            terms={*terms(*texts(folder.name, toolkit, tool))},
-            body=packed(document(folder.name, path.stem, versions, toolkit, tool)),
+            words={
+                word
+                for text in searchable_texts(folder.name, toolkit, tool)
+                for word in extract_words(text)
+            },
+            terms={*extract_terms(*searchable_texts(folder.name, toolkit, tool))},
+            body=dump_json(make_document(folder.name, path.stem, versions, toolkit, tool)),
         )
 
 
-def texts(slug: str, toolkit: dict[str, Any], tool: dict[str, Any]) -> Iterator[str]:
+def searchable_texts(slug: str, toolkit: dict[str, Any], tool: dict[str, Any]) -> Iterator[str]:
     """All that a tool is found by."""
     yield from (slug, tool["name"], tool["description"], toolkit["slug"], toolkit["name"])
     yield from parameter_texts(tool.get("input_parameters", {}))
@@ -490,20 +506,22 @@ def parameter_texts(parameters: dict[str, Any]) -> Iterator[str]:
         yield from description_texts(one)
 
 
-def description_texts(one: dict[str, Any]) -> Iterator[str]:
-    yield one.get("description", "")
-    yield from parameter_texts(one.get("properties", {}))
+def description_texts(parameter: dict[str, Any]) -> Iterator[str]:
+    yield parameter.get("description", "")
+    yield from parameter_texts(parameter.get("properties", {}))
     for inner in [
-        one.get("items"),
-        one.get("additionalProperties"),
-        *one.get("anyOf", ()),
-        *one.get("oneOf", ()),
+        parameter.get("items"),
+        parameter.get("additionalProperties"),
+        *parameter.get("anyOf", ()),
+        *parameter.get("oneOf", ()),
     ]:
         if isinstance(inner, dict):
             yield from description_texts(inner)
 
 
-def in_order(entries: list[Entry], sort_by: str, order: str) -> list[Entry]:
+def sort_entries(
+    entries: list[ReferenceVersion], sort_by: str, order: str
+) -> list[ReferenceVersion]:
     """In the order asked for; ties by slug, whichever way the order goes. Without a query all are
     equally relevant.
     """
@@ -513,7 +531,7 @@ def in_order(entries: list[Entry], sort_by: str, order: str) -> list[Entry]:
     return sorted(by_slug, key=lambda entry: str(getattr(entry, sort_by)), reverse=order == "desc")
 
 
-class Question:
+class QueryString:
     """A query string, and what is wrong with it. A malformed parameter is a problem and then as if
     absent.
     """
@@ -524,22 +542,22 @@ class Question:
         try:
             for part in query.split("&"):
                 key, _, value = part.partition("=")
-                self.pairs.append((decoded(key), decoded(value)))
+                self.pairs.append((decode_percent(key), decode_percent(value)))
         except UnicodeDecodeError:
             self.pairs = []
-            self.problem(400, "invalid_request", "query string")
+            self.add_problem(400, "invalid_request", "query string")
 
-    def problem(self, status: int, slug: str, parameter: str) -> None:
+    def add_problem(self, status: int, slug: str, parameter: str) -> None:
         self.problems.append((status, slug, parameter))
 
-    def one(self, name: str) -> str | None:
+    def single_value(self, name: str) -> str | None:
         """A parameter that has one value; an empty value is an absent one."""
         values = [value for key, value in self.pairs if key == name and value != ""]
         if len(set(values)) > 1:
-            self.problem(400, "invalid_request", name.partition("[")[0])
+            self.add_problem(400, "invalid_request", name.partition("[")[0])
         return values[0] if values else None
 
-    def many(self, name: str) -> list[str]:
+    def list_values(self, name: str) -> list[str]:
         """A list parameter: commas, repetition and `[]` alike, mixed."""
         found: list[str] = []
         for key, value in self.pairs:
@@ -550,30 +568,30 @@ class Question:
         return found
 
     def choice(self, name: str, allowed: list[str]) -> str | None:
-        value = self.one(name)
+        value = self.single_value(name)
         if value is not None and value not in allowed:
-            self.problem(400, "invalid_request", name)
+            self.add_problem(400, "invalid_request", name)
             return None
         return value
 
     def boolean(self, name: str) -> bool:
-        value = (self.one(name) or "true").lower()
+        value = (self.single_value(name) or "true").lower()
         if value not in ("true", "false", "1", "0"):
-            self.problem(400, "invalid_request", name)
+            self.add_problem(400, "invalid_request", name)
         return value not in ("false", "0")
 
-    def text(self) -> str:
+    def search_text(self) -> str:
         """What is searched for: `query` wins over `search`; nothing but white space is as if
         absent.
         """
-        texts = [(self.one(name) or "").strip() for name in ("query", "search")]
+        texts = [(self.single_value(name) or "").strip() for name in ("query", "search")]
         for name, text in zip(("query", "search"), texts, strict=True):
             if len(text) > 1000:
-                self.problem(400, "invalid_request", name)
+                self.add_problem(400, "invalid_request", name)
         return texts[0] or texts[1]
 
     def page(self) -> tuple[int, int]:
-        size, cursor = self.limit(), self.one("cursor")
+        size, cursor = self.limit(), self.single_value("cursor")
         if cursor is None:
             return 1, size
         try:
@@ -588,17 +606,17 @@ class Question:
             or not 1 <= size <= 1000
             or base64.b64encode(f"{number}:{size}".encode()).decode() != cursor
         ):
-            self.problem(400, "invalid_request", "cursor")
+            self.add_problem(400, "invalid_request", "cursor")
             return 1, 20
         return number, size
 
     def limit(self) -> int:
-        value = self.one("limit")
+        value = self.single_value("limit")
         if value is None:
             return 20
         whole = re.fullmatch(r"0*([1-9][0-9]*)(\.0*)?", value)
         if not whole:
-            self.problem(400, "invalid_request", "limit")
+            self.add_problem(400, "invalid_request", "limit")
             return 20
         return min(int(whole[1]), 1000)
 
@@ -606,21 +624,21 @@ class Question:
         if value is None or value == "latest":
             return None
         if not VERSION.fullmatch(value):
-            self.problem(400, "invalid_request", name)
+            self.add_problem(400, "invalid_request", name)
             return None
         return value
 
-    def pins(self) -> dict[str, str | None]:
+    def version_pins(self) -> dict[str, str | None]:
         """The version asked for of each toolkit that is named, and under "" that of all others;
         None is the newest.
         """
-        found = {"": self.version("toolkit_versions", self.one("toolkit_versions"))}
+        found = {"": self.version("toolkit_versions", self.single_value("toolkit_versions"))}
         for key, value in self.pairs:
             bracket = re.fullmatch(r"toolkit_versions\[(.+)\]", key)
             if bracket and value != "" and bracket[1] not in found:
-                found[bracket[1]] = self.version("toolkit_versions", self.one(key))
+                found[bracket[1]] = self.version("toolkit_versions", self.single_value(key))
         return found
 
 
-def decoded(text: str) -> str:
+def decode_percent(text: str) -> str:
     return unquote_to_bytes(text.replace("+", " ")).decode("utf-8")

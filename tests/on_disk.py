@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def bytes_of(folder: Path) -> dict[str, bytes]:
+def read_tree(folder: Path) -> dict[str, bytes]:
     """Every file by its path in the folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
@@ -12,7 +12,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def state_of(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
+def snapshot_state(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
     """Every file, folder and link: when and as what it was made, and what it holds."""
     found = {}
     for path in (path for folder in folders for path in [folder, *folder.rglob("*")]):
@@ -27,6 +27,6 @@ def state_of(*folders: Path) -> dict[Path, tuple[int, int, bytes]]:
     return found
 
 
-def left_overs(*folders: Path) -> list[Path]:
+def find_leftovers(*folders: Path) -> list[Path]:
     """What was half written and never taken away."""
     return [path for folder in folders for path in folder.rglob("*.part")]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from browsing import ARGUMENTS, CHROMIUM, KINDS, OUTSIDE
-from running import ROOT, SHIPPED, serving, succeed
+from browsing import BROWSER_ARGUMENTS, CHROMIUM, EXTERNAL_URL, PAGE_KINDS
+from running import ROOT, SHIPPED_CATALOG, run_successfully, start_server
 
 PICTURES = ROOT / "docs" / "pictures"
 SCREENS = {"": (1280, 800), "-small": (360, 640)}
-ON_SMALL = ("home", "tool")  # kinds of page
+SMALL_SCREEN_KINDS = ("home", "tool")  # kinds of page
 
 
 def main() -> None:
@@ -30,29 +30,33 @@ def main() -> None:
         ExitStack() as stack,
     ):
         site = Path(folder) / "site"
-        succeed("build", "--catalog", SHIPPED, "--out", Path(folder) / "build", "--site", site)
-        server = stack.enter_context(
-            serving(Path(folder) / "build", Path(folder), "--site", str(site))
+        run_successfully(
+            "build", "--catalog", SHIPPED_CATALOG, "--out", Path(folder) / "build", "--site", site
         )
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        server = stack.enter_context(
+            start_server(Path(folder) / "build", Path(folder), "--site", str(site))
+        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_ARGUMENTS)
         for name, (width, height) in SCREENS.items():
             for theme in ("light", "dark"):
-                picture(browser, f"{server.url}/", name, theme, width, height)
+                take_screenshots(browser, f"{server.url}/", name, theme, width, height)
         browser.close()
 
 
-def picture(browser: Browser, base: str, name: str, theme: str, width: int, height: int) -> None:
+def take_screenshots(
+    browser: Browser, base: str, name: str, theme: str, width: int, height: int
+) -> None:
     """A picture of each kind of page, as far as it is seen without scrolling; and of the search
     with its hits.
     """
     context = browser.new_context(
         viewport={"width": width, "height": height}, reduced_motion="reduce"
     )
-    context.route(OUTSIDE, lambda route: route.abort())
+    context.route(EXTERNAL_URL, lambda route: route.abort())
     page = context.new_page()
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-    for kind, path in KINDS.items():
-        if not name or kind in ON_SMALL:
+    for kind, path in PAGE_KINDS.items():
+        if not name or kind in SMALL_SCREEN_KINDS:
             page.goto(base + path)
             page.screenshot(path=PICTURES / f"{kind}-{theme}{name}.png")
     page.goto(base)

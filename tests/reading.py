@@ -15,7 +15,7 @@ from pyroaring import BitMap
 Version = tuple[str, str]  # a tool's slug and version
 
 
-def documents(snapshot: Path) -> dict[Version, bytes]:
+def read_documents(snapshot: Path) -> dict[Version, bytes]:
     """The very bytes of each document in `tools.json`, in the order in which they lie there."""
     text = (snapshot / "tools.json").read_text()
     found, at = {}, 1
@@ -27,12 +27,12 @@ def documents(snapshot: Path) -> dict[Version, bytes]:
     return found
 
 
-def newest(snapshot: Path) -> dict[str, bytes]:
+def read_newest_documents(snapshot: Path) -> dict[str, bytes]:
     """The document of each tool's newest version."""
-    return {slug: document for (slug, _), document in sorted(documents(snapshot).items())}
+    return {slug: document for (slug, _), document in sorted(read_documents(snapshot).items())}
 
 
-def table(file: Path) -> dict[str, bytes]:
+def read_table(file: Path) -> dict[str, bytes]:
     """Names and values of a table, in its order; its slots are held against its entries."""
     data = file.read_bytes()
     magic, count, slots, check, _ = struct.unpack_from("<8sQQII", data)
@@ -52,15 +52,15 @@ def table(file: Path) -> dict[str, bytes]:
     return found
 
 
-def query(snapshot: Path) -> dict[str, Any]:
+def read_query_files(snapshot: Path) -> dict[str, Any]:
     """What the `query.*` files say, as JSON: of tool versions by number, of tools, sets and words
     with the numbers that they hold.
     """
-    tools, facts = table(snapshot / "query.tools"), table(snapshot / "query.facts")
+    tools, facts = read_table(snapshot / "query.tools"), read_table(snapshot / "query.facts")
     return {
         "numbers": [
             dict(zip(("slug", "version", "by_name", "by_version"), row, strict=True))
-            for row in _numbers(snapshot)
+            for row in _read_numbers(snapshot)
         ],
         "tools": {
             slug: [int.from_bytes(value[:4], "little"), *json.loads(value[4:])]
@@ -68,17 +68,17 @@ def query(snapshot: Path) -> dict[str, Any]:
         },
         "sets": {
             name: [*BitMap.deserialize(value)]
-            for name, value in table(snapshot / "query.sets").items()
+            for name, value in read_table(snapshot / "query.sets").items()
         },
         "facts": {
             name: [json.loads(line) for line in value.split(b"\n")] for name, value in facts.items()
         },
-        "words": _postings(snapshot),
+        "words": _read_postings(snapshot),
         "vocabularies": {
             toolkit: _vocabulary(value)
-            for toolkit, value in table(snapshot / "query.vocabularies").items()
+            for toolkit, value in read_table(snapshot / "query.vocabularies").items()
         },
-        "covers": covers(snapshot),
+        "covers": read_name_statistics(snapshot),
     }
 
 
@@ -91,19 +91,19 @@ def _vocabulary(value: bytes) -> dict[str, list[int]]:
     }
 
 
-def _numbers(snapshot: Path) -> list[tuple[str, str, int, int]]:
+def _read_numbers(snapshot: Path) -> list[tuple[str, str, int, int]]:
     """Slug, version and ranks of each row; where its document lies and what tells it from others is
     held against that.
     """
     data, rows = (snapshot / "tools.json").read_bytes(), []
-    for start, end, check, tag, name, version in placed(snapshot):
+    for start, end, check, tag, name, version in read_positions(snapshot):
         document = data[start:end]
         assert (check, tag) == (zlib.crc32(document), hashlib.sha256(document).digest()[:16])
         rows.append((json.loads(document)["slug"], json.loads(document)["version"], name, version))
     return rows
 
 
-def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
+def read_positions(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
     """Of each tool version, by number: where its document begins and ends, its checksum and tag,
     and its ranks by name and version.
     """
@@ -139,15 +139,15 @@ def placed(snapshot: Path) -> list[tuple[int, int, int, bytes, int, int]]:
     ]
 
 
-def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
+def _read_postings(snapshot: Path) -> dict[str, dict[str, Any]]:
     """Of each term its rarity to four digits, spellings and relatives, and of each tool that holds
     it the value: impact, where it stands.
 
     Each posting, and each row, is some term's.
     """
-    data, terms = (snapshot / "query.postings").read_bytes(), table(snapshot / "query.words")
+    data, terms = (snapshot / "query.postings").read_bytes(), read_table(snapshot / "query.words")
     assert struct.unpack_from("<Q", data, 48) == (zlib.crc32(data[:48]),)
-    tools, found, end, words = len(placed(snapshot)), {}, 56, 0
+    tools, found, end, words = len(read_positions(snapshot)), {}, 56, 0
     for term, entry in terms.items():
         first, held, check, rarity, is_row, kin, word = struct.unpack_from("<QIIf?3xII", entry)
         assert word == words
@@ -179,18 +179,19 @@ def _postings(snapshot: Path) -> dict[str, dict[str, Any]]:
             "spellings": spellings,
             "kin": [[*terms][number] for number in related],
             "tools": {
-                str(number): [value >> 2, *_where(value)] for number, value in postings.items()
+                str(number): [value >> 2, *_decode_fields(value)]
+                for number, value in postings.items()
             },
         }
     assert end == len(data)
     return found
 
 
-def _where(value: int) -> list[str]:
+def _decode_fields(value: int) -> list[str]:
     return [where for bit, where in ((1, "name"), (2, "toolkit")) if value & bit]
 
 
-def covers(snapshot: Path) -> list[list[float]]:
+def read_name_statistics(snapshot: Path) -> list[list[float]]:
     """Of each tool version the rarities of the terms of its name, and of its toolkit's, to four
     digits, and the checksum of its name.
     """

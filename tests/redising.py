@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from running import PATIENCE, until
+from running import TIMEOUT, wait_until
 
-PROGRAM = shutil.which("redis-server")
+REDIS_SERVER = shutil.which("redis-server")
 needs_redis = pytest.mark.skipif(
-    PROGRAM is None, reason="there is no redis-server here (Debian: apt-get install redis-server)"
+    REDIS_SERVER is None,
+    reason="there is no redis-server here (Debian: apt-get install redis-server)",
 )
 
 
@@ -33,39 +34,48 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        assert PROGRAM
+        assert REDIS_SERVER
         where = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
-        command = [PROGRAM, *where, "--appendonly", "yes", "--appendfsync", "always", "--save", ""]
+        command = [
+            REDIS_SERVER,
+            *where,
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+            "--save",
+            "",
+        ]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        until(self._answers)
+        wait_until(self._is_answering)
 
     def kill(self) -> None:
         """End it as a power failure would."""
         if self._process:
             self._process.kill()
-            self._process.wait(timeout=PATIENCE)
+            self._process.wait(timeout=TIMEOUT)
             self._process = None
 
-    def hang(self) -> None:
+    def suspend(self) -> None:
         """Let it take connections and answer nothing."""
         assert self._process
         os.kill(self._process.pid, signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """End `hang`."""
         assert self._process
         os.kill(self._process.pid, signal.SIGCONT)
 
-    def ask(self, *words: object, user: str = "") -> Any:
+    def command(self, *words: object, user: str = "") -> Any:
         """What it answers to one command."""
         with Redis.from_url(self.url.replace("//", f"//{user}@") if user else self.url) as client:
             return client.execute_command(*words)
 
-    def _answers(self) -> bool:
+    def _is_answering(self) -> bool:
         try:
-            return bool(self.ask("PING"))
+            return bool(self.command("PING"))
         except Exception:
             return False
 

@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, settings
 from toolcatalog.errors import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
-SHIPPED = ROOT / "catalog"
+SHIPPED_CATALOG = ROOT / "catalog"
 SHARED = ROOT.parent / "shared"
 # the deep profile (scripts/test-deep): more examples, and the tests marked so
-DEEP = "TOOLCATALOG_DEEP" in os.environ
+DEEP_PROFILE = "TOOLCATALOG_DEEP" in os.environ
 
 
-def toolcatalog(
+def run_toolcatalog(
     *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run one command to its end, as a user would."""
@@ -39,34 +39,34 @@ def toolcatalog(
     )
 
 
-def succeed(
+def run_successfully(
     *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> str:
     """Run one command that must succeed; its standard output."""
-    done = toolcatalog(*arguments, env=env, cwd=cwd)
+    done = run_toolcatalog(*arguments, env=env, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def examples(number: int, *exempt: HealthCheck) -> settings:
+def example_settings(number: int, *exempt: HealthCheck) -> settings:
     """So many examples of a property; of the health checks of hypothesis these are left out. The
     deep profile tries fifteen times as many.
     """
     return settings(
-        max_examples=number * (15 if DEEP else 1),
+        max_examples=number * (15 if DEEP_PROFILE else 1),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, *exempt],
     )
 
 
-def unmeasured() -> dict[str, str]:
+def environment_without_coverage() -> dict[str, str]:
     """The environment without what would have a process count its lines: for one that could not
     write them down.
     """
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
 
-def errors(problems: Iterable[Problem]) -> list[Problem]:
+def only_errors(problems: Iterable[Problem]) -> list[Problem]:
     """The problems that make a catalog unusable, without advice."""
     return [problem for problem in problems if problem.severity == "error"]
 
@@ -82,18 +82,18 @@ class Server:
     log: Path
 
 
-PATIENCE = 60.0  # seconds: a worker has to import everything first, and machines are slow
+TIMEOUT = 60.0  # seconds: a worker has to import everything first, and machines are slow
 
 
-def until(happens: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object]) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not happens():
+    end = time.monotonic() + TIMEOUT
+    while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
 
 
-def workers(server: Server) -> set[int]:
+def worker_pids(server: Server) -> set[int]:
     """The process ids of a server's workers that are there now."""
     children = (
         Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
@@ -118,21 +118,21 @@ def _command_line(process: str) -> bytes:
         return b""
 
 
-def new_key(keys_file: Path, *arguments: str) -> str:
+def create_key(keys_file: Path, *arguments: str) -> str:
     """A new key of project `default`, or as the arguments say."""
     project = () if "--project" in arguments else ("--project", "default")
-    return succeed("keys", "create", *project, *arguments, "--keys", keys_file).strip()
+    return run_successfully("keys", "create", *project, *arguments, "--keys", keys_file).strip()
 
 
 @contextmanager
-def serving(
+def start_server(
     source: Path | str, folder: Path, *arguments: object, env: Mapping[str, str] | None = None
 ) -> Iterator[Server]:
     """A real server of this build, or of an object store's URL, on a free loopback port; its keys
     and log in `folder`.
     """
     keys_file, log = folder / "keys.json", folder / "server.log"
-    key = new_key(keys_file)
+    key = create_key(keys_file)
     origin = ("--build" if isinstance(source, Path) else "--from", str(source))
     command = [
         sys.executable,
@@ -153,7 +153,7 @@ def serving(
         ) as process,
     ):
         try:
-            yield Server(_url(log, process), key, keys_file, process, log)
+            yield Server(_wait_for_url(log, process), key, keys_file, process, log)
         finally:
             process.terminate()
             try:
@@ -162,7 +162,7 @@ def serving(
                 process.kill()
 
 
-def _url(log: Path, process: "subprocess.Popen[str]") -> str:
+def _wait_for_url(log: Path, process: "subprocess.Popen[str]") -> str:
     """Where the server says that it listens; it says so as soon as it does."""
     while process.poll() is None:
         if found := re.search(r"http://[0-9.]+:[0-9]+", log.read_text()):
@@ -171,9 +171,9 @@ def _url(log: Path, process: "subprocess.Popen[str]") -> str:
     raise AssertionError(f"the server did not start: {log.read_text()}")
 
 
-def one_sentence(done: "subprocess.CompletedProcess[str]") -> str:
+def error_sentence(process: "subprocess.CompletedProcess[str]") -> str:
     """What a command that must fail with 2 says at its end: one line, no traceback."""
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    return done.stderr.strip().rpartition("\n")[2]
+    assert process.returncode == 2, process.stderr
+    assert "Traceback" not in process.stderr
+    assert process.stdout == ""
+    return process.stderr.strip().rpartition("\n")[2]

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from uuid import uuid4
 
-_PATIENCE = 30.0  # seconds for an answer of the store
+_TIMEOUT = 30.0  # seconds for an answer of the store
 _SERVER = """
 import sys, threading
 from moto.server import ThreadedMotoServer
@@ -27,7 +27,7 @@ sys.stdin.read()
 
 
 @contextlib.contextmanager
-def s3_server() -> Iterator[str]:
+def start_s3_server() -> Iterator[str]:
     """An S3 server (moto's) on a free loopback port: its URL. It ends when this process does,
     however that ends.
     """
@@ -44,7 +44,7 @@ def s3_server() -> Iterator[str]:
             process.kill()
 
 
-class Seen(NamedTuple):
+class ProxiedRequest(NamedTuple):
     """A request that went through the proxy: the bytes of its body and of its answer's."""
 
     method: str
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
     received: int
 
 
-class Answer(NamedTuple):
+class StoreAnswer(NamedTuple):
     """What a store has answered."""
 
     status: int
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 
 
 @dataclass
-class Faults:
+class ProxyFaults:
     """What the proxy does to the requests whose path has `where` in it, `times` times at most: the
     rest go through as they are.
 
@@ -79,12 +79,12 @@ class Faults:
 
 
 @dataclass
-class Proxy:
+class FaultyProxy:
     """A proxy before a store: on bad days with `faults`, and sometimes away."""
 
     upstream: str
-    faults: Faults = field(default_factory=Faults)
-    seen: list[Seen] = field(default_factory=list)
+    faults: ProxyFaults = field(default_factory=ProxyFaults)
+    requests: list[ProxiedRequest] = field(default_factory=list)
     port: int = 0
     busy: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -93,16 +93,16 @@ class Proxy:
     @property
     def env(self) -> dict[str, str]:
         """What tells a program that the store is here."""
-        return {**credentials, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
+        return {**CREDENTIALS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
 
-    def there(self) -> None:
+    def start(self) -> None:
         """Listen, on the same port as before."""
         self._server = _Listener(("127.0.0.1", self.port), _Handler)
         self._server.proxy = self  # type: ignore[attr-defined]
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
-    def away(self) -> None:
+    def stop(self) -> None:
         """Listen no longer, and end what is open."""
         if self._server:
             self._server.shutdown()
@@ -112,9 +112,9 @@ class Proxy:
                     connection.shutdown(2)
             self._server = None
 
-    def of(self, method: str, part: str = "") -> list[Seen]:
+    def requests_of(self, method: str, part: str = "") -> list[ProxiedRequest]:
         """The requests of this method that have gone through, with `part` in their path."""
-        return [one for one in self.seen if one.method == method and part in one.path]
+        return [one for one in self.requests if one.method == method and part in one.path]
 
     def is_idle(self) -> bool:
         """Tell whether no request is under way."""
@@ -156,29 +156,29 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
 
-    def _pass_on(self) -> None:
-        proxy: Proxy = self.server.proxy  # type: ignore[attr-defined]
+    def _handle(self) -> None:
+        proxy: FaultyProxy = self.server.proxy  # type: ignore[attr-defined]
         with proxy.lock:
             proxy.busy += 1
         try:
-            self._pass_it_on(proxy)
+            self._forward(proxy)
         finally:
             with proxy.lock:
                 proxy.busy -= 1
 
-    def _pass_it_on(self, proxy: Proxy) -> None:
+    def _forward(self, proxy: FaultyProxy) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         fault = proxy.fault_for(self.command, self.path)
         if fault == "slow":
             time.sleep(proxy.faults.pause)
         if isinstance(fault, int):
             return self._answer(fault, {}, b"<Error><Code>SlowDown</Code></Error>")
-        status, headers, data = _asked(
+        status, headers, data = _request_upstream(
             proxy.upstream, self.command, self.path, dict(self.headers), body
         )
-        data = _changed(data, fault)
+        data = _corrupt(data, fault)
         size = 2 * len(data) if fault == "cut" else len(data)
-        proxy.seen.append(Seen(self.command, self.path, len(body), len(data)))
+        proxy.requests.append(ProxiedRequest(self.command, self.path, len(body), len(data)))
         return self._answer(status, headers, data, size)
 
     def _answer(
@@ -199,13 +199,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = size is not None and size != len(data)
 
-    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _pass_on  # noqa: N815 - as the library calls them
+    do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _handle  # noqa: N815 - as the library calls them
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-def _changed(data: bytes, fault: str | int) -> bytes:
+def _corrupt(data: bytes, fault: str | int) -> bytes:
     match fault:
         case "cut" | "short":
             return data[: len(data) // 2]
@@ -216,14 +216,14 @@ def _changed(data: bytes, fault: str | int) -> bytes:
     return data
 
 
-def _asked(
+def _request_upstream(
     upstream: str, method: str, path: str, headers: Mapping[str, str], body: bytes
-) -> Answer:
-    connection = http.client.HTTPConnection(upstream.removeprefix("http://"), timeout=_PATIENCE)
+) -> StoreAnswer:
+    connection = http.client.HTTPConnection(upstream.removeprefix("http://"), timeout=_TIMEOUT)
     try:
         connection.request(method, path, body or None, dict(headers))
         answer = connection.getresponse()
-        return Answer(
+        return StoreAnswer(
             answer.status,
             {name.lower(): value for name, value in answer.headers.items()},
             answer.read(),
@@ -232,7 +232,7 @@ def _asked(
         connection.close()
 
 
-credentials = {
+CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
     "AWS_REGION": "us-east-1",
@@ -240,29 +240,29 @@ credentials = {
 }
 
 
-def new_bucket(server: str) -> str:
+def create_bucket(server: str) -> str:
     """The name of a new bucket."""
     name = f"tools-{uuid4().hex[:12]}"
-    assert _asked(server, "PUT", f"/{name}", _AS_S3, b"").status == 200
+    assert _request_upstream(server, "PUT", f"/{name}", _S3_HEADERS, b"").status == 200
     return name
 
 
-def put(server: str, path: str, data: bytes) -> None:
+def put_object(server: str, path: str, data: bytes) -> None:
     """Put an object past everybody: `path` is `bucket/key`."""
-    assert _asked(server, "PUT", f"/{path}", _AS_S3, data).status == 200
+    assert _request_upstream(server, "PUT", f"/{path}", _S3_HEADERS, data).status == 200
 
 
-def remove(server: str, path: str) -> None:
+def remove_object(server: str, path: str) -> None:
     """Remove an object past everybody."""
-    assert _asked(server, "DELETE", f"/{path}", _AS_S3, b"").status == 204
+    assert _request_upstream(server, "DELETE", f"/{path}", _S3_HEADERS, b"").status == 204
 
 
-def get(server: str, path: str) -> Answer:
+def get_object(server: str, path: str) -> StoreAnswer:
     """An object as the store has it."""
-    return _asked(server, "GET", f"/{path}", _AS_S3, b"")
+    return _request_upstream(server, "GET", f"/{path}", _S3_HEADERS, b"")
 
 
 # How the server of moto tells that S3 is asked; it looks at no signature.
-_AS_S3 = {
+_S3_HEADERS = {
     "authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 }

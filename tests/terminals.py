@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Seen(NamedTuple):
+class TerminalResult(NamedTuple):
     """How a command ended, what it printed on standard output (a pipe), and what the terminal
     showed.
     """
 
     code: int
     out: str
-    shown: str
+    terminal_output: str
 
 
-def typed(
+def run_in_terminal(
     arguments: list[object], answers: list[str], cwd: Path, env: Mapping[str, str] | None = None
-) -> Seen:
+) -> TerminalResult:
     """Run a command whose standard input and error are a terminal, where these lines are typed."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
@@ -32,15 +32,15 @@ def typed(
         os.close(theirs)
         os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
         shown = b""
-        while chunk := _read(ours):
+        while chunk := _read_terminal(ours):
             shown += chunk
         assert process.stdout is not None
         out = process.stdout.read().decode()
     os.close(ours)
-    return Seen(process.returncode, out, shown.decode().replace("\r\n", "\n"))
+    return TerminalResult(process.returncode, out, shown.decode().replace("\r\n", "\n"))
 
 
-def _read(terminal: int) -> bytes:
+def _read_terminal(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
     except OSError:  # the other end is closed

@@ -22,18 +22,18 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from running import PATIENCE, Server, serving, toolcatalog, until, workers
+from running import TIMEOUT, Server, run_toolcatalog, start_server, wait_until, worker_pids
 from test_metrics import TOOL, sample, scrape, where
 from toolcatalog.keys import KeyRing
-from toolcatalog.minting import generate
+from toolcatalog.minting import generate_secret
 from toolcatalog.server import tracing
-from toolcatalog.server.accesslog import AccessLog, Entry, line
-from toolcatalog.server.edge import Edge
-from toolcatalog.server.live import Live
-from toolcatalog.server.tallies import DROPPED, Tallies
+from toolcatalog.server.accesslog import AccessLog, AccessLogEntry, format_line
+from toolcatalog.server.edge import RequestMiddleware
+from toolcatalog.server.live import AppState
+from toolcatalog.server.tallies import LOG_LINES_DROPPED, Counters
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-ENTRY = Entry(
+ENTRY = AccessLogEntry(
     1.5,
     0.25,
     b"id",
@@ -58,7 +58,7 @@ def lines(file: Path) -> list[dict[str, Any]]:
 def raw(server: Server, *requests: bytes) -> bytes:
     """Send bytes on a connection of their own, and read until the server closes."""
     host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
         connection.sendall(b"".join(requests))
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -69,7 +69,7 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
     """By each way through the server; at the end of the server all of it is there."""
     file = tmp_path / "access.log"
     arguments = ("--site", str(shipped_build.parent / "site"), "--access-log", str(file))
-    with serving(shipped_build, tmp_path, *arguments) as server:
+    with start_server(shipped_build, tmp_path, *arguments) as server:
         plain = {"x-api-key": server.key, "accept-encoding": "identity"}
         started = time.time()
         with httpx.Client(base_url=server.url) as kept:
@@ -92,7 +92,7 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
             )
             answers.append(kept.get(f"/nowhere?x={TOOL}", headers={"traceparent": TRACE.upper()}))
         server.process.terminate()
-        assert server.process.wait(timeout=PATIENCE) == 0
+        assert server.process.wait(timeout=TIMEOUT) == 0
         found = lines(file)
     assert [one["request_id"] for one in found] == [
         answer.headers["x-request-id"] for answer in answers
@@ -121,7 +121,7 @@ def test_a_line_says_who_asked_for_what_and_never_the_key(
     assert {one["client"] for one in found} == {"127.0.0.1"}
     for one in found:
         assert started - 1 < datetime.fromisoformat(one["time"]).timestamp() < time.time() + 1
-        assert 0 < one["milliseconds"] < PATIENCE * 1000
+        assert 0 < one["milliseconds"] < TIMEOUT * 1000
     text = file.read_text() + server.log.read_text()
     assert server.key not in text
     assert server.key[3:20] not in text
@@ -138,7 +138,7 @@ def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
     the query, percent-encoded, as the id of the request, or where the line is cut.
     """
     file = tmp_path / "access.log"
-    with serving(shipped_build, tmp_path, "--access-log", str(file)) as server:
+    with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
         key = server.key
         encoded = "".join(f"%{ord(letter):02x}" for letter in key)
         targets = [
@@ -154,7 +154,7 @@ def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
                 for headers in ({}, {"accept-encoding": "identity"}, {"x-request-id": key}):
                     kept.get(target, headers={"x-api-key": key, **headers})
         server.process.terminate()
-        assert server.process.wait(timeout=PATIENCE) == 0
+        assert server.process.wait(timeout=TIMEOUT) == 0
     text = file.read_text()
     assert len(text.splitlines()) == 3 * len(targets)
     for written in (text, unquote(unquote(text)), server.log.read_text()):
@@ -165,11 +165,11 @@ def test_no_line_has_a_key(shipped_build: Path, tmp_path: Path) -> None:
 
 def test_no_line_of_the_other_log_has_a_key() -> None:
     """Neither one that a library logs, nor the trace of a fault."""
-    key = generate()
+    key = generate_secret()
     program = (
         "import logging, sys\n"
-        "from toolcatalog.server.running import start_log\n"
-        "start_log()\n"
+        "from toolcatalog.server.running import configure_logging\n"
+        "configure_logging()\n"
         "log = logging.getLogger('uvicorn.error')\n"
         "log.error('GET /%s', sys.argv[1])\n"
         "try:\n"
@@ -193,7 +193,7 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
         rb'/a"}{"key":"x', rb"/a\n\u000a%0a%0d", b"/\xff\xfe\xc3\x28", b"/api/v3/tools/A%0A%22?x=%0A", b"/" + b'"' * 9000, b"/api/v3/tools/A?" + b"\xff" * 9000,
         "/\u2028\u0085".encode(), b"/%00%1b[31m",
     ]  # fmt: skip
-    with serving(shipped_build, tmp_path, "--access-log", str(file)) as server:
+    with start_server(shipped_build, tmp_path, "--access-log", str(file)) as server:
         head = (
             f" HTTP/1.1\r\nHost: a\r\nx-api-key: {server.key}\r\nConnection: close\r\n\r\n".encode()
         )
@@ -202,7 +202,7 @@ def test_no_request_makes_a_line_of_its_own_making(shipped_build: Path, tmp_path
         # which is no request
         named = [answer for answer in answers if b"not HTTP/1.1" not in answer]
         assert len(named) >= 5
-        until(lambda: len(file.read_bytes().splitlines()) >= len(named))
+        wait_until(lambda: len(file.read_bytes().splitlines()) >= len(named))
     found = lines(file)
     assert len(found) == len(named)
     assert len(file.read_bytes().split(b"\n")) == len(found) + 1
@@ -219,8 +219,8 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
     """
     file, old = tmp_path / "access.log", tmp_path / "access.log.1"
     arguments = ("--workers", "2", "--access-log", str(file), "--metrics", "127.0.0.1:0")
-    with serving(shipped_build, tmp_path, *arguments) as server:
-        until(lambda: scrape(where(server))[sample("processes")] == 2)
+    with start_server(shipped_build, tmp_path, *arguments) as server:
+        wait_until(lambda: scrape(where(server))[sample("processes")] == 2)
         sent = 0
         for moves in (False, True, False):
             if moves:
@@ -234,8 +234,8 @@ def test_it_follows_its_file_and_lines_stay_whole(shipped_build: Path, tmp_path:
                         kept.get(f"{TOOL}?{'x' * 200}={index}").status_code == 200
                         for index in range(20)
                     )
-        until(lambda: len(lines(file)) + len(lines(old)) >= sent)
-        assert len(workers(server)) == 2
+        wait_until(lambda: len(lines(file)) + len(lines(old)) >= sent)
+        assert len(worker_pids(server)) == 2
     every = [*lines(file), *lines(old)]
     assert (len(every), len({one["request_id"] for one in every})) == (sent, sent) == (360, 360)
     assert lines(file)
@@ -254,7 +254,7 @@ def test_standard_output_has_lines_and_nothing_else(shipped_build: Path, tmp_pat
         output.close()
         for _ in range(30):
             assert httpx.get(server.url + TOOL, headers=headers).status_code == 200
-        until(lambda: scrape(where(server))[sample("access_log_dropped_total")] == 30)
+        wait_until(lambda: scrape(where(server))[sample("access_log_dropped_total")] == 30)
         assert server.log.read_text().count("lines of the access log are dropped") == 1
         assert "Traceback" not in server.log.read_text()
 
@@ -269,7 +269,7 @@ def standard_output(build: Path, folder: Path) -> Iterator[tuple[Server, IO[byte
     try:
         with (
             os.fdopen(read, "rb") as output,
-            serving(build, folder, "--access-log", "-", "--metrics", "127.0.0.1:0") as server,
+            start_server(build, folder, "--access-log", "-", "--metrics", "127.0.0.1:0") as server,
         ):
             os.dup2(own, 1)
             yield server, output
@@ -285,7 +285,7 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_served(
     shipped_build: Path, tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     """One sentence, and 2."""
-    done = toolcatalog(
+    done = run_toolcatalog(
         "serve",
         "--build",
         shipped_build,
@@ -309,43 +309,43 @@ def test_a_full_disk_drops_lines_and_later_ones_are_whole(
     """
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    file, tallies = tmp_path / "access.log", Tallies()
+    file, tallies = tmp_path / "access.log", Counters()
     file.symlink_to("/dev/full")
     caplog.set_level("INFO")
     log = AccessLog(file, tallies)
-    log.note(ENTRY)
-    log.note(ENTRY)
-    until(lambda: tallies.counts().events[DROPPED] == 2)
+    log.enqueue(ENTRY)
+    log.enqueue(ENTRY)
+    wait_until(lambda: tallies.get_values().events[LOG_LINES_DROPPED] == 2)
     file.unlink()
-    log.note(ENTRY)
-    until(lambda: "is written again" in caplog.text)
+    log.enqueue(ENTRY)
+    wait_until(lambda: "is written again" in caplog.text)
     log.close()
     assert os.strerror(errno.ENOSPC) in caplog.text
-    assert lines(file) == [json.loads(line(ENTRY))]
-    assert tallies.counts().events[DROPPED] == 2
+    assert lines(file) == [json.loads(format_line(ENTRY))]
+    assert tallies.get_values().events[LOG_LINES_DROPPED] == 2
 
 
 def test_a_write_that_ends_within_a_line_spoils_no_other(tmp_path: Path) -> None:
     """A disk that is full after a line and a half, as a limit to the size of files has it: what
     comes later has lines of its own.
     """
-    file, tallies = tmp_path / "access.log", Tallies()
-    size = len(line(ENTRY))
+    file, tallies = tmp_path / "access.log", Counters()
+    size = len(format_line(ENTRY))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size * 3 // 2, before[1]))
     try:
         log = AccessLog(file, tallies)
         for _ in range(3):
-            log.note(ENTRY)
-        until(lambda: tallies.counts().events[DROPPED])
+            log.enqueue(ENTRY)
+        wait_until(lambda: tallies.get_values().events[LOG_LINES_DROPPED])
         assert file.stat().st_size == size * 3 // 2
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    log.note(ENTRY)
+    log.enqueue(ENTRY)
     log.close()
     first, torn, last = file.read_bytes().splitlines()
-    assert json.loads(first) == json.loads(last) == json.loads(line(ENTRY))
-    assert line(ENTRY).startswith(torn)
+    assert json.loads(first) == json.loads(last) == json.loads(format_line(ENTRY))
+    assert format_line(ENTRY).startswith(torn)
 
 
 def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> None:
@@ -353,15 +353,15 @@ def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> N
     the end comes all the same.
     """
     read, write = os.pipe()
-    file, tallies = tmp_path / "pipe", Tallies()
+    file, tallies = tmp_path / "pipe", Counters()
     file.symlink_to(f"/proc/self/fd/{write}")
     log = AccessLog(file, tallies)
     began = time.monotonic()
     for _ in range(40_000):
-        log.note(ENTRY)
+        log.enqueue(ENTRY)
     log.close()
-    assert time.monotonic() - began < PATIENCE
-    assert tallies.counts().events[DROPPED] > 40_000 - 3 * 16_384
+    assert time.monotonic() - began < TIMEOUT
+    assert tallies.get_values().events[LOG_LINES_DROPPED] > 40_000 - 3 * 16_384
     os.close(read)
     os.close(write)
 
@@ -369,7 +369,7 @@ def test_while_a_disk_hangs_no_more_than_so_many_lines_wait(tmp_path: Path) -> N
 def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
     """Whatever the path and the project are made of."""
     for path in (b"\xff" * 5000, b'"' * 5000, b"\\" * 5000, b"\x01" * 5000):
-        found = line(
+        found = format_line(
             ENTRY._replace(
                 path=path, project='"' * 5000, request_id=b"/" * 128, traceparent=TRACE.encode()
             )
@@ -387,13 +387,13 @@ def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
 )  # fmt: skip
 def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
     """Those of the W3C's form, to the letter."""
-    assert tracing.sane(given.encode()) == (given.encode() if is_sane else None)
-    assert tracing.sane(None) is None
+    assert tracing.validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
+    assert tracing.validate_traceparent(None) is None
 
 
 def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path) -> None:
     """Also among requests whose heads are the same but for it, on one connection."""
-    with serving(shipped_build, tmp_path) as server:
+    with start_server(shipped_build, tmp_path) as server:
         headers = {"x-api-key": server.key, "accept-encoding": "identity"}
         with httpx.Client(base_url=server.url, headers=headers) as kept:
             found = [
@@ -413,11 +413,11 @@ def test_a_trace_stands_beside_the_error_of_its_request(
     async def fails(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001 - an application
         raise RuntimeError("on purpose")
 
-    live = Live(KeyRing(tmp_path / "keys.json"), None)
+    live = AppState(KeyRing(tmp_path / "keys.json"), None)
 
     async def ask(trace: str) -> httpx.Response:
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=Edge(fails, live)), base_url="http://a"
+            transport=httpx.ASGITransport(app=RequestMiddleware(fails, live)), base_url="http://a"
         ) as client:
             return await client.get(
                 "/x", headers={"x-request-id": f"of-{trace[:4]}", "traceparent": trace}
@@ -430,4 +430,4 @@ def test_a_trace_stands_beside_the_error_of_its_request(
         f"request of-00-4: GET '/x' failed (traceparent {TRACE})",
         "request of-evil: GET '/x' failed",
     ]
-    assert live.counts().answered.keys() == {"500 none"}
+    assert live.get_counts().requests.keys() == {"500 none"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive import SILENT, terms, words
+from naive import STOP_WORDS, extract_terms, extract_words
 from toolcatalog import analysis
 
 
@@ -36,13 +36,13 @@ def test_words(text: str, spelt: list[str]) -> None:
     """Runs of letters or digits, camelCase and snake_case apart, folded; Chinese and Japanese in
     pairs; silent words left out.
     """
-    assert [word.spelt for word in analysis.words(text)] == spelt
+    assert [word.spelling for word in analysis.extract_words(text)] == spelt
 
 
 def test_forms_of_a_word_are_one_term() -> None:
     """English endings do not matter."""
     assert {
-        word.term for word in analysis.words("translate translates translating Translated")
+        word.term for word in analysis.extract_words("translate translates translating Translated")
     } == {"translat"}
 
 
@@ -53,41 +53,43 @@ def test_forms_of_a_word_are_one_term() -> None:
 )
 def test_as_another_reading_has_it(text: str) -> None:
     """Whatever the text, words and terms are those of the plain reading of docs/search.md."""
-    found = analysis.words(text)
-    assert [word.spelt for word in found] == words(text)
-    assert [word.term for word in found] == terms(text)
-    assert [word for piece in analysis.pieces(text) for word in analysis.words_of(piece)] == found
+    found = analysis.extract_words(text)
+    assert [word.spelling for word in found] == extract_words(text)
+    assert [word.term for word in found] == extract_terms(text)
+    assert [
+        word for piece in analysis.split_pieces(text) for word in analysis.words_in_piece(piece)
+    ] == found
 
 
 def test_each_different_word_of_a_long_piece_is_read_once() -> None:
     """A million words run together are a million times the same few objects, in their order."""
-    found = analysis.words_of("0xThe" * 200_000)
-    assert found[:4] == (*analysis.words("0xThe0xThe"),)
+    found = analysis.words_in_piece("0xThe" * 200_000)
+    assert found[:4] == (*analysis.extract_words("0xThe0xThe"),)
     assert len(found) == 400_000
     assert len({*map(id, found)}) == 2
 
 
 def test_long_runs_of_a_query_are_not_remembered() -> None:
     """What a client makes up is not kept once it has been read; short words are."""
-    analysis.words("mail " + "\u6771\u4eac" * 50)
-    before = analysis.words_of.cache_info().currsize
-    analysis.words("mail " + "\u4eac\u6771" * 50 + " " + "x" * 65)
-    assert analysis.words_of.cache_info().currsize == before
+    analysis.extract_words("mail " + "\u6771\u4eac" * 50)
+    before = analysis.words_in_piece.cache_info().currsize
+    analysis.extract_words("mail " + "\u4eac\u6771" * 50 + " " + "x" * 65)
+    assert analysis.words_in_piece.cache_info().currsize == before
 
 
 def test_the_parts_of_a_query_cost_as_much_as_it_is_long() -> None:
     """White space without end is looked through once, and not from each of its characters."""
     began = time.process_time()
     for space in (" ", " \n", "\t"):
-        assert " ".join(analysis.parts(f"a{space * 20_000}b")).split() == ["a", "b"]
+        assert " ".join(analysis.split_query(f"a{space * 20_000}b")).split() == ["a", "b"]
     assert time.process_time() - began < 0.5
-    assert analysis.parts(f"a{' ' * 20}and then{' ' * 20}b") == ["a", "b"]
+    assert analysis.split_query(f"a{' ' * 20}and then{' ' * 20}b") == ["a", "b"]
 
 
 def test_silent_words_are_those_of_the_page() -> None:
     """docs/search.md lists them, and each of them is silent."""
-    assert {*analysis._SILENT} == SILENT
-    assert analysis.words(" ".join(SILENT)) == []
+    assert {*analysis._STOP_WORDS} == STOP_WORDS
+    assert analysis.extract_words(" ".join(STOP_WORDS)) == []
 
 
 @pytest.mark.parametrize(
@@ -100,15 +102,15 @@ def test_silent_words_are_those_of_the_page() -> None:
 )
 def test_sentences(text: str, said: list[str]) -> None:
     """A sentence ends with a mark and a blank, or a line."""
-    assert [*analysis.sentences(text)] == said
+    assert [*analysis.split_sentences(text)] == said
 
 
 def test_names_are_called_alike_whatever_is_between_their_words() -> None:
     """Case, blanks and marks do not matter; letters do."""
     assert (
-        analysis.called("Create an Issue")
-        == analysis.called("create_AN-issue ")
-        != analysis.called("create a issue")
+        analysis.name_checksum("Create an Issue")
+        == analysis.name_checksum("create_AN-issue ")
+        != analysis.name_checksum("create a issue")
     )
 
 

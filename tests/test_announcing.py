@@ -10,12 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from running import examples
+from running import example_settings
 from test_comparing import NEEDY, PLAIN, V1, V2
 from test_twins import TEXTS
-from toolcatalog.announcing import LONGEST, markdown, summary, values
-from toolcatalog.comparing import Comparison, Entry, Key, Side, Unread, What, compare
-from toolcatalog.diffing import changes
+from toolcatalog.announcing import MAX_LENGTH, format_summary, render_markdown, to_values
+from toolcatalog.comparing import (
+    Comparison,
+    Entry,
+    Side,
+    Status,
+    ToolVersionKey,
+    Unreadable,
+    compare_sides,
+)
+from toolcatalog.diffing import compare_tools
 from toolcatalog.snapshot import Tool
 from toolcatalog.wording import KINDS, Change
 
@@ -23,26 +31,29 @@ PARSER = MarkdownIt("commonmark", {"html": True})
 WORDS = {"type": "string", "description": "", "required": True}
 
 
-def one(what: What = "changed", text: str = "x", **fields: Any) -> Entry:
+def one(what: Status = "changed", text: str = "x", **fields: Any) -> Entry:
     """An entry with this text wherever a catalog has a say."""
     change = Change("breaking", f"input {text}".replace("`", "\\u0060"), "no longer takes `a`, `b`")
     return Entry(what, f"toolkits/a/{text}", "a", text, V1, changes=(change,))._replace(**fields)
 
 
 def test_nothing_differs() -> None:
-    assert summary(Comparison("a", "b", ())) == "No change."
-    assert markdown(Comparison("main", "HEAD", ())) == "**No change.**\n\nFrom `main` to `HEAD`.\n"
+    assert format_summary(Comparison("a", "b", ())) == "No change."
+    assert (
+        render_markdown(Comparison("main", "HEAD", ()))
+        == "**No change.**\n\nFrom `main` to `HEAD`.\n"
+    )
 
 
 def test_the_numbers_come_first() -> None:
     entries = (
-        one("not compared", why="line 3"),
+        one("not compared", reason="line 3"),
         one("removed"),
         one(),
-        one("new version", before=V1),
-        one("new version", before=V1),
+        one("new version", compared_with=V1),
+        one("new version", compared_with=V1),
     )
-    text = markdown(Comparison("main", "HEAD", entries))
+    text = render_markdown(Comparison("main", "HEAD", entries))
     assert text.startswith(
         "**1 not compared, 1 removed, 1 changed in place, 2 new versions. Changes: 5 breaking.**\n\n"
     )
@@ -56,7 +67,7 @@ def test_much_is_folded_by_toolkit() -> None:
     Markdown.
     """
     entries = tuple(one(text=f"T_{number}", toolkit=f"kit{number % 3}") for number in range(60))
-    text = markdown(compare(Side({}, {}, {}), Side({}, {}, {}), more=entries))
+    text = render_markdown(compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries))
     assert text.count("<details><summary>Toolkit <code>kit") == text.count("\n</details>\n") == 3
     assert (
         "<code>kit0</code>: 20 changed in place. Changes: 20 breaking.</summary>\n\n- `T_0` "
@@ -73,8 +84,10 @@ def test_it_is_never_too_long() -> None:
         tuple(one(text=f"T_{number}") for number in range(3_000)),
         (one(changes=(Change("breaking", "input x", "`" + "y" * 5000 + "`"),) * 10_000),) * 100,
     ):
-        text = markdown(compare(Side({}, {}, {}), Side({}, {}, {}), more=entries))
-        assert 10_000 < len(text) <= LONGEST
+        text = render_markdown(
+            compare_sides(Side({}, {}, {}), Side({}, {}, {}), extra_entries=entries)
+        )
+        assert 10_000 < len(text) <= MAX_LENGTH
         assert text.count("<details>") == text.count("</details>")
         left = int(text.splitlines()[-1].split()[1].replace(",", ""))
         assert left + text.count("\n- ") == len(entries)
@@ -117,14 +130,14 @@ def tags(text: str) -> list[str]:
     return found
 
 
-@examples(100)
+@example_settings(100)
 @given(TEXTS | st.text(max_size=20))
 def test_no_text_becomes_structure(text: str) -> None:
     """Whatever a catalog says, the Markdown has the shape that it has for a plain word."""
 
     def written(word: str) -> str:
         old, new = tools(word)
-        key = Key("a", "A_DO", V2)
+        key = ToolVersionKey("a", "A_DO", V2)
         before = Side(
             {("a", "A_DO"): [V1]}, {key._replace(version=V1): old}, {"toolkits/a/x": {"name": "a"}}
         )
@@ -133,10 +146,10 @@ def test_no_text_becomes_structure(text: str) -> None:
             {key: new, key._replace(version=V1): old},
             {"toolkits/a/x": {"name": word}},
         )
-        more = [one(text=word), one("not compared", why=word)]
-        return markdown(compare(before, after, (f"b{word}", f"a{word}"), more))
+        more = [one(text=word), one("not compared", reason=word)]
+        return render_markdown(compare_sides(before, after, (f"b{word}", f"a{word}"), more))
 
-    assert len(changes(*tools("word"))) == len(changes(*tools(f"z{text}")))
+    assert len(compare_tools(*tools("word"))) == len(compare_tools(*tools(f"z{text}")))
     shape, plain = tags(written(f"z{text}")), tags(written("zword"))
     assert shape == plain
     assert all(char.isprintable() or char == "\n" for char in written(f"z{text}"))
@@ -144,12 +157,12 @@ def test_no_text_becomes_structure(text: str) -> None:
 
 def test_as_json() -> None:
     """The fields that docs/operating.md tells, in values of JSON."""
-    found = compare(
+    found = compare_sides(
         Side({("a", "A_DO"): [V1]}, {}, {}),
-        Side({("a", "A_DO"): [V1, V2]}, {Key("a", "A_DO", V2): Unread("no")}, {}),
+        Side({("a", "A_DO"): [V1, V2]}, {ToolVersionKey("a", "A_DO", V2): Unreadable("no")}, {}),
         ("main", "here"),
     )
-    told = json.loads(json.dumps(values(found)))
+    told = json.loads(json.dumps(to_values(found)))
     assert [*told] == ["before", "after", "totals", "entries"]
     assert [*told["totals"]] == ["entries", "by_what", "by_kind"]
     assert [*told["totals"]["by_kind"]] == [*KINDS]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks import asking, paths, report, results, searching
-from benchmarks.plots import plots
-from benchmarks.table import Table, tables
+from benchmarks.plots import render_plots
+from benchmarks.table import Table, make_tables
 from running import ROOT
 from toolcatalog.opening import open_build
 
@@ -79,13 +79,13 @@ def kept(tmp_path: Path) -> results.Results:
     """Results of two sizes, kept and read again."""
     for tools in (20_000, 1_000):
         for part in results.PARTS:
-            results.save(tools, part, FIGURES[part], FIGURES["machine"][part], tmp_path)
-    return results.load(tmp_path)
+            results.save_part(tools, part, FIGURES[part], FIGURES["machine"][part], tmp_path)
+    return results.load_results(tmp_path)
 
 
 def named(kept: results.Results, title: str) -> Table:
     """The table of this title."""
-    return next(table for table in tables(kept) if table.title == title)
+    return next(table for table in make_tables(kept) if table.title == title)
 
 
 def test_results_come_back_as_they_were_kept(kept: results.Results) -> None:
@@ -156,7 +156,7 @@ def test_the_build_table_has_ratios_to_the_yardstick(kept: results.Results) -> N
 def test_memory_has_a_target_for_a_million_files(peak: int, told: str) -> None:
     """Of all builds the largest one counts."""
     building = FIGURES["building"] | {"files": 1_000_000, "site": BUILT | {"peak": peak}}
-    (table,) = tables({1_000_000: {"machine": {}, "building": building}})
+    (table,) = make_tables({1_000_000: {"machine": {}, "building": building}})
     assert table.rows[0][-4:] == ["150", f"{peak:,}", "150", told]
 
 
@@ -172,7 +172,7 @@ def test_sizes_stand_side_by_side(kept: results.Results) -> None:
 
 def test_every_table_has_a_form_for_each_reader(kept: results.Results) -> None:
     """Markdown has as many bars in each line; on a terminal, figures end below one another."""
-    for table in tables(kept):
+    for table in make_tables(kept):
         assert len({line.count("|") for line in table.markdown().splitlines()}) == 1
         assert len({len(line) for line in table.terminal().splitlines()[1:]}) == 1
 
@@ -181,7 +181,7 @@ def test_plots_are_pictures_for_light_and_dark(kept: results.Results) -> None:
     """Each is an SVG that can be parsed, with a point for each size, a name for each line, and
     colours for both grounds.
     """
-    drawn = plots(kept)
+    drawn = render_plots(kept)
     assert [*drawn] == ["latency.svg", "memory.svg", "build.svg"]
     for text in drawn.values():
         assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314 - our own text
@@ -193,18 +193,19 @@ def test_plots_are_pictures_for_light_and_dark(kept: results.Results) -> None:
 
 def test_what_was_not_measured_is_not_drawn(tmp_path: Path) -> None:
     """Where only builds were measured there is no other plot; where nothing was, there is none."""
-    results.save(1_000, "building", FIGURES["building"], {}, tmp_path)
-    assert [*plots(results.load(tmp_path))] == ["build.svg"]
-    assert plots({}) == {}
+    results.save_part(1_000, "building", FIGURES["building"], {}, tmp_path)
+    assert [*render_plots(results.load_results(tmp_path))] == ["build.svg"]
+    assert render_plots({}) == {}
 
 
 def test_the_page_has_every_table_and_plot(kept: results.Results, tmp_path: Path) -> None:
     """All that was measured, and on what; every picture that it shows is there."""
-    report.write(kept, tmp_path)
+    report.write_report(kept, tmp_path)
     page = (tmp_path / "performance.md").read_text()
-    assert [table.title for table in tables(kept) if f"## {table.title}\n" not in page] == []
+    assert [table.title for table in make_tables(kept) if f"## {table.title}\n" not in page] == []
     assert all(
-        (tmp_path / "plots" / name).is_file() and f"(plots/{name})" in page for name in plots(kept)
+        (tmp_path / "plots" / name).is_file() and f"(plots/{name})" in page
+        for name in render_plots(kept)
     )
     assert "p99 of get is 2.0 times the ceiling's (≤ 3 met)" in page
     assert "- cores: 2" in page
@@ -214,7 +215,7 @@ def test_a_busy_machine_is_told(kept: results.Results) -> None:
     """Figures that were taken while others used more than a tenth of the machine are named; others
     are not.
     """
-    told = report.page(
+    told = report.render_page(
         {
             1_000: {
                 **kept[1_000],
@@ -232,11 +233,11 @@ def test_the_documents_are_made_from_the_results_that_are_kept() -> None:
     """docs/performance.md and docs/plots/ are what `python -m benchmarks.report` makes, to the
     byte.
     """
-    found = results.load()
-    assert (ROOT / "docs" / "performance.md").read_text() == report.page(found)
-    assert {path.name: path.read_text() for path in (ROOT / "docs" / "plots").glob("*")} == plots(
-        found
-    )
+    found = results.load_results()
+    assert (ROOT / "docs" / "performance.md").read_text() == report.render_page(found)
+    assert {
+        path.name: path.read_text() for path in (ROOT / "docs" / "plots").glob("*")
+    } == render_plots(found)
 
 
 def test_a_machine_that_lacks_something_is_told_in_one_line() -> None:
@@ -271,18 +272,21 @@ def test_questions_are_the_same_for_everybody(tmp_path: Path) -> None:
             for number in range(50)
         )
     )
-    sample = paths.sample(rows)
+    sample = paths.load_sample(rows)
     for operation in paths.OPERATIONS:
-        assert paths.questions(operation, sample) == paths.questions(operation, sample)
-    assert paths.for_api(paths.page(sample, 20, 2)) == "/api/v3/tools?limit=20&cursor=MjoyMA%3D%3D"
-    assert paths.for_tables(paths.page(sample, 20, 2)).endswith("&_next=AB_19")
-    asked = paths.Question(toolkit="ab", tags=("users", "news"))
+        assert paths.draw_queries(operation, sample) == paths.draw_queries(operation, sample)
     assert (
-        paths.for_api(asked)
+        paths.to_api_path(paths.page_query(sample, 20, 2))
+        == "/api/v3/tools?limit=20&cursor=MjoyMA%3D%3D"
+    )
+    assert paths.to_datasette_path(paths.page_query(sample, 20, 2)).endswith("&_next=AB_19")
+    asked = paths.BenchmarkQuery(toolkit="ab", tags=("users", "news"))
+    assert (
+        paths.to_api_path(asked)
         == "/api/v3/tools?limit=20&toolkit_slug=ab&tags=users%2Cnews&include_deprecated=false"
     )
-    assert "toolkit=ab&is_deprecated=0&_where=exists" in paths.for_tables(asked)
-    assert paths.for_tables(paths.Question(query="list users")).endswith(
+    assert "toolkit=ab&is_deprecated=0&_where=exists" in paths.to_datasette_path(asked)
+    assert paths.to_datasette_path(paths.BenchmarkQuery(query="list users")).endswith(
         "q=%22list%22%20OR%20%22users%22"
     )
 
@@ -293,7 +297,7 @@ def test_questions_are_the_same_for_everybody(tmp_path: Path) -> None:
 )
 def test_tools_are_found_in_every_servers_answer(body: str) -> None:
     """A tool, a page, rows, and rows in an object."""
-    assert asking.slugs(body.encode()) == ["A"]
+    assert asking.extract_slugs(body.encode()) == ["A"]
 
 
 def test_without_the_sets_of_queries_one_line_says_so(
@@ -315,12 +319,12 @@ def test_figures_go_between_their_marks(tmp_path: Path) -> None:
     """All else of the page stays."""
     page = tmp_path / "page.md"
     page.write_text("a\n<!-- x -->\nold\n<!-- /x -->\nb <!-- y -->\n<!-- /y -->\n")
-    searching.fill(page, "x", "new")
+    searching.replace_section(page, "x", "new")
     assert page.read_text() == "a\n<!-- x -->\nnew\n<!-- /x -->\nb <!-- y -->\n<!-- /y -->\n"
 
 
 @pytest.mark.deep
 def test_a_store_is_timed(shipped_build: Path) -> None:
     """Each kind of query has a median, and a 95th percentile that is no smaller."""
-    found = searching.speeds(open_build(shipped_build))
+    found = searching.measure_speeds(open_build(shipped_build))
     assert all(0 < median <= most for median, most in found.values())

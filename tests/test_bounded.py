@@ -18,24 +18,24 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from running import PATIENCE, Server, new_key, succeed, until
+from running import TIMEOUT, Server, create_key, run_successfully, wait_until
 from test_protocol import connected, request
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app
-from toolcatalog.server.descriptors import Descriptors
-from toolcatalog.server.live import Live
-from toolcatalog.server.protocol import Protocol
+from toolcatalog.server.descriptors import ConnectionLimit
+from toolcatalog.server.live import AppState
+from toolcatalog.server.protocol import FastProtocol
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
 LONG = "/api/v3/tools?limit=1000"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Hasty(Protocol):
+class Hasty(FastProtocol):
     """One that looks often."""
 
-    patience = 0.2
+    check_interval = 0.2
 
 
 @asynccontextmanager
@@ -45,7 +45,7 @@ async def hasty(
     """A server in this process that looks often: what connects to it, and what it knows of its
     connections.
     """
-    live = Live(KeyRing(server.keys_file), open_build(build))
+    live = AppState(KeyRing(server.keys_file), open_build(build))
     config = uvicorn.Config(
         create_app(live, None),
         interface="asgi3",
@@ -115,8 +115,8 @@ def test_a_connection_too_many_is_refused(
     shipped: Server, shipped_build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told so, and when another has gone, there is room again."""
-    monkeypatch.setattr(Hasty, "patience", 60.0)
-    monkeypatch.setattr(Hasty, "descriptors", Descriptors(2))
+    monkeypatch.setattr(Hasty, "check_interval", 60.0)
+    monkeypatch.setattr(Hasty, "connection_limit", ConnectionLimit(2))
 
     async def client() -> tuple[bytes, bytes]:
         async with hasty(shipped_build, shipped) as (connect, state):
@@ -147,7 +147,7 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(
     that they can get, files beside their connections among them.
     """
     keys_file, site = tmp_path / "keys.json", tmp_path / "site"
-    key = new_key(keys_file)
+    key = create_key(keys_file)
     site.mkdir()
     (site / "index.html").write_text("")
     with (site / "large.bin").open("wb") as large:
@@ -168,19 +168,19 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(
             found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
         )
         host, port = url.removeprefix("http://").split(":")
-        client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=PATIENCE))
+        client = held.enter_context(httpx.Client(headers={"x-api-key": key}, timeout=TIMEOUT))
         assert client.get(f"{url}{SESSION}").status_code == 200
         others = [
-            held.enter_context(socket.create_connection((host, int(port)), PATIENCE))
+            held.enter_context(socket.create_connection((host, int(port)), TIMEOUT))
             for _ in range(400)
         ]
         for other in others if path else ():
             with suppress(OSError):
                 other.sendall(f"GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-        succeed(
+        run_successfully(
             "keys",
             "revoke",
-            succeed("keys", "list", "--keys", keys_file).splitlines()[1].split()[0],
+            run_successfully("keys", "list", "--keys", keys_file).splitlines()[1].split()[0],
             "--keys",
             keys_file,
         )
@@ -191,7 +191,7 @@ def test_who_holds_all_connections_keeps_no_revoked_key_good(
                     other.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             return client.get(f"{url}{SESSION}").status_code == 401
 
-        until(is_refused)
+        wait_until(is_refused)
 
 
 def test_a_server_that_may_open_few_files_does_not_begin(
@@ -204,7 +204,7 @@ def test_a_server_that_may_open_few_files_does_not_begin(
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )
     wrong = "This process may have 40 files open, and a server needs 64 for itself"
     assert (done.returncode, done.stderr) == (

@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from bounding import BASE, PLACES, QUICK
-from running import Server, errors
+from bounding import BASE, FILE_PATHS, QUICK
+from running import Server, only_errors
 from toolcatalog.build import build
-from toolcatalog.checking import check
+from toolcatalog.checking import check_folder
 
 CORPUS = Path(__file__).parent / "corpus"
 # of a processor: thrice what is promised, for slow machines that are shared
@@ -104,7 +104,7 @@ def test_the_measure_would_see_it() -> None:
 def with_tool(folder: Path, file: Path) -> Path:
     """A catalog with this file as a version of a tool."""
     shutil.copytree(BASE, folder / "catalog")
-    shutil.copy(file, folder / "catalog" / PLACES["tool"])
+    shutil.copy(file, folder / "catalog" / FILE_PATHS["tool"])
     return folder / "catalog"
 
 
@@ -112,7 +112,7 @@ def with_tool(folder: Path, file: Path) -> Path:
 def test_what_was_found_once_is_built(name: str, tmp_path: Path) -> None:
     """Odd, and nothing wrong with it."""
     catalog = with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")
-    assert errors(check(catalog).problems) == []
+    assert only_errors(check_folder(catalog).problems) == []
     build(catalog, tmp_path / "build", tmp_path / "site")
     assert (tmp_path / "site" / "tools" / "MAIL_SEND" / "index.html").exists()
 
@@ -125,7 +125,9 @@ def test_what_would_take_long_is_a_problem_in_words(name: str, tmp_path: Path) -
     """Thousands of examples beside thousands of choices are not compared, nor long ones and
     patterns that go back; the description is named.
     """
-    (problem,) = errors(check(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems)
+    (problem,) = only_errors(
+        check_folder(with_tool(tmp_path, CORPUS / "tool" / f"{name}.yaml")).problems
+    )
     assert (problem.rule, problem.line) == ("wrong-value", 5)
     assert "too many values" in problem.message
     assert "shorten" in problem.help

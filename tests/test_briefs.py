@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcatalog import briefs
-from toolcatalog.model import Listed
-from toolcatalog.parts import Facts
+from toolcatalog.model import ToolSummary
+from toolcatalog.parts import ToolColumns
 
 ONE, OTHER = "1" * 64, "f" * 64
-FACTS = Facts(
+FACTS = ToolColumns(
     toolkits=["chat", "mail", "mail"],
     slugs=["CHAT_SAY", "MAIL_SEND", "MAIL_SEND"],
     versions=["20250101_00", "00000000_00", "20250202_01"],
@@ -32,15 +32,17 @@ NAMES = st.lists(
 def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
     """Its tool versions as far as other files go by them, and the rules that have advice for it."""
     (tmp_path / "cache").mkdir()
-    told = briefs.told(FACTS)
-    briefs.save(tmp_path / "cache", {ONE: told, OTHER: briefs.told(Facts())})
-    kept = briefs.load(tmp_path / "cache")
-    assert kept == {ONE: told, OTHER: briefs.told(Facts())}
-    brief = briefs.heard(kept[ONE])
-    assert [*brief.listed(briefs.Joined())] == [
-        Listed("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
-        Listed("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
-        Listed(
+    told = briefs.dump_rule_facts(FACTS)
+    briefs.save_rule_facts(
+        tmp_path / "cache", {ONE: told, OTHER: briefs.dump_rule_facts(ToolColumns())}
+    )
+    kept = briefs.load_rule_facts(tmp_path / "cache")
+    assert kept == {ONE: told, OTHER: briefs.dump_rule_facts(ToolColumns())}
+    brief = briefs.parse_rule_facts(kept[ONE])
+    assert [*brief.iter_tools(briefs.JoinedNames())] == [
+        ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
+        ToolSummary("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
+        ToolSummary(
             "mail",
             "MAIL_SEND",
             "20250202_01",
@@ -50,16 +52,18 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
         ),
     ]
     assert brief.rules == FACTS.rules
-    assert [*briefs.heard(kept[OTHER]).listed(briefs.Joined())] == []
+    assert [*briefs.parse_rule_facts(kept[OTHER]).iter_tools(briefs.JoinedNames())] == []
 
 
 @given(scopes=NAMES, tags=NAMES)
 def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
     """Whatever is in them: no scope and no tag holds a comma."""
-    facts = Facts(
+    facts = ToolColumns(
         toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None]
     )
-    (tool,) = briefs.heard(briefs.told(facts)).listed(briefs.Joined())
+    (tool,) = briefs.parse_rule_facts(briefs.dump_rule_facts(facts)).iter_tools(
+        briefs.JoinedNames()
+    )
     assert (tool.scopes, tool.tags) == ((*scopes,), (*tags,))
 
 
@@ -76,9 +80,9 @@ def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
     """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
     nor has one that is not there.
     """
-    assert briefs.load(tmp_path) == {}
-    briefs.save(tmp_path, {ONE: briefs.told(FACTS)})
+    assert briefs.load_rule_facts(tmp_path) == {}
+    briefs.save_rule_facts(tmp_path, {ONE: briefs.dump_rule_facts(FACTS)})
     place = tmp_path / "briefs"
     assert callable(damage)
     place.write_bytes(damage(place.read_bytes()))
-    assert briefs.load(tmp_path) == {}
+    assert briefs.load_rule_facts(tmp_path) == {}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import Open, on_disk, path_of
-from running import SHIPPED, Server, succeed
-from toolcatalog.yamlout import emit
+from browsing import Open, file_url, page_path
+from running import SHIPPED_CATALOG, Server, run_successfully
+from toolcatalog.yamlout import to_yaml
 
 pytest_plugins = ["chromium"]
 pytestmark = pytest.mark.xdist_group("browser")
@@ -143,7 +143,7 @@ def test_facets_are_in_the_address(site: str, open_page: Open) -> None:
     and for whom it was sent to.
     """
     page = open_page(site, "tools/index.html")
-    github = len([*(SHIPPED / "toolkits" / "github").glob("*/")])
+    github = len([*(SHIPPED_CATALOG / "toolkits" / "github").glob("*/")])
     found, everything = page.locator("ol.tools:visible > li"), page.locator("#list")
     page.locator("select[name=toolkit]").select_option("github")
     expect(found).to_have_count(github)
@@ -155,7 +155,7 @@ def test_facets_are_in_the_address(site: str, open_page: Open) -> None:
     assert narrow < github
     assert "toolkit=github" in page.url
     assert "tag=issues" in page.url
-    shared = path_of(page, site)
+    shared = page_path(page, site)
     found.first.get_by_role("link").first.click()
     page.wait_for_url(re.compile("tools/GITHUB_"))
     page.go_back()
@@ -369,8 +369,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
     for path, value in files.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "catalog" / path).write_bytes(emit(value))
-    succeed(
+        (folder / "catalog" / path).write_bytes(to_yaml(value))
+    run_successfully(
         "build",
         "--catalog",
         folder / "catalog",
@@ -395,14 +395,14 @@ def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
     """No page of such a catalog runs, shows or fetches anything of its texts (what is fetched, and
     any error, `open_page` sees).
     """
-    page = open_page(on_disk(hostile))
+    page = open_page(file_url(hostile))
     for path in sorted({*hostile.rglob("*.html")} - {hostile / "404.html"}):
         page.goto(path.as_uri())
         assert page.evaluate(FOREIGN) == [], path
         assert page.evaluate(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
         ), path
-    page.goto(f"{on_disk(hostile)}tools/__PROTO__/index.html")
+    page.goto(f"{file_url(hostile)}tools/__PROTO__/index.html")
     expect(page.locator("main")).to_contain_text("alert(1)")
     for name in ("__proto__", "constructor", "hasOwnProperty"):
         expect(
@@ -411,5 +411,5 @@ def test_hostile_texts_stay_texts(hostile: Path, open_page: Open) -> None:
     search(page, "proto")
     hit = page.get_by_role("option").filter(has=page.locator("code", has_text="__PROTO__"))
     expect(hit).to_contain_text("<script>")
-    page.goto(f"{on_disk(hostile)}tools/index.html?tag=constructor")
+    page.goto(f"{file_url(hostile)}tools/index.html?tag=constructor")
     expect(page.locator("ol.tools:visible > li")).to_have_count(2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from browsing import Open, on_disk
+from browsing import Open, file_url
 
 pytest_plugins = ["chromium"]
 pytestmark = pytest.mark.xdist_group("imported")
@@ -18,7 +18,7 @@ UPLOAD = "GOOGLEDRIVE_UPLOAD_FILE"
 @pytest.fixture
 def base(imported_build: Path) -> str:
     """The address of the site on disk."""
-    return on_disk(imported_build.parent / "site")
+    return file_url(imported_build.parent / "site")
 
 
 @pytest.mark.parametrize("words", ["upload file drive", "uplod fil", UPLOAD.lower()])

@@ -10,7 +10,17 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Page, expect
 
-from browsing import HARD, IMPORTED, KINDS, MODULES, Open, axe_source, imported_kinds, need, unfold
+from browsing import (
+    HARDNESS,
+    IMPORTED_PAGE_KINDS,
+    NODE_MODULES,
+    PAGE_KINDS,
+    Open,
+    expand_details,
+    find_imported_pages,
+    read_axe_source,
+    require,
+)
 from running import Server
 
 pytest_plugins = ["chromium"]
@@ -32,19 +42,23 @@ CATALOGS = [
     pytest.param("imported", marks=WITH_IMPORTED),
 ]
 EVERY_KIND = [
-    *(pytest.param(("shipped", kind), id=kind, marks=WITH_SHIPPED) for kind in KINDS),
+    *(pytest.param(("shipped", kind), id=kind, marks=WITH_SHIPPED) for kind in PAGE_KINDS),
     *(
         pytest.param(
             ("imported", kind), id=f"imported-{kind}", marks=[WITH_IMPORTED, pytest.mark.deep]
         )
-        for kind in (*IMPORTED, *HARD)
+        for kind in (*IMPORTED_PAGE_KINDS, *HARDNESS)
     ),
 ]
 
 
 def pages(catalog: str, request: pytest.FixtureRequest) -> dict[str, str]:
     """The page of each kind in that catalog."""
-    return KINDS if catalog == "shipped" else imported_kinds(request.getfixturevalue("definitions"))
+    return (
+        PAGE_KINDS
+        if catalog == "shipped"
+        else find_imported_pages(request.getfixturevalue("definitions"))
+    )
 
 
 @pytest.fixture(params=EVERY_KIND)
@@ -88,22 +102,22 @@ def check_barriers(page: Page) -> None:
 
 def test_no_barriers(at: tuple[str, str], open_page: Open) -> None:
     """axe finds nothing against WCAG 2.2 AA and its own good practice, also in what is folded away."""
-    page = open_page(*at, axe_source())
-    unfold(page)
+    page = open_page(*at, read_axe_source())
+    expand_details(page)
     check_barriers(page)
 
 
 @WITH_SHIPPED
 def test_no_barriers_in_a_list_that_was_narrowed(shipped: Server, open_page: Open) -> None:
     """Nor in what the script makes of all tools."""
-    page = open_page(f"{shipped.url}/", "tools/index.html?toolkit=github", axe_source())
+    page = open_page(f"{shipped.url}/", "tools/index.html?toolkit=github", read_axe_source())
     expect(page.locator("ol.tools:visible > li").first).to_be_visible()
     check_barriers(page)
 
 
 def test_no_barriers_in_the_search(base: str, open_page: Open) -> None:
     """Nor in the search with its hits."""
-    page = open_page(base, before=axe_source())
+    page = open_page(base, before=read_axe_source())
     page.locator("button.search-open").click()
     page.keyboard.type("issue")
     expect(page.locator("dialog").get_by_role("option").first).to_be_visible()
@@ -113,13 +127,18 @@ def test_no_barriers_in_the_search(base: str, open_page: Open) -> None:
 
 def test_sound_html(files: list[Path], tmp_path: Path) -> None:
     """html-validate has nothing to say; tests/browser/html-validate.mjs tells what it is asked."""
-    program, told = MODULES / "html-validate" / "bin" / "html-validate.mjs", tmp_path / "told.json"
-    need(program.is_file(), "there is no html-validate: install node and npm, and run scripts/test")
+    program, told = (
+        NODE_MODULES / "html-validate" / "bin" / "html-validate.mjs",
+        tmp_path / "told.json",
+    )
+    require(
+        program.is_file(), "there is no html-validate: install node and npm, and run scripts/test"
+    )
     command = [
         "node",
         str(program),
         "--config",
-        str(MODULES.parent / "html-validate.mjs"),
+        str(NODE_MODULES.parent / "html-validate.mjs"),
         "--formatter",
         f"json={told}",
         *map(str, files),
@@ -140,7 +159,7 @@ def test_room_on_a_small_screen_and_on_paper(at: tuple[str, str], open_page: Ope
     is its text, without what one clicks.
     """
     page = open_page(*at)
-    unfold(page)
+    expand_details(page)
     wide = "[...document.querySelectorAll('main *')].filter(at => at.getBoundingClientRect().right > innerWidth).map(at => at.outerHTML.slice(0, 99))"
     for width in (641, 320):
         page.set_viewport_size({"width": width, "height": 640})
@@ -154,11 +173,11 @@ def test_room_on_a_small_screen_and_on_paper(at: tuple[str, str], open_page: Ope
 
 
 @WITH_SHIPPED
-@pytest.mark.parametrize("path", [KINDS["tool"], KINDS["toolkit"]])
+@pytest.mark.parametrize("path", [PAGE_KINDS["tool"], PAGE_KINDS["toolkit"]])
 def test_a_table_is_a_list_on_a_small_screen(path: str, file_site: str, open_page: Open) -> None:
     """Each cell has a line of its own and all of its width: no word is broken for want of a column."""
     page = open_page(file_site, path, viewport={"width": 320, "height": 640})
-    unfold(page)
+    expand_details(page)
     rows = "[...document.querySelectorAll('main tbody > tr')]"
     cells = page.evaluate(
         f"{rows}.flatMap(row => [...row.cells].map(cell => row.clientWidth - cell.clientWidth))"

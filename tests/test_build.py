@@ -15,15 +15,22 @@ from pathlib import Path
 
 import pytest
 
-from generating import add_tool, generate
-from on_disk import bytes_of, left_overs, state_of
-from reading import newest
-from running import DEEP, SHIPPED, one_sentence, succeed, toolcatalog, unmeasured
+from generating import add_tool, generate_catalog
+from on_disk import find_leftovers, read_tree, snapshot_state
+from reading import read_newest_documents
+from running import (
+    DEEP_PROFILE,
+    SHIPPED_CATALOG,
+    environment_without_coverage,
+    error_sentence,
+    run_successfully,
+    run_toolcatalog,
+)
 from toolcatalog import files, holding, snapshot
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.opening import open_build
-from toolcatalog.publishing import ALL, FEW, Built
+from toolcatalog.publishing import DEFAULT_MAX_LOSS_PERCENT, UNLIMITED_LOSS_PERCENT, BuildResult
 from toolcatalog.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -69,8 +76,8 @@ def description(build: Path) -> str:
     """What that tool says in the build's current snapshot, which must be whole."""
     store = open_build(build)
     for number in range(8):
-        store.document(number)
-    return str(json.loads(newest(build / "current")["CLOCK_NOW"])["description"])
+        store.read_document(number)
+    return str(json.loads(read_newest_documents(build / "current")["CLOCK_NOW"])["description"])
 
 
 # Equal input, equal bytes
@@ -125,7 +132,7 @@ def shuffled_copy(source: Path, target: Path, seed: int) -> Path:
 
 @pytest.mark.parametrize(
     ("source", "environments"),
-    [(SHIPPED, ["ascii", "turkish"]), (GOLDEN / "unicode" / "catalog", [*ENVIRONMENTS])],
+    [(SHIPPED_CATALOG, ["ascii", "turkish"]), (GOLDEN / "unicode" / "catalog", [*ENVIRONMENTS])],
     ids=["shipped", "unicode"],
 )
 def test_equal_catalogs_give_equal_bytes(
@@ -152,9 +159,9 @@ def test_equal_catalogs_give_equal_bytes(
         digest, complaint = process.communicate(timeout=60)
         assert process.returncode == 0, complaint
         assert (folder / "build/current").readlink() == Path("snapshots") / digest.strip()
-        pages = bytes_of(folder / "site")
-        pages[".generated"] = pages[".generated"][files.SEAL :]
-        results.append((digest, bytes_of(folder / "build/snapshots"), pages))
+        pages = read_tree(folder / "site")
+        pages[".generated"] = pages[".generated"][files.SEAL_LINE_SIZE :]
+        results.append((digest, read_tree(folder / "build/snapshots"), pages))
     assert len(results[0][1]) > 5
     for result in results[1:]:
         assert result == results[0]
@@ -165,14 +172,14 @@ def test_a_second_build_changes_nothing(catalog: Path, out: Path, site: Path) ->
     no file.
     """
     arguments = ("build", "--catalog", catalog, "--out", out, "--site", site)
-    first = toolcatalog(*arguments)
-    before = state_of(out / "snapshots", out / "current", site)
-    second = toolcatalog(*arguments)
+    first = run_toolcatalog(*arguments)
+    before = snapshot_state(out / "snapshots", out / "current", site)
+    second = run_toolcatalog(*arguments)
     assert (first.returncode, second.returncode) == (0, 0)
     assert "Built 4 tools in 8 versions, 3 toolkits, 0 sessions, 29 pages." in first.stderr
     assert "Nothing has changed: 4 tools in 8 versions" in second.stderr
     assert first.stdout == second.stdout == f"{(out / 'current').readlink().name}\n"
-    assert state_of(out / "snapshots", out / "current", site) == before
+    assert snapshot_state(out / "snapshots", out / "current", site) == before
 
 
 def test_going_back_gives_the_first_snapshot_again(catalog: Path, out: Path) -> None:
@@ -234,8 +241,8 @@ for line in sys.stdin:
     os.close(reading)
 """
 # builds killed at evenly spread steps of their work, and as many at random moments of their time
-KILLS = 24 if DEEP else 5
-STRIDE = 4 if DEEP else 12  # steps of a build between two kills
+KILLS = 24 if DEEP_PROFILE else 5
+STRIDE = 4 if DEEP_PROFILE else 12  # steps of a build between two kills
 
 
 class Driver:
@@ -293,7 +300,7 @@ def test_a_killed_build_leaves_the_old_or_the_new(
     for number, (place, delay) in enumerate(moments):
         describe(catalog, f"round {number}")
         killed += driver.run(place, delay)[0] == signal.SIGKILL
-        littered += bool(left_overs(out))
+        littered += bool(find_leftovers(out))
         now = description(out)
         assert now in (before, f"round {number}"), f"killed at {(place, delay)}"
         before = now
@@ -314,7 +321,7 @@ def test_a_killed_first_build_leaves_nothing_current(
     build(catalog, whole, None)
     while driver.run(step := step + STRIDE)[0] == signal.SIGKILL:
         if (out / "current").is_symlink():
-            assert bytes_of(out / "current") == bytes_of(whole / "current")
+            assert read_tree(out / "current") == read_tree(whole / "current")
         else:
             with pytest.raises(SnapshotError):
                 open_build(out)
@@ -377,9 +384,9 @@ def assert_like_new(catalog: Path, out: Path, site: Path) -> None:
     build(catalog, out, site)
     fresh = out.with_name("fresh")
     build(catalog, fresh / "build", fresh / "site")
-    assert left_overs(out, site) == []
-    assert bytes_of(out / "current") == bytes_of(fresh / "build/current")
-    assert bytes_of(site) == bytes_of(fresh / "site")
+    assert find_leftovers(out, site) == []
+    assert read_tree(out / "current") == read_tree(fresh / "build/current")
+    assert read_tree(site) == read_tree(fresh / "site")
 
 
 def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site: Path) -> None:
@@ -406,7 +413,7 @@ def test_left_overs_of_a_kill_go_and_others_stay(catalog: Path, out: Path, site:
     for note in (out / ".cache").glob("site-*"):
         note.unlink()
     build(catalog, out, site)
-    assert sorted(left_overs(out, site)) == sorted(theirs)
+    assert sorted(find_leftovers(out, site)) == sorted(theirs)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +431,7 @@ def test_a_damaged_snapshot_of_the_same_digest_is_replaced(
 ) -> None:
     """Building mends a snapshot that is there under the right name with the wrong content."""
     digest = build(catalog, out, None).digest
-    good, folder = bytes_of(out / "current"), out / "snapshots" / digest
+    good, folder = read_tree(out / "current"), out / "snapshots" / digest
     if damage == "a changed byte":
         file = folder / "tools.json"
         file.write_bytes(file.read_bytes().replace(b"time", b"Time"))
@@ -443,7 +450,7 @@ def test_a_damaged_snapshot_of_the_same_digest_is_replaced(
         with pytest.raises(SnapshotError):
             description(out)
     assert build(catalog, out, None).digest == digest
-    assert bytes_of(out / "current") == good
+    assert read_tree(out / "current") == good
     assert [path.name for path in (out / "snapshots").iterdir()] == [digest]
 
 
@@ -451,16 +458,18 @@ def test_a_second_build_at_the_same_time_steps_back(catalog: Path, out: Path, si
     """While one build writes, another says so with exit code 2 and changes nothing."""
     build(catalog, out, site)
     describe(catalog, "later")
-    before = state_of(out, site)
-    with files.alone(out / ".lock") as got_it:
+    before = snapshot_state(out, site)
+    with files.lock(out / ".lock") as got_it:
         assert got_it
-        done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert (
-        one_sentence(done)
+        error_sentence(done)
         == f"error: Another build is writing to {out}: try again when it is done."
     )
-    assert state_of(out, site) == before
-    assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 0
+    assert snapshot_state(out, site) == before
+    assert (
+        run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 0
+    )
 
 
 def test_builds_started_together_leave_one_whole_snapshot(
@@ -491,13 +500,13 @@ def test_problems_build_nothing(catalog: Path, out: Path, site: Path) -> None:
     build changes.
     """
     build(catalog, out, site)
-    before = state_of(out / "snapshots", out / "current", site)
+    before = snapshot_state(out / "snapshots", out / "current", site)
     (catalog / "toolkits/clock/CLOCK_NOW/20260101_00.yaml").write_text("nam: Now\n")
-    done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+    done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
     assert done.returncode == 1
     assert "catalog/toolkits/clock/CLOCK_NOW/20260101_00.yaml:1:1" in done.stderr
     assert "Nothing was built." in done.stderr
-    assert state_of(out / "snapshots", out / "current", site) == before
+    assert snapshot_state(out / "snapshots", out / "current", site) == before
     assert {path.name for path in out.iterdir()} == {
         "snapshots",
         "current",
@@ -512,7 +521,9 @@ def test_problems_leave_no_snapshot(catalog: Path, out: Path, site: Path) -> Non
     behind.
     """
     (catalog / "catalog.yaml").unlink()
-    assert toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
+    assert (
+        run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site).returncode == 1
+    )
     assert {path.name for path in out.iterdir()} <= {".cache", ".lock", ".gitignore"}
     assert not site.exists()
 
@@ -535,10 +546,10 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(
     """
     (tmp_path / "file").write_text("")
     (tmp_path / "taken/current").mkdir(parents=True)
-    done = toolcatalog(
+    done = run_toolcatalog(
         "build", "--catalog", catalog, "--out", tmp_path / out_at, "--site", tmp_path / site_at
     )
-    assert sentence.format(tmp_path) in one_sentence(done)
+    assert sentence.format(tmp_path) in error_sentence(done)
     assert not (tmp_path / out_at / "current").is_symlink()
 
 
@@ -553,9 +564,14 @@ def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, sit
     # blocks of 512 or 1024 bytes: less than the manifest
     limited = ["sh", "-c", 'ulimit -f 3 && exec "$@"', "sh", *command]
     done = subprocess.run(
-        limited, capture_output=True, text=True, timeout=60, check=False, env=unmeasured()
+        limited,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment_without_coverage(),
     )
-    assert "File too large" in one_sentence(done)
+    assert "File too large" in error_sentence(done)
     assert description(out) == "old"
     assert_like_new(catalog, out, site)
     assert description(out) == "new"
@@ -563,8 +579,8 @@ def test_no_room_is_one_sentence_and_the_old_stays(catalog: Path, out: Path, sit
 
 def test_no_catalog_is_one_sentence(tmp_path: Path, out: Path) -> None:
     """A catalog folder that is not there ends with 2 and says how to name or start one."""
-    assert "--catalog" in one_sentence(
-        toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site")
+    assert "--catalog" in error_sentence(
+        run_toolcatalog("build", "--catalog", tmp_path / "nowhere", "--out", out, "--no-site")
     )
     assert not out.exists()
 
@@ -583,10 +599,10 @@ def test_a_site_of_somebody_else_is_left_alone(
     (site / "index.html").write_text("My own site.")
     if listing is not None:
         (site / ".generated").write_text(listing)
-    before = state_of(site)
+    before = snapshot_state(site)
     with pytest.raises(UsageError, match=r"name another folder with --site, or empty this one\.$"):
         build(catalog, out, site)
-    assert state_of(site) == before
+    assert snapshot_state(site) == before
     assert not (out / "current").is_symlink()
 
 
@@ -599,17 +615,17 @@ def test_a_site_whose_list_of_pages_is_damaged_is_left_alone(
     build(catalog, out, site)
     current, listing = (out / "current").readlink(), (site / ".generated").read_bytes()
     (site / ".generated").write_text("not JSON")
-    before = state_of(site)
+    before = snapshot_state(site)
     describe(catalog, "Another time.")
     with pytest.raises(
         UsageError, match="is damaged, so it cannot be told which pages this program made"
     ):
         build(catalog, out, site)
-    assert state_of(site) == before
+    assert snapshot_state(site) == before
     assert (out / "current").readlink() == current
     (site / ".generated").write_bytes(listing)
     assert build(catalog, out, site).changed
-    assert left_overs(out, site) == []
+    assert find_leftovers(out, site) == []
 
 
 def test_pages_of_removed_tools_go_and_files_of_others_stay(
@@ -661,22 +677,25 @@ def test_nothing_outside_the_site_is_removed(
 
 def test_no_site_makes_no_pages(catalog: Path, out: Path, site: Path) -> None:
     """`--no-site` builds the same snapshot and leaves a site that is there as it is."""
-    digest = succeed("build", "--catalog", catalog, "--out", out, "--no-site", cwd=out.parent)
+    digest = run_successfully(
+        "build", "--catalog", catalog, "--out", out, "--no-site", cwd=out.parent
+    )
     assert not site.exists()
     build(catalog, out.with_name("other"), site)
-    before = state_of(site)
+    before = snapshot_state(site)
     describe(catalog, "new")
     assert (
-        succeed("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site) != digest
+        run_successfully("build", "--catalog", catalog, "--out", out, "--no-site", "--site", site)
+        != digest
     )
-    assert state_of(site) == before
+    assert snapshot_state(site) == before
     assert isinstance(open_build(out), Store)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> None:
     """A part whose counts of words alone are damaged is made again, whoever writes the text index."""
-    catalog = generate(tmp_path / "catalog", 700, 5)
+    catalog = generate_catalog(tmp_path / "catalog", 700, 5)
     build(catalog, tmp_path / "build", None, jobs=jobs)
     for part in (tmp_path / "build" / ".cache" / "parts").glob("*/*.compiled"):
         part.write_bytes(part.read_bytes()[:-1] + b"\0\0")
@@ -693,7 +712,7 @@ def test_damage_that_only_the_text_index_meets(jobs: int, tmp_path: Path) -> Non
 def hundred(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog of a hundred tools, and its build and site beside it."""
     folder = tmp_path_factory.mktemp("hundred")
-    generate(folder / "catalog", 100, 3)
+    generate_catalog(folder / "catalog", 100, 3)
     build(folder / "catalog", folder / "build", folder / "site")
     return folder
 
@@ -710,9 +729,9 @@ def without(folder: Path, tools: int) -> None:
         shutil.rmtree(tool)
 
 
-def built_again(folder: Path, may_lose: int = FEW) -> Built:
+def built_again(folder: Path, may_lose: int = DEFAULT_MAX_LOSS_PERCENT) -> BuildResult:
     """What the command builds, by default."""
-    return build(folder / "catalog", folder / "build", None, may_lose=may_lose)
+    return build(folder / "catalog", folder / "build", None, max_loss_percent=may_lose)
 
 
 @pytest.mark.parametrize("lost", [9, 10])
@@ -729,17 +748,17 @@ def test_many_tools_may_not(folder: Path) -> None:
     out, site = folder / "build", folder / "site"
     arguments = ("build", "--catalog", folder / "catalog", "--out", out, "--site", site)
     without(folder, 11)
-    before = state_of(out / "snapshots", out / "current", site)
+    before = snapshot_state(out / "snapshots", out / "current", site)
     for _ in range(2):  # trying again does not wear it down
-        done = toolcatalog(*arguments)
+        done = run_toolcatalog(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.strip().rpartition("\n")[2] == (
             f"error: The catalog has 89 tools, and the build in {out} serves 100: more than 10 % of them would be gone, "
             "so nothing was published. Mend the catalog, or build with --allow-shrink if it is meant."
         )
-        assert state_of(out / "snapshots", out / "current", site) == before
-        assert left_overs(out, site) == []
-    assert "Built 89 tools" in toolcatalog(*arguments, "--allow-shrink").stderr
+        assert snapshot_state(out / "snapshots", out / "current", site) == before
+        assert find_leftovers(out, site) == []
+    assert "Built 89 tools" in run_toolcatalog(*arguments, "--allow-shrink").stderr
     assert_like_new(folder / "catalog", out, site)
 
 
@@ -767,7 +786,9 @@ def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
     said = {
         key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"
     } | {"format": 2}
-    manifest.write_bytes(snapshot.dump({"digest": snapshot.sha256(snapshot.dump(said)), **said}))
+    manifest.write_bytes(
+        snapshot.dump_json({"digest": snapshot.sha256_hex(snapshot.dump_json(said)), **said})
+    )
     without(folder, 50)
     with pytest.raises(ShrunkCatalog):
         built_again(folder)
@@ -780,8 +801,8 @@ def test_going_back_counts_too(folder: Path) -> None:
     """
     hundred_tools = (folder / "build/current").readlink().name
     without(folder, 60)
-    assert built_again(folder, ALL).tools == 40
-    holding.use(folder / "build", hundred_tools)
+    assert built_again(folder, UNLIMITED_LOSS_PERCENT).tools == 40
+    holding.switch_current(folder / "build", hundred_tools)
     with pytest.raises(ShrunkCatalog):
         built_again(folder)
     assert (folder / "build/current").readlink().name == hundred_tools
@@ -798,8 +819,8 @@ def test_many_snapshots_are_told_of(catalog: Path, out: Path) -> None:
     arguments = ("build", "--catalog", catalog, "--out", out, "--no-site")
     for number, expected in ((9, 0), (10, 1)):
         describe(catalog, f"number {number}")
-        assert toolcatalog(*arguments).stderr.count(told) == expected
-    assert "snapshots prune" not in toolcatalog(*arguments).stderr
+        assert run_toolcatalog(*arguments).stderr.count(told) == expected
+    assert "snapshots prune" not in run_toolcatalog(*arguments).stderr
     assert len([*(out / "snapshots").iterdir()]) == 11
 
 
@@ -812,15 +833,15 @@ def test_a_site_is_one_build_s_at_a_time(catalog: Path, out: Path, site: Path) -
     """
     build(catalog, out, site)
     describe(catalog, "later")
-    before = state_of(out / "snapshots", out / "current", site)
-    with files.alone(site / ".lock") as got_it:
+    before = snapshot_state(out / "snapshots", out / "current", site)
+    with files.lock(site / ".lock") as got_it:
         assert got_it
-        done = toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
+        done = run_toolcatalog("build", "--catalog", catalog, "--out", out, "--site", site)
         assert (
-            one_sentence(done)
+            error_sentence(done)
             == f"error: Another build is writing to {site}: try again when it is done."
         )
-        assert state_of(out / "snapshots", out / "current", site) == before
+        assert snapshot_state(out / "snapshots", out / "current", site) == before
         assert build(catalog, out.with_name("other"), None).pages == 0
     assert build(catalog, out, site).changed
 
@@ -846,12 +867,12 @@ def test_builds_of_one_site_leave_a_whole_one(catalog: Path, out: Path, site: Pa
             ), complaint
             ended.append(process.returncode)
     assert 0 in ended
-    found = bytes_of(site)
+    found = read_tree(site)
     expected = []
     for one, _ in pairs:
         fresh = out.with_name(f"fresh {one.name}")
         build(one, fresh / "build", fresh / "site")
-        expected.append(bytes_of(fresh / "site"))
+        expected.append(read_tree(fresh / "site"))
     assert found in expected
     assert expected[0] != expected[1]
 

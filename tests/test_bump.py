@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from running import SHIPPED, toolcatalog
-from terminals import typed
+from running import SHIPPED_CATALOG, run_toolcatalog
+from terminals import run_in_terminal
 from toolcatalog.cli import main
 
 OLD = b"\xef\xbb\xbf# mine\r\nname: A # a\r\ndescription: B\r\ndeprecation: {}"
@@ -35,13 +35,13 @@ def test_today(tool: Path) -> None:
     is told.
     """
     before = days()
-    done = toolcatalog("bump", "A_DO")
+    done = run_toolcatalog("bump", "A_DO")
     path = Path(done.stdout.strip())
     assert done.returncode == 0
     assert path.as_posix() in {f"catalog/toolkits/a/A_DO/{day}_00.yaml" for day in (before, days())}
     assert path.read_bytes() == OLD
     assert f"toolcatalog diff A_DO@20250101_03 A_DO@{path.stem}" in done.stderr
-    assert toolcatalog("check", "--format", "concise").returncode == 0
+    assert run_toolcatalog("check", "--format", "concise").returncode == 0
     assert sorted(file.name for file in tool.iterdir()) == [
         "20240101_00.yaml",
         "20250101_03.yaml",
@@ -108,11 +108,13 @@ def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
     editor = tool.parents[3] / "editor"
     editor.write_text('#!/bin/sh\necho "name: edited" > "$1"\n')
     editor.chmod(0o755)
-    seen = typed(["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)})
+    seen = run_in_terminal(
+        ["bump", "A_DO"], [], tool.parents[3], {"VISUAL": "", "EDITOR": str(editor)}
+    )
     assert seen.code == 0
     assert (tool / Path(seen.out.strip()).name).read_text() == "name: edited\n"
     assert (
-        toolcatalog(
+        run_toolcatalog(
             "bump", "A_DO", "--version", "29990101_00", env={"EDITOR": str(editor)}
         ).returncode
         == 0
@@ -120,7 +122,7 @@ def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
     assert (tool / "29990101_00.yaml").read_text() == "name: edited\n"
     (tool / "29990101_00.yaml").write_bytes(OLD)
     assert (
-        toolcatalog(
+        run_toolcatalog(
             "bump", "A_DO", "--version", "29990101_01", env={"EDITOR": str(editor)}
         ).returncode
         == 0
@@ -130,7 +132,7 @@ def test_the_editor_is_opened_at_a_terminal(tool: Path) -> None:
 
 def test_a_meta_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Meta tools have versions too."""
-    shutil.copytree(SHIPPED, tmp_path / "catalog")
+    shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog")
     folder = next(path for path in (tmp_path / "catalog" / "meta_tools").iterdir() if path.is_dir())
     newest = max(folder.iterdir()).read_bytes()
     assert main(["bump", folder.name, "--catalog", str(tmp_path / "catalog")]) == 0
@@ -145,5 +147,5 @@ def test_completion_offers_slugs(tool: Path) -> None:
             "COMP_WORDS": f"toolcatalog bump {typed_so_far}",
             "COMP_CWORD": "2",
         }
-        done = toolcatalog(env=environment, cwd=tool.parents[3])
+        done = run_toolcatalog(env=environment, cwd=tool.parents[3])
         assert done.stdout.strip() == (f"plain,{offered}" if offered else "")

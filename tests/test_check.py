@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from running import ROOT, succeed, toolcatalog
+from running import ROOT, run_successfully, run_toolcatalog
 
 BASE = ROOT / "tests" / "rejects" / "_base" / "catalog"
 TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
@@ -28,29 +28,29 @@ def catalog(tmp_path: Path) -> Path:
 
 
 def rules(catalog: Path, *arguments: object) -> list[tuple[str, str]]:
-    done = toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
+    done = run_toolcatalog("check", "--catalog", catalog, "--format", "json", *arguments)
     return [(problem["rule"], problem["severity"]) for problem in json.loads(done.stdout)]
 
 
 def test_warnings_are_told_and_let_pass(catalog: Path) -> None:
     """Exit code 0 with a warning; 1 where they are to count."""
     (catalog / TOOL).write_text(EMPTY)
-    done = toolcatalog("check", "--catalog", catalog)
+    done = run_toolcatalog("check", "--catalog", catalog)
     assert done.returncode == 0
     assert (
         f"catalog/{TOOL}:2:14: warning[description-empty] the description is empty" in done.stderr
     )
     assert "1 warning in 1 file, of 10 files read." in done.stderr
-    assert toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
+    assert run_toolcatalog("check", "--catalog", catalog, "--strict").returncode == 1
 
 
 def test_a_build_goes_on_with_warnings(catalog: Path, tmp_path: Path) -> None:
     """Advice stops nobody, unless the catalog says that it is an error."""
     (catalog / TOOL).write_text(EMPTY)
     places = ("--catalog", catalog, "--out", tmp_path / "build", "--no-site")
-    succeed("build", *places)
+    run_successfully("build", *places)
     (catalog / "catalog.yaml").write_text("title: Base\nrules: {description-empty: error}\n")
-    done = toolcatalog("build", *places)
+    done = run_toolcatalog("build", *places)
     assert done.returncode == 1
     assert "error[description-empty]" in done.stderr
     assert "Nothing was built." in done.stderr
@@ -92,10 +92,10 @@ def test_paths(catalog: Path) -> None:
     (catalog / TOOL).write_text(WRONG)
     for place in (catalog / TOOL, catalog / "toolkits" / "mail", catalog):
         assert rules(catalog, place) == [("wrong-type", "error")]
-    done = toolcatalog("check", "--catalog", catalog, catalog / "sessions")
+    done = run_toolcatalog("check", "--catalog", catalog, catalog / "sessions")
     assert (done.returncode, done.stdout) == (0, "")
     assert "All is well in 10 files. 1 elsewhere in the catalog." in done.stderr
-    done = toolcatalog("check", "--catalog", catalog, catalog.parent)
+    done = run_toolcatalog("check", "--catalog", catalog, catalog.parent)
     assert done.returncode == 2
     assert "is not in" in done.stderr
 
@@ -103,13 +103,13 @@ def test_paths(catalog: Path) -> None:
 def test_fix(catalog: Path) -> None:
     """What has one right answer is mended, the rest is told; a second time there is nothing to do."""
     (catalog / TOOL).write_text(f"{WRONG}tagz: []\n")
-    done = toolcatalog("check", "--catalog", catalog, "--fix")
+    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1
     assert f"Mended 1 problem(s) in 1 file(s): catalog/{TOOL}" in done.stderr
     assert "unknown-key" in done.stderr
     mended = (catalog / TOOL).read_text()
     assert mended == f"{WRONG}tagz: []\n".replace("5", '"5"', 1)
-    assert "Mended" not in toolcatalog("check", "--catalog", catalog, "--fix").stderr
+    assert "Mended" not in run_toolcatalog("check", "--catalog", catalog, "--fix").stderr
     assert (catalog / TOOL).read_text() == mended
 
 
@@ -119,7 +119,7 @@ def test_fixing_what_would_not_be_better_leaves_the_file(catalog: Path) -> None:
     """
     text = f"{EMPTY}input_parameters: {{a: {{type: string, enum: [x], default: 5}}}}\n"
     (catalog / TOOL).write_text(text)
-    done = toolcatalog("check", "--catalog", catalog, "--fix")
+    done = run_toolcatalog("check", "--catalog", catalog, "--fix")
     assert done.returncode == 1
     assert "Mended" not in done.stderr
     assert (catalog / TOOL).read_text() == text
@@ -135,7 +135,7 @@ def test_github(catalog: Path, tmp_path: Path) -> None:
     catalog.rename(nested)
     (nested / TOOL).write_text(WRONG)
     summary = tmp_path / "summary.md"
-    done = toolcatalog(
+    done = run_toolcatalog(
         "check",
         "--catalog",
         nested,
@@ -151,10 +151,12 @@ def test_github(catalog: Path, tmp_path: Path) -> None:
 def test_sarif_and_junit(catalog: Path) -> None:
     """For code scanning, and for whatever reads test results."""
     (catalog / TOOL).write_text(WRONG)
-    log = json.loads(toolcatalog("check", "--catalog", catalog, "--format", "sarif").stdout)
+    log = json.loads(run_toolcatalog("check", "--catalog", catalog, "--format", "sarif").stdout)
     assert [result["ruleId"] for result in log["runs"][0]["results"]] == ["wrong-type"]
     assert log["runs"][0]["tool"]["driver"]["rules"][0]["id"] == "wrong-type"
-    tests = ET.fromstring(toolcatalog("check", "--catalog", catalog, "--format", "junit").stdout)  # noqa: S314 - our own
+    tests = ET.fromstring(  # noqa: S314 - our own
+        run_toolcatalog("check", "--catalog", catalog, "--format", "junit").stdout
+    )
     assert tests.find(".//failure") is not None
 
 
@@ -207,7 +209,7 @@ def test_what_was_found_is_told_again_only_where_nothing_has_changed(catalog: Pa
 
 def succeed_with(catalog: Path, *arguments: object) -> str:
     """What a check says that finds no errors."""
-    done = toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
+    done = run_toolcatalog("check", "--catalog", catalog, "--format", "concise", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -247,6 +249,6 @@ def test_ten_thousand_problems(catalog: Path) -> None:
         folder = catalog / "toolkits" / "mail" / f"MAIL_{number}"
         folder.mkdir()
         (folder / "20250101_00.yaml").write_text(f"{EMPTY}{keys}")
-    done = toolcatalog("check", "--catalog", catalog)
+    done = run_toolcatalog("check", "--catalog", catalog)
     assert done.returncode == 1
     assert "\n10,000 errors, 1 warning in 21 files, of 29 files read." in done.stderr

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from running import errors, examples, toolcatalog
-from toolcatalog.checking import check
-from toolcatalog.errors import MOST
+from running import example_settings, only_errors, run_toolcatalog
+from toolcatalog.checking import check_folder
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.resolve import resolve
+from toolcatalog.resolve import resolve_catalog
 
 CASES = Path(__file__).parent / "rejects"
 BASE = CASES / "_base" / "catalog"
@@ -42,9 +42,9 @@ def base(tmp_path: Path) -> Path:
 def test_a_sound_catalog(base: Path) -> None:
     """Its records, sorted, and how many files were read."""
     (base / TOOL).write_text(HEAD)
-    checked = check(base)
-    assert errors(checked.problems) == []
-    assert checked.files == 10
+    checked = check_folder(base)
+    assert only_errors(checked.problems) == []
+    assert checked.file_count == 10
     assert checked.catalog.about.title == "Base"
     assert [*checked.catalog.toolkits] == ["chat", "mail"]
     assert [(tool.slug, tool.version) for tool in checked.catalog.tools] == [
@@ -68,7 +68,7 @@ def test_every_file_is_told_of_at_once_in_order(base: Path) -> None:
     (base / PLACES["meta_tool"]).write_text(f"{HEAD}x: [\n")
     (base / PLACES["auth_config"]).write_text("toolkit: post\n")
     (base / PLACES["session"]).write_text("tags: a\nproject: 1\n")
-    problems = errors(check(base).problems)
+    problems = only_errors(check_folder(base).problems)
     assert [
         (problem.path.removeprefix("catalog/"), problem.line, problem.column, problem.rule)
         for problem in problems
@@ -100,7 +100,9 @@ def test_a_broken_file_has_no_follow_ups(kind: str, spoil: str, base: Path) -> N
             f"toolkits: {{enable: [mail]}}\nauth_configs: {{mail: ac_mail}}\n{pins}\nmeta_tools: [FIND_TOOLS]\n"
         )
     (base / PLACES[kind]).write_text(spoil)
-    assert {problem.path for problem in errors(check(base).problems)} == {f"catalog/{PLACES[kind]}"}
+    assert {problem.path for problem in only_errors(check_folder(base).problems)} == {
+        f"catalog/{PLACES[kind]}"
+    }
 
 
 def test_the_command_tells_the_same_as_json() -> None:
@@ -108,7 +110,7 @@ def test_the_command_tells_the_same_as_json() -> None:
     on standard output; exit code 1.
     """
     case = CASES / "several" / "broken-toolkit-has-no-follow-ups" / "catalog"
-    done = toolcatalog("check", "--catalog", case, "--format", "json")
+    done = run_toolcatalog("check", "--catalog", case, "--format", "json")
     assert done.returncode == 1
     rows = json.loads(done.stdout)
     assert {frozenset(row) for row in rows} == {
@@ -163,9 +165,9 @@ def test_no_file_takes_long(text: Callable[[], str], path: str, base: Path) -> N
     """
     (base / path).write_text(text())
     started = time.process_time()
-    problems = check(base).problems
+    problems = check_folder(base).problems
     assert time.process_time() - started < 5
-    assert len(errors(problems)) <= MOST + 1
+    assert len(only_errors(problems)) <= MAX_FINDINGS_PER_FILE + 1
     assert (
         sum(len(problem.message + problem.expected + problem.help) for problem in problems)
         < 1_000_000
@@ -239,20 +241,20 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def checked_with(root: Path, kind: str, data: bytes) -> None:
     file, sound = root / PLACES[kind], BASE / PLACES[kind]
     file.write_bytes(data)
-    checked = check(root)
+    checked = check_folder(root)
     for problem in checked.problems:
         assert problem.line >= 1
         assert problem.column >= 1
         assert problem.message
-    if not errors(checked.problems):
-        resolve(checked.catalog)
+    if not only_errors(checked.problems):
+        resolve_catalog(checked.catalog)
     if sound.exists():
         shutil.copy(sound, file)
     else:
         file.unlink()
 
 
-@examples(50, HealthCheck.too_slow)
+@example_settings(50, HealthCheck.too_slow)
 @given(kind=st.sampled_from([*PLACES]), value=values | tools)
 def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: Any) -> None:
     """Whatever JSON value a file of any kind holds, there is an answer and no exception; a catalog
@@ -261,7 +263,7 @@ def test_any_value_gives_problems_or_a_catalog(fuzzed: Path, kind: str, value: A
     checked_with(fuzzed, kind, json.dumps(value).encode())
 
 
-@examples(33)
+@example_settings(33)
 @given(
     kind=st.sampled_from([*PLACES]),
     data=st.binary(max_size=60)

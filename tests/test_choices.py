@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from modelling import catalog, session, tool
-from toolcatalog.choices import in_force, toolkits_of, tools_of, usable
-from toolcatalog.model import AuthConfig, Choice, Session, ToolChoice, Toolkit
+from modelling import make_catalog, make_session, make_tool
+from toolcatalog.choices import is_usable, select_toolkits, select_tools, select_versions
+from toolcatalog.model import AuthConfig, Selection, Session, Toolkit, ToolSelection
 
 TOOLS = (
-    tool("MAIL_LIST", tags=["read"]),
-    tool("MAIL_SEND", tags=["write", "important"], scopes=["send"]),
-    tool("MAIL_SEND", "20250601_00", tags=["write"], scopes=["send", "label"]),
-    tool("CHAT_POST", "20250301_00", tags=["write"], scopes=["chat"]),
-    tool("CHAT_READ", "20250101_00", tags=["read"]),
+    make_tool("MAIL_LIST", tags=["read"]),
+    make_tool("MAIL_SEND", tags=["write", "important"], scopes=["send"]),
+    make_tool("MAIL_SEND", "20250601_00", tags=["write"], scopes=["send", "label"]),
+    make_tool("CHAT_POST", "20250301_00", tags=["write"], scopes=["chat"]),
+    make_tool("CHAT_READ", "20250101_00", tags=["read"]),
 )
 EMPTY = Toolkit(slug="zip", name="Zip", logo="https://zip.example/logo.png")
 CONFIGS = (
@@ -21,31 +21,31 @@ CONFIGS = (
     AuthConfig(path="", id="ac_send", toolkit="mail", scopes=("send",)),
     AuthConfig(path="", id="ac_all", toolkit="mail"),
 )
-CATALOG = catalog(*TOOLS, toolkits=(EMPTY,), auth_configs=CONFIGS)
+CATALOG = make_catalog(*TOOLS, toolkits=(EMPTY,), auth_configs=CONFIGS)
 ALL = ["CHAT_POST", "CHAT_READ", "MAIL_LIST", "MAIL_SEND"]
 
 
-def enable(*names: str) -> Choice:
-    return Choice(enable=names)
+def enable(*names: str) -> Selection:
+    return Selection(enable=names)
 
 
-def disable(*names: str) -> Choice:
-    return Choice(disable=names)
+def disable(*names: str) -> Selection:
+    return Selection(disable=names)
 
 
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        (Choice(), ["chat", "mail", "zip"]),
+        (Selection(), ["chat", "mail", "zip"]),
         (enable("mail"), ["mail"]),
         (enable("zip", "chat"), ["chat", "zip"]),
         (enable(), []),
         (disable("mail"), ["chat", "zip"]),
     ],
 )
-def test_toolkits(choice: Choice, expected: list[str]) -> None:
+def test_toolkits(choice: Selection, expected: list[str]) -> None:
     """All toolkits, or those enabled, or those not disabled; sorted, also one without tools."""
-    assert toolkits_of(CATALOG, session(toolkits=choice)) == expected
+    assert select_toolkits(CATALOG, make_session(toolkits=choice)) == expected
 
 
 CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -53,33 +53,33 @@ CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a toolkit enabled": ({"toolkits": enable("chat")}, ["CHAT_POST", "CHAT_READ"]),
     "a toolkit without tools": ({"toolkits": enable("zip")}, []),
     "tools enabled in one toolkit": (
-        {"tools": {"mail": ToolChoice(tools=enable("MAIL_LIST"))}},
+        {"tools": {"mail": ToolSelection(tools=enable("MAIL_LIST"))}},
         ["CHAT_POST", "CHAT_READ", "MAIL_LIST"],
     ),
     "tools disabled in one toolkit": (
-        {"tools": {"chat": ToolChoice(tools=disable("CHAT_READ"))}},
+        {"tools": {"chat": ToolSelection(tools=disable("CHAT_READ"))}},
         ["CHAT_POST", "MAIL_LIST", "MAIL_SEND"],
     ),
     "tools of a toolkit that is not": (
-        {"toolkits": enable("chat"), "tools": {"mail": ToolChoice(tools=enable("MAIL_LIST"))}},
+        {"toolkits": enable("chat"), "tools": {"mail": ToolSelection(tools=enable("MAIL_LIST"))}},
         ALL[:2],
     ),
     "tags enabled": ({"tags": enable("read")}, ["CHAT_READ", "MAIL_LIST"]),
     "tags disabled": ({"tags": disable("write")}, ["CHAT_READ", "MAIL_LIST"]),
     "tags enabled and disabled": (
-        {"tags": Choice(enable=("read", "write"), disable=("write",))},
+        {"tags": Selection(enable=("read", "write"), disable=("write",))},
         ["CHAT_READ", "MAIL_LIST"],
     ),
     "a toolkit's tags in place of the session's": (
-        {"tags": enable("read"), "tools": {"mail": ToolChoice(tags=enable("write"))}},
+        {"tags": enable("read"), "tools": {"mail": ToolSelection(tags=enable("write"))}},
         ["CHAT_READ", "MAIL_SEND"],
     ),
     "a toolkit's empty tags lift the session's": (
-        {"tags": enable("read"), "tools": {"mail": ToolChoice(tags=Choice())}},
+        {"tags": enable("read"), "tools": {"mail": ToolSelection(tags=Selection())}},
         ALL[1:],
     ),
     "a toolkit's tools keep the session's tags": (
-        {"tags": enable("read"), "tools": {"mail": ToolChoice(tools=disable())}},
+        {"tags": enable("read"), "tools": {"mail": ToolSelection(tools=disable())}},
         ["CHAT_READ", "MAIL_LIST"],
     ),
     "an auth config with tools": (
@@ -110,7 +110,7 @@ CHOICES: dict[str, tuple[dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize(("fields", "expected"), CHOICES.values(), ids=CHOICES)
 def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
     """Toolkits, tools, tags, auth configs and versions each narrow what is left of the others."""
-    assert [one.slug for one in tools_of(CATALOG, session(**fields))] == expected
+    assert [one.slug for one in select_tools(CATALOG, make_session(**fields))] == expected
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_tools(fields: dict[str, Any], expected: list[str]) -> None:
 )
 def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
     """Of each tool the newest version, or the newest at the session's version of its toolkit."""
-    chosen: Session = session(toolkit_versions=pinned)
-    assert [one.version for one in in_force(CATALOG.tools, chosen)] == expected
+    chosen: Session = make_session(toolkit_versions=pinned)
+    assert [one.version for one in select_versions(CATALOG.tools, chosen)] == expected
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_versions_in_force(pinned: dict[str, str], expected: list[str]) -> None:
 )
 def test_usable(config: AuthConfig, slug: str, scopes: list[str], expected: bool) -> None:
     """Listed, where tools are listed, and all scopes granted, where scopes are."""
-    assert usable(config, slug, scopes) is expected
+    assert is_usable(config, slug, scopes) is expected

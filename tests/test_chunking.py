@@ -12,7 +12,7 @@ DATA = random.Random(7).randbytes(6_000_000)  # noqa: S311 - always the same
 
 def chunks(data: bytes) -> list[bytes]:
     """The chunks of a file."""
-    return [data[begin:end] for begin, end in chunking.spans(data)]
+    return [data[begin:end] for begin, end in chunking.split_chunks(data)]
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def chunks(data: bytes) -> list[bytes]:
         16,
         17,
         100,
-        chunking.LEAST,
-        chunking.MOST,
-        chunking.MOST + 1,
+        chunking.MIN_CHUNK_SIZE,
+        chunking.MAX_CHUNK_SIZE,
+        chunking.MAX_CHUNK_SIZE + 1,
         (1 << 22) + 9,
         len(DATA),
     ],
@@ -43,8 +43,10 @@ def test_a_file_is_its_chunks(size: int, kind: str) -> None:
     }[kind]
     found = chunks(data)
     assert b"".join(found) == data
-    assert all(chunking.LEAST <= len(chunk) <= chunking.MOST for chunk in found[:-1])
-    assert all(0 < len(chunk) <= chunking.MOST for chunk in found[-1:])
+    assert all(
+        chunking.MIN_CHUNK_SIZE <= len(chunk) <= chunking.MAX_CHUNK_SIZE for chunk in found[:-1]
+    )
+    assert all(0 < len(chunk) <= chunking.MAX_CHUNK_SIZE for chunk in found[-1:])
 
 
 @pytest.mark.parametrize("place", [0, 1_000_003, (1 << 22) - 3, 1 << 22, 5_999_999])

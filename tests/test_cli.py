@@ -20,7 +20,7 @@ import click
 import httpx
 import pytest
 
-from running import SHIPPED, new_key, serving, succeed, toolcatalog
+from running import SHIPPED_CATALOG, create_key, run_successfully, run_toolcatalog, start_server
 from toolcatalog import files, keys
 from toolcatalog.cli import cli, main
 
@@ -71,9 +71,9 @@ COMMANDS = dict(commands(cli))
 
 def test_0_where_all_is_well(catalog: Path, tmp_path: Path) -> None:
     """`build` and `check` of a good catalog end with 0."""
-    assert toolcatalog("check", "--catalog", catalog).returncode == 0
+    assert run_toolcatalog("check", "--catalog", catalog).returncode == 0
     assert (
-        toolcatalog(
+        run_toolcatalog(
             "build", "--catalog", catalog, "--out", tmp_path / "build", "--no-site"
         ).returncode
         == 0
@@ -85,7 +85,7 @@ def test_1_where_the_catalog_has_problems(faulty: Path, tmp_path: Path) -> None:
     traceback.
     """
     for command in (["check"], ["build", "--out", tmp_path / "build", "--site", tmp_path / "site"]):
-        done = toolcatalog(*command, "--catalog", faulty)
+        done = run_toolcatalog(*command, "--catalog", faulty)
         assert (done.returncode, done.stdout) == (1, "")
         assert "catalog/toolkits/a/A_DO/20250101_00.yaml:3:1: error[unknown-key]" in done.stderr
         assert "catalog/toolkits/a/A_DO/20250101_00.yaml:4:9: error[wrong-type]" in done.stderr
@@ -212,7 +212,9 @@ def test_3_for_a_bug_of_ours(catalog: Path, tmp_path: Path) -> None:
         ["build", "--catalog", catalog, "--out", tmp_path / "build"],
         ["serve", "--build", tmp_path / "build"],
     ):
-        done = toolcatalog(*command, env={"PYTHONPATH": str(tmp_path / "installed")}, cwd=tmp_path)
+        done = run_toolcatalog(
+            *command, env={"PYTHONPATH": str(tmp_path / "installed")}, cwd=tmp_path
+        )
         assert (done.returncode, done.stdout) == (3, "")
         assert "RuntimeError: broken installation" in done.stderr
         assert done.stderr.splitlines()[-1].startswith(
@@ -238,7 +240,7 @@ def test_130_where_a_command_is_interrupted(tmp_path: Path) -> None:
         str(tmp_path / "keys.json"),
     ]
     with (
-        files.alone(tmp_path / ".keys.json.lock") as got_it,
+        files.lock(tmp_path / ".keys.json.lock") as got_it,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
     ):
         assert got_it
@@ -267,17 +269,17 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     comes on standard error.
     """
     file = tmp_path / "keys.json"
-    made = toolcatalog("keys", "create", "--project", "p", "--keys", file)
+    made = run_toolcatalog("keys", "create", "--project", "p", "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", made.stdout)
-    (key,) = keys.load(file)
+    (key,) = keys.load_keys(file)
     assert (
         made.stderr
         == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store the key now, it is not shown again.\n"
     )
-    rotated = toolcatalog("keys", "rotate", key.id, "--keys", file)
+    rotated = run_toolcatalog("keys", "rotate", key.id, "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", rotated.stdout)
     assert f"It follows {key.id}, which ends in 1 day, 0:00:00." in rotated.stderr
-    revoked = toolcatalog("keys", "revoke", key.id, "--keys", file)
+    revoked = run_toolcatalog("keys", "revoke", key.id, "--keys", file)
     assert (revoked.stdout, revoked.stderr) == (
         "",
         f"Revoked {key.id} of project p: running servers refuse it within a second.\n",
@@ -287,7 +289,7 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
 def test_the_digest_is_alone_on_standard_output(catalog: Path, tmp_path: Path) -> None:
     """`build` prints the digest of the snapshot that `build/current` now is."""
     for said in ("Built 1 tools", "Nothing has changed: 1 tools"):
-        done = toolcatalog(
+        done = run_toolcatalog(
             "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
         )
         assert re.fullmatch(r"[0-9a-f]{64}\n", done.stdout)
@@ -299,7 +301,7 @@ def test_problems_as_json(faulty: Path) -> None:
     """`check --format json` is one array of objects with these seven fields, and alone on standard
     output.
     """
-    done = toolcatalog("check", "--catalog", faulty, "--format", "json")
+    done = run_toolcatalog("check", "--catalog", faulty, "--format", "json")
     assert done.returncode == 1
     path = "catalog/toolkits/a/A_DO/20250101_00.yaml"
     found = json.loads(done.stdout)
@@ -317,14 +319,16 @@ def test_problems_as_json(faulty: Path) -> None:
 def test_no_problems_as_json(catalog: Path) -> None:
     """A good catalog is an empty array."""
     assert (
-        json.loads(succeed("check", "--catalog", catalog, "--format", "json", "--least", "error"))
+        json.loads(
+            run_successfully("check", "--catalog", catalog, "--format", "json", "--least", "error")
+        )
         == []
     )
 
 
 def test_problems_in_a_line_each(faulty: Path) -> None:
     """`check --format concise` is a line for each problem, as editors read them."""
-    done = toolcatalog("check", "--catalog", faulty, "--format", "concise")
+    done = run_toolcatalog("check", "--catalog", faulty, "--format", "concise")
     assert [
         re.match(r"catalog/toolkits/a/A_DO/20250101_00\.yaml:\d:\d: [a-z-]+: .", line) is not None
         for line in done.stdout.splitlines()
@@ -333,7 +337,7 @@ def test_problems_in_a_line_each(faulty: Path) -> None:
 
 def test_no_colours_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
     """Problems, errors, help and lists have no escape codes where nobody would see the colours."""
-    new_key(tmp_path / "keys.json")
+    create_key(tmp_path / "keys.json")
     for arguments in (
         ["check", "--catalog", faulty],
         ["check", "--catalog", tmp_path / "none"],
@@ -341,7 +345,7 @@ def test_no_colours_in_a_pipe(faulty: Path, tmp_path: Path) -> None:
         ["biuld"],
         ["keys", "list", "--keys", tmp_path / "keys.json"],
     ):
-        done = toolcatalog(*arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
+        done = run_toolcatalog(*arguments, env={"TERM": "xterm-256color", "COLORTERM": "truecolor"})
         assert "\x1b" not in done.stdout + done.stderr
         assert done.stdout + done.stderr
 
@@ -375,7 +379,7 @@ def _read(terminal: int) -> bytes:
 
 def test_a_sentence_is_not_broken_into_lines(tmp_path: Path) -> None:
     """However narrow the terminal, an error is one line: it can be searched for and copied."""
-    done = toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
+    done = run_toolcatalog("check", "--catalog", tmp_path / "none", env={"COLUMNS": "20"})
     assert done.stderr.count("\n") == 1
 
 
@@ -445,14 +449,14 @@ def test_the_help_stays_quick(tmp_path: Path) -> None:
     """`--help` loads no room of a command: it works where their dependencies are broken."""
     for name in ("jinja2", "starlette", "uvicorn", "jsonschema", "pyroaring", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('loaded')\n")
-    done = toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
+    done = run_toolcatalog("--help", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
     assert all(name in done.stdout for (name, *more) in COMMANDS if not more)
 
 
 def test_three_ways_to_call_it() -> None:
     """`python -m toolcatalog`, the installed command and `main` are the same program."""
-    as_module = succeed("--version")
+    as_module = run_successfully("--version")
     as_command = subprocess.run(
         [BIN / "toolcatalog", "--version"], capture_output=True, text=True, check=True
     ).stdout
@@ -512,7 +516,7 @@ def test_completion_in_other_shells(shell: str, line: str) -> None:
     """The scripts for zsh and fish register the command, and the shell reads them where it is
     installed.
     """
-    script = succeed("completion", shell)
+    script = run_successfully("completion", shell)
     assert line in script.splitlines()
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=script, text=True, check=False).returncode == 0
@@ -525,7 +529,7 @@ def test_a_server_ends_well_on_sigterm(shipped_build: Path, tmp_path: Path) -> N
     """The request under way is answered, no new one is taken, the exit code is 0, and the log has
     no complaint.
     """
-    with serving(shipped_build, tmp_path) as server:
+    with start_server(shipped_build, tmp_path) as server:
         host, port = server.url.removeprefix("http://").split(":")
         path = "/api/v3/tool_router/session/trs_playground/tools"
         with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -558,7 +562,7 @@ def takes_connections(host: str, port: int) -> bool:
 
 def test_a_server_ends_well_on_ctrl_c(shipped_build: Path, tmp_path: Path) -> None:
     """Interrupted by a person it ends with 130, at once and without a traceback."""
-    with serving(shipped_build, tmp_path) as server:
+    with start_server(shipped_build, tmp_path) as server:
         # it says where it will answer before it does
         assert httpx.get(f"{server.url}/healthz").status_code == 200
         start = time.monotonic()
@@ -572,7 +576,7 @@ def test_a_server_says_where_it_is(shipped_build: Path, tmp_path: Path) -> None:
     """The first line names address and snapshot, and says that without a site there is only the
     API.
     """
-    with serving(shipped_build, tmp_path, "--site", str(tmp_path / "none")) as server:
+    with start_server(shipped_build, tmp_path, "--site", str(tmp_path / "none")) as server:
         digest = (shipped_build / "current").readlink().name
         assert (
             server.log.read_text()
@@ -602,7 +606,7 @@ def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> No
             )
             url = re.findall(r"http://[0-9.:]+", process.stderr.readline())[0]
             assert httpx.get(f"{url}/api/v3/tools").status_code == 401
-            key = new_key(tmp_path / "toolcatalog" / "keys.json")
+            key = create_key(tmp_path / "toolcatalog" / "keys.json")
             time.sleep(0.6)
             assert httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
         finally:
@@ -611,7 +615,10 @@ def test_a_server_starts_without_keys(shipped_build: Path, tmp_path: Path) -> No
 
 def test_the_shipped_catalog_is_without_problems() -> None:
     """What is shipped passes its own check."""
-    assert json.loads(succeed("check", "--catalog", SHIPPED, "--format", "json")) == []
+    assert (
+        json.loads(run_successfully("check", "--catalog", SHIPPED_CATALOG, "--format", "json"))
+        == []
+    )
 
 
 # search
@@ -621,14 +628,14 @@ def test_search_shows_the_best_first(shipped_build: Path) -> None:
     """Slugs and names on standard output, how many were found on standard error; the order is that
     of the API.
     """
-    done = toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
+    done = run_toolcatalog("search", "refund", "a customer", "--build", shipped_build, "--limit", 2)
     assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()][:1]) == (
         0,
         ["STRIPE_CREATE_REFUND"],
     )
     assert len(done.stdout.splitlines()) == 2
     assert re.fullmatch(r"\d+ tools found, the first 2 shown.\n", done.stderr)
-    narrowed = toolcatalog(
+    narrowed = run_toolcatalog(
         "search",
         "create",
         "--build",
@@ -647,7 +654,7 @@ def test_search_explains(shipped_build: Path) -> None:
     """Each word with its points by field, then what the score is made of; and the same for
     programs.
     """
-    done = toolcatalog(
+    done = run_toolcatalog(
         "search", "create an issue on github", "--build", shipped_build, "--limit", 1, "--explain"
     )
     lines = [line.split() for line in done.stdout.splitlines() if line]
@@ -655,7 +662,7 @@ def test_search_explains(shipped_build: Path) -> None:
     assert {line[0] for line in lines[1:-1]} >= {"github", "create", "issue"}
     assert (lines[-1][0], "100% covered" in done.stdout) == ("score", True)
     told = json.loads(
-        toolcatalog(
+        run_toolcatalog(
             "search",
             "create an issue on github",
             "--build",
@@ -675,11 +682,11 @@ def test_search_explains(shipped_build: Path) -> None:
 
 def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
     """Exit 1 and a way on; what cannot be used is exit 2 and one sentence."""
-    done = toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
+    done = run_toolcatalog("search", "mesagges", "--build", shipped_build, "--toolkit", "stripe")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Nothing found for 'mesagges'. Did you mean: message\n"
     assert (
-        toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
+        run_toolcatalog("search", "zzzzqq", "--build", shipped_build).stderr
         == "Nothing found for 'zzzzqq'. Try other words.\n"
     )
     for arguments, said in (
@@ -687,7 +694,7 @@ def test_search_that_finds_nothing(shipped_build: Path, tmp_path: Path) -> None:
         (("x", "--build", shipped_build, "--toolkit", "nope"), "There is no toolkit nope in"),
         ((" ", "--build", shipped_build), "The query is empty: say what the tool should do."),
     ):
-        refused = toolcatalog("search", *arguments)
+        refused = run_toolcatalog("search", *arguments)
         assert refused.returncode == 2
         assert said in refused.stderr
         assert "Traceback" not in refused.stderr

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from generating import generate
-from gitting import CLEAN, TOOL, commit, git, repository, tool
-from running import succeed, toolcatalog
+from generating import generate_catalog
+from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
+from running import run_successfully, run_toolcatalog
 from toolcatalog.cli import main
 from toolcatalog.snapshot import MANIFEST
 
@@ -30,9 +30,9 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A committed catalog, from the folder of whose repository commands are run."""
-    found = repository(tmp_path / "repo")
-    tool(found, "A_DO", text=TOOL)
-    tool(found, "A_SEE", text=TOOL)
+    found = create_repository(tmp_path / "repo")
+    write_tool(found, "A_DO", text=TOOL)
+    write_tool(found, "A_SEE", text=TOOL)
     commit(tmp_path / "repo")
     monkeypatch.chdir(tmp_path / "repo")
     return found
@@ -60,10 +60,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_the_working_tree_against_a_revision(catalog: Path) -> None:
     """What has happened, whether committed or not, the worst first."""
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
-    tool(catalog, "A_SEE").unlink()
-    tool(catalog, "A_NEW", text=TOOL)
-    done = toolcatalog("diff", "main", cwd=catalog.parent)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_SEE").unlink()
+    write_tool(catalog, "A_NEW", text=TOOL)
+    done = run_toolcatalog("diff", "main", cwd=catalog.parent)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "a\n"
@@ -80,9 +80,9 @@ def test_the_working_tree_against_a_revision(catalog: Path) -> None:
 
 def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The working tree has no say in it."""
-    tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")
+    write_tool(catalog, "A_DO", text=TOOL + "deprecation: {reason: Old.}\n")
     commit(catalog.parent)
-    tool(catalog, "A_SEE").unlink()
+    write_tool(catalog, "A_SEE").unlink()
     assert run(capsys, "HEAD~1", "HEAD") == (
         "a\n  A_DO  version 20250101_00 deprecated\n    text      deprecation  is new: reason `Old.`\n\n1 deprecated. Changes: 1 text.\n"
     )
@@ -95,7 +95,7 @@ def test_two_revisions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_what_cannot_be_compared(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is told, and counted, and is no failure of the command."""
-    tool(catalog, "A_DO", text=TOOL + "colour: red\n")
+    write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
     (catalog / "toolkits" / "a" / "stray.txt").write_text("x")
     told = run(capsys, "main")
     assert "A_DO  version 20250101_00 not compared: after: line 3: " in told
@@ -113,14 +113,14 @@ def test_a_catalog_that_no_revision_has(catalog: Path, capsys: pytest.CaptureFix
 
 def test_git_is_asked_few_times(tmp_path: Path) -> None:
     """However many tools there are, and however many differ: a program is not started for each."""
-    catalog = generate(tmp_path / "catalog", 300)
-    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
+    catalog = generate_catalog(tmp_path / "catalog", 300)
+    run_git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
     commit(tmp_path)
     for number in range(10):
-        tool(catalog, f"KIT0_DO_{number * 3}", text=TOOL, toolkit="kit0")
+        write_tool(catalog, f"KIT0_DO_{number * 3}", text=TOOL, toolkit="kit0")
     commit(tmp_path)
     trace = tmp_path / "trace"
-    succeed("diff", "HEAD~1", "HEAD", cwd=tmp_path, env={"GIT_TRACE": str(trace)})
+    run_successfully("diff", "HEAD~1", "HEAD", cwd=tmp_path, env={"GIT_TRACE": str(trace)})
     assert 0 < trace.read_text().count("built-in: git") <= 14
 
 
@@ -131,8 +131,8 @@ def test_two_versions(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None
     """SLUG@VERSION, or SLUG@ and SLUG for the newest; without the second to the newest, and to that
     from the one before.
     """
-    tool(catalog, "A_DO", "20250202_00", TOOL.replace("Does", "Can do"))
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_DO", "20250202_00", TOOL.replace("Does", "Can do"))
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     whole = run(capsys, "A_DO@20250101_00", "A_DO")
     assert (
         "A_DO  version 20260101_00, after 20250101_00\n    breaking  input to  is new and required\n"
@@ -165,7 +165,7 @@ def test_versions_that_cannot_be_compared(
         refused(capsys, "A_DO")
         == "A_DO has one version only, 20250101_00: there is none to compare it with.\n"
     )
-    tool(catalog, "A_DO", "20260101_00", TOOL + "colour: red\n")
+    write_tool(catalog, "A_DO", "20260101_00", TOOL + "colour: red\n")
     assert "A_DO/20260101_00.yaml cannot be compared (line 3: " in refused(capsys, "A_DO")
 
 
@@ -180,11 +180,11 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(kits / "a", kits / "b")
     for slug in ("A_DO", "A_SEE"):
         (kits / "b" / slug).rename(kits / "b" / slug.replace("A_", "B_"))
-    succeed("build", "--no-site", "--out", "old", cwd=catalog.parent)
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
-    tool(catalog, "A_SEE", text=TOOL + "deprecation: {sunset: 2027-01-01}\n")
+    run_successfully("build", "--no-site", "--out", "old", cwd=catalog.parent)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_SEE", text=TOOL + "deprecation: {sunset: 2027-01-01}\n")
     (catalog / "catalog.yaml").write_text("title: Larger\n")
-    succeed("build", "--no-site", "--out", "new", cwd=catalog.parent)
+    run_successfully("build", "--no-site", "--out", "new", cwd=catalog.parent)
     told = run(capsys, "old", "new")
     assert [line.strip() for line in told.splitlines()] == [
         "a",
@@ -210,9 +210,9 @@ def test_two_builds(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_build_that_is_damaged(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is never compared as far as it goes."""
-    succeed("build", "--no-site", "--out", "old", cwd=catalog.parent)
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
-    succeed("build", "--no-site", "--out", "new", cwd=catalog.parent)
+    run_successfully("build", "--no-site", "--out", "old", cwd=catalog.parent)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    run_successfully("build", "--no-site", "--out", "new", cwd=catalog.parent)
     index = Path("new/current/toolkits/a/20260101_00.json")
     data = index.read_bytes()
     index.write_bytes(data.replace(b"Does it.", b"Does IT."))
@@ -251,8 +251,8 @@ def test_outside_of_a_repository(
 ) -> None:
     """Versions need no git, and what is meant as a revision is told so."""
     catalog = tmp_path / "catalog"
-    tool(catalog, "A_DO", text=TOOL)
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_DO", text=TOOL)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     monkeypatch.chdir(tmp_path)
     assert "is new and required" in run(capsys, "A_DO")
     assert refused(capsys, "main").endswith(
@@ -264,10 +264,10 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
     """It is not guessed at: how to say which is in the sentence, and works. The other name may
     decide it.
     """
-    succeed("build", "--no-site", "--out", "build", cwd=catalog.parent)
-    git(catalog.parent, "branch", "build")
-    git(catalog.parent, "branch", "A_DO")
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    run_successfully("build", "--no-site", "--out", "build", cwd=catalog.parent)
+    run_git(catalog.parent, "branch", "build")
+    run_git(catalog.parent, "branch", "A_DO")
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert refused(capsys, "build", "build").startswith(
         "build is a build and a git revision: say `SLUG@` "
     )
@@ -287,7 +287,7 @@ def test_a_name_of_two_things(catalog: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert run(capsys, "main", "--format", "markdown") == (
         "**1 new version. Changes: 1 breaking.**\n\nFrom `main` to `the working tree`.\n\n#### Toolkit `a`\n\n"
         "- `A_DO` version 20260101_00, after 20250101_00\n  - **breaking** `input to` is new and required\n"
@@ -309,7 +309,7 @@ def test_as_markdown_and_json(catalog: Path, capsys: pytest.CaptureFixture[str])
 def test_no_text_of_a_catalog_moves_the_cursor(
     catalog: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tool(
+    write_tool(
         catalog,
         "A_DO",
         "20260101_00",
@@ -323,8 +323,8 @@ def test_no_text_of_a_catalog_moves_the_cursor(
 
 @pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
 def test_colours_only_on_a_terminal(catalog: Path, more: dict[str, str], coloured: bool) -> None:
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
-    assert "\x1b" not in succeed("diff", "main", cwd=catalog.parent)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
+    assert "\x1b" not in run_successfully("diff", "main", cwd=catalog.parent)
     ours, theirs = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {
         "TERM": "xterm-256color",

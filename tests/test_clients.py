@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from driving import KINDS, Client, Kind
-from naive import Entry, Naive, read
-from running import SHIPPED, Server, new_key
+from driving import CLIENT_LIBRARIES, ApiClient, ClientLibrary
+from naive import ReferenceModel, ReferenceVersion, read_yaml
+from running import SHIPPED_CATALOG, Server, create_key
 
 pytestmark = pytest.mark.xdist_group("clients")
 
@@ -33,42 +33,44 @@ ALL = {"limit": 1000}
 @pytest.fixture(scope="session")
 def clients(
     shipped: Server, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[Kind, Client]]:
+) -> Iterator[Mapping[ClientLibrary, ApiClient]]:
     """The clients that can be driven here, started together."""
     folder = tmp_path_factory.mktemp("clients")
     started = {
-        kind: Client(kind, shipped, folder / f"{at}.log")
-        for at, kind in enumerate(KINDS)
-        if not kind.missing()
+        kind: ApiClient(kind, shipped, folder / f"{at}.log")
+        for at, kind in enumerate(CLIENT_LIBRARIES)
+        if not kind.missing_reason()
     }
-    hellos = {kind: client.read() for kind, client in started.items()}
+    hellos = {kind: client.read_answer() for kind, client in started.items()}
     assert hellos == {kind: {"client": kind.name} for kind in started}
     yield started
     for client in started.values():
         client.stop()
 
 
-@pytest.fixture(scope="session", params=KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
-def client(request: pytest.FixtureRequest, clients: Mapping[Kind, Client]) -> Client:
+@pytest.fixture(
+    scope="session", params=CLIENT_LIBRARIES, ids=lambda kind: kind.name.replace(" ", "-")
+)
+def client(request: pytest.FixtureRequest, clients: Mapping[ClientLibrary, ApiClient]) -> ApiClient:
     if why := request.param.missing():
         pytest.skip(f"{request.param.name}: {why}")
     return clients[request.param]
 
 
 @pytest.fixture(scope="session")
-def catalog() -> Naive:
-    return Naive(SHIPPED)
+def catalog() -> ReferenceModel:
+    return ReferenceModel(SHIPPED_CATALOG)
 
 
 @pytest.fixture(scope="session")
-def newest(catalog: Naive) -> list[Entry]:
+def newest(catalog: ReferenceModel) -> list[ReferenceVersion]:
     """The newest version of every tool, by slug."""
     return [catalog.tools[slug][-1] for slug in sorted(catalog.tools)]
 
 
 @pytest.fixture(scope="session")
 def sessions() -> dict[str, Any]:
-    return {path.stem: read(path) for path in sorted(SHIPPED.glob("sessions/*.yaml"))}
+    return {path.stem: read_yaml(path) for path in sorted(SHIPPED_CATALOG.glob("sessions/*.yaml"))}
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +81,10 @@ def seen() -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def keys(
-    shipped: Server, sessions: dict[str, Any], seen: tuple[str, ...], clients: Mapping[Kind, Client]
+    shipped: Server,
+    sessions: dict[str, Any],
+    seen: tuple[str, ...],
+    clients: Mapping[ClientLibrary, ApiClient],
 ) -> dict[str, str | None]:
     """A key of every project that owns a session, of `nobody`, that owns none, and the `limited`
     one; the server knows them all.
@@ -88,23 +93,23 @@ def keys(
         {session.get("project", "default") for session in sessions.values()} - {"default"}
     )
     made: dict[str, str | None] = {
-        project: new_key(shipped.keys_file, "--project", project)
+        project: create_key(shipped.keys_file, "--project", project)
         for project in [*projects, "nobody"]
     }
-    made["limited"] = new_key(shipped.keys_file, "--toolkits", ",".join(seen))
+    made["limited"] = create_key(shipped.keys_file, "--toolkits", ",".join(seen))
     any_client, deadline = next(iter(clients.values())), time.monotonic() + 30
     # a change holds within a second
-    while "error" in any_client.ask("tools", {"limit": 1}, key=made["limited"]):
+    while "error" in any_client.call("tools", {"limit": 1}, key=made["limited"]):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return {"default": shipped.key, **made, "unknown": "tc_" + "0" * 36, "none": None}
 
 
-def documents(entries: Iterable[Entry]) -> list[Any]:
+def documents(entries: Iterable[ReferenceVersion]) -> list[Any]:
     return [json.loads(entry.body) for entry in entries]
 
 
-def slugs(entries: Iterable[Entry]) -> list[str]:
+def slugs(entries: Iterable[ReferenceVersion]) -> list[str]:
     return [entry.slug for entry in entries]
 
 
@@ -112,7 +117,7 @@ def got(page: Any) -> list[str]:
     return [item["slug"] for item in page["items"]]
 
 
-def at_version(entries: list[Entry], version: str) -> list[Entry]:
+def at_version(entries: list[ReferenceVersion], version: str) -> list[ReferenceVersion]:
     """What is in force of one tool's versions (oldest first) at a version of its toolkit: one entry
     or none.
     """
@@ -134,14 +139,16 @@ def at_version(entries: list[Entry], version: str) -> list[Entry]:
     ],
     ids=str,
 )
-def test_every_page(client: Client, newest: list[Entry], limit: Args, size: int) -> None:
+def test_every_page(
+    client: ApiClient, newest: list[ReferenceVersion], limit: Args, size: int
+) -> None:
     """Followed from cursor to cursor, the pages hold every tool of the YAML files once, by slug,
     whole and in full pages.
     """
     total = -(-len(newest) // size)
     found, cursor = [], None
     for number in range(1, total + 1):
-        page = client.get("tools", limit if cursor is None else {"cursor": cursor})
+        page = client.call_ok("tools", limit if cursor is None else {"cursor": cursor})
         assert (page["current_page"], page["total_pages"], page["total_items"]) == (
             number,
             total,
@@ -155,18 +162,18 @@ def test_every_page(client: Client, newest: list[Entry], limit: Args, size: int)
 
 
 def test_the_cursor_says_page_and_size_and_wins_over_limit(
-    client: Client, newest: list[Entry]
+    client: ApiClient, newest: list[ReferenceVersion]
 ) -> None:
     """A cursor is the base64 of the page number and the page size; a limit beside it does not
     count; past the end there is nothing.
     """
-    page = client.get("tools", {"limit": 9})
+    page = client.call_ok("tools", {"limit": 9})
     assert base64.b64decode(page["next_cursor"]) == b"2:9"
     assert (
-        got(client.get("tools", {"cursor": page["next_cursor"], "limit": 50}))
+        got(client.call_ok("tools", {"cursor": page["next_cursor"], "limit": 50}))
         == slugs(newest)[9:18]
     )
-    beyond = client.get("tools", {"cursor": base64.b64encode(b"999:9").decode()})
+    beyond = client.call_ok("tools", {"cursor": base64.b64encode(b"999:9").decode()})
     assert (beyond["items"], beyond["next_cursor"], beyond["total_items"]) == (
         [],
         None,
@@ -177,14 +184,14 @@ def test_the_cursor_says_page_and_size_and_wins_over_limit(
 # Versions
 
 
-def test_every_version_of_every_tool(client: Client, catalog: Naive) -> None:
+def test_every_version_of_every_tool(client: ApiClient, catalog: ReferenceModel) -> None:
     """Each version file comes out by `version`, all thirteen fields as the file says, parameters in
     the author's order.
     """
     entries = [entry for versions in catalog.tools.values() for entry in versions]
     assert len(entries) >= 190
     for entry in entries:
-        tool = client.get("tool", {"tool_slug": entry.slug, "version": entry.version})
+        tool = client.call_ok("tool", {"tool_slug": entry.slug, "version": entry.version})
         expected = json.loads(entry.body)
         assert tool == expected
         assert set(tool) == FIELDS
@@ -192,7 +199,7 @@ def test_every_version_of_every_tool(client: Client, catalog: Naive) -> None:
             assert json.dumps(tool[field]) == json.dumps(expected[field])
 
 
-def test_a_tool_at_the_versions_of_its_toolkit(client: Client, catalog: Naive) -> None:
+def test_a_tool_at_the_versions_of_its_toolkit(client: ApiClient, catalog: ReferenceModel) -> None:
     """`toolkit_versions` gives the newest version not newer than the toolkit's; a tool that had
     none yet is not found; `version` wins.
     """
@@ -201,7 +208,7 @@ def test_a_tool_at_the_versions_of_its_toolkit(client: Client, catalog: Naive) -
     for slug, entries in changed.items():
         toolkit = entries[0].toolkit
         for version in catalog.toolkits[toolkit]:
-            answer = client.ask(
+            answer = client.call(
                 "tool",
                 {
                     "tool_slug": slug,
@@ -212,10 +219,10 @@ def test_a_tool_at_the_versions_of_its_toolkit(client: Client, catalog: Naive) -
             assert [answer.get("result")] == (documents(expected) or [None])
             assert answer.get("error") == (None if expected else "NotFoundError")
         first = {"version": entries[0].version, "toolkit_versions": {toolkit: entries[-1].version}}
-        assert client.get("tool", {"tool_slug": slug, **first})["version"] == entries[0].version
+        assert client.call_ok("tool", {"tool_slug": slug, **first})["version"] == entries[0].version
 
 
-def test_the_newest_version(client: Client, catalog: Naive) -> None:
+def test_the_newest_version(client: ApiClient, catalog: ReferenceModel) -> None:
     """Without a version, and with `latest` in each spelling, the newest comes: by get, and in the
     list.
     """
@@ -227,18 +234,18 @@ def test_the_newest_version(client: Client, catalog: Naive) -> None:
         {"toolkit_versions": {entries[0].toolkit: "latest"}},
     ]
     for pins in spellings:
-        assert client.get("tool", {"tool_slug": entries[0].slug, **pins}) == json.loads(
+        assert client.call_ok("tool", {"tool_slug": entries[0].slug, **pins}) == json.loads(
             entries[-1].body
         )
-        assert client.get("tools", {"tool_slugs": entries[0].slug, **pins})["items"] == documents(
-            entries[-1:]
-        )
-    assert client.get("tool", {"tool_slug": entries[0].slug, "version": "latest"}) == json.loads(
-        entries[-1].body
-    )
+        assert client.call_ok("tools", {"tool_slugs": entries[0].slug, **pins})[
+            "items"
+        ] == documents(entries[-1:])
+    assert client.call_ok(
+        "tool", {"tool_slug": entries[0].slug, "version": "latest"}
+    ) == json.loads(entries[-1].body)
 
 
-def test_every_toolkit_at_every_version(client: Client, catalog: Naive) -> None:
+def test_every_toolkit_at_every_version(client: ApiClient, catalog: ReferenceModel) -> None:
     """A list pinned by a dictionary holds each tool of the toolkit as of that version, and no tool
     that came later.
     """
@@ -250,13 +257,13 @@ def test_every_toolkit_at_every_version(client: Client, catalog: Naive) -> None:
         ]
         for version in versions:
             expected = [entry for entries in own for entry in at_version(entries, version)]
-            pinned = client.get(
+            pinned = client.call_ok(
                 "tools", {"toolkit_slug": toolkit, "toolkit_versions": {toolkit: version}, **ALL}
             )
             assert pinned["items"] == documents(expected)
 
 
-def test_pins_of_several_toolkits_and_of_all(client: Client, catalog: Naive) -> None:
+def test_pins_of_several_toolkits_and_of_all(client: ApiClient, catalog: ReferenceModel) -> None:
     """Two pins hold for their two toolkits and the newest for the others; a plain version holds for
     every toolkit.
     """
@@ -270,28 +277,37 @@ def test_pins_of_several_toolkits_and_of_all(client: Client, catalog: Naive) -> 
         for entries in everything
         for entry in at_version(entries, pins.get(entries[0].toolkit, "99999999_99"))
     ]
-    assert client.get("tools", {"toolkit_versions": pins, **ALL})["items"] == documents(expected)
+    assert client.call_ok("tools", {"toolkit_versions": pins, **ALL})["items"] == documents(
+        expected
+    )
     plain = catalog.toolkits[first][0]
     expected = [entry for entries in everything for entry in at_version(entries, plain)]
-    assert client.get("tools", {"toolkit_versions": plain, **ALL})["items"] == documents(expected)
+    assert client.call_ok("tools", {"toolkit_versions": plain, **ALL})["items"] == documents(
+        expected
+    )
 
 
 # Filters
 
 
 def filtered(
-    client: Client, newest: list[Entry], args: Args, keep: Callable[[Entry], bool]
+    client: ApiClient,
+    newest: list[ReferenceVersion],
+    args: Args,
+    keep: Callable[[ReferenceVersion], bool],
 ) -> None:
     """A list narrowed by these arguments holds just the tools to keep, and there are some, but not
     all.
     """
     expected = [entry.slug for entry in newest if keep(entry)]
     assert 0 < len(expected) < len(newest), args
-    page = client.get("tools", {**args, **ALL})
+    page = client.call_ok("tools", {**args, **ALL})
     assert (got(page), page["total_items"]) == (expected, len(expected)), args
 
 
-def test_toolkit_slug(client: Client, catalog: Naive, newest: list[Entry]) -> None:
+def test_toolkit_slug(
+    client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
+) -> None:
     """Every toolkit's tools by its slug, and those of several by slugs joined with commas."""
     for toolkit in catalog.toolkits:
         filtered(
@@ -307,7 +323,7 @@ def test_toolkit_slug(client: Client, catalog: Naive, newest: list[Entry]) -> No
 
 
 @pytest.mark.parametrize("parameter", ["tags", "scopes"])
-def test_tags_and_scopes(client: Client, newest: list[Entry], parameter: str) -> None:
+def test_tags_and_scopes(client: ApiClient, newest: list[ReferenceVersion], parameter: str) -> None:
     """Each tag, each scope and a list of them find the tools with at least one; a word that no tool
     has finds none and spoils nothing.
     """
@@ -327,12 +343,14 @@ def test_tags_and_scopes(client: Client, newest: list[Entry], parameter: str) ->
         {parameter: [*some, "no such word"]},
         lambda entry: any(word in getattr(entry, parameter) for word in some),
     )
-    assert client.get("tools", {parameter: ["no such word"]}) == {
+    assert client.call_ok("tools", {parameter: ["no such word"]}) == {
         "items": [], "next_cursor": None, "total_pages": 0, "current_page": 1, "total_items": 0,
     }  # fmt: skip
 
 
-def test_auth_config_ids(client: Client, catalog: Naive, newest: list[Entry]) -> None:
+def test_auth_config_ids(
+    client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
+) -> None:
     """The tools usable with each auth config, and with any of several, given as a list or as a
     string with commas.
     """
@@ -354,7 +372,7 @@ def test_auth_config_ids(client: Client, catalog: Naive, newest: list[Entry]) ->
         )
 
 
-def usable(entry: Entry, config: Mapping[str, Any]) -> bool:
+def usable(entry: ReferenceVersion, config: Mapping[str, Any]) -> bool:
     return (
         entry.toolkit == config["toolkit"]
         and entry.slug in config.get("tools", [entry.slug])
@@ -362,7 +380,9 @@ def usable(entry: Entry, config: Mapping[str, Any]) -> bool:
     )
 
 
-def test_important_and_include_deprecated(client: Client, newest: list[Entry]) -> None:
+def test_important_and_include_deprecated(
+    client: ApiClient, newest: list[ReferenceVersion]
+) -> None:
     """`important` narrows only as "true", also with a toolkit, as one SDK sends it; deprecated
     tools go only where that is asked for.
     """
@@ -375,10 +395,12 @@ def test_important_and_include_deprecated(client: Client, newest: list[Entry]) -
         lambda e: "important" in e.tags and e.toolkit == "github",
     )
     for args in ({"important": "false"}, {"include_deprecated": True}):
-        assert got(client.get("tools", {**args, **ALL})) == slugs(newest)
+        assert got(client.call_ok("tools", {**args, **ALL})) == slugs(newest)
 
 
-def test_filters_together(client: Client, catalog: Naive, newest: list[Entry]) -> None:
+def test_filters_together(
+    client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion]
+) -> None:
     """Filters of different kinds must all hold, in the version in force."""
     args = {"toolkit_slug": "github,slack", "tags": ["readOnlyHint"], "include_deprecated": False}
     filtered(
@@ -402,12 +424,12 @@ def test_filters_together(client: Client, catalog: Naive, newest: list[Entry]) -
         "tags": ["readOnlyHint"],
         "include_deprecated": False,
     }
-    assert got(client.get("tools", {**args, **ALL})) == expected != []
+    assert got(client.call_ok("tools", {**args, **ALL})) == expected != []
 
 
 @pytest.mark.parametrize("parameter", ["query", "search"])
 def test_query_and_search(
-    client: Client, catalog: Naive, newest: list[Entry], parameter: str
+    client: ApiClient, catalog: ReferenceModel, newest: list[ReferenceVersion], parameter: str
 ) -> None:
     """Both spellings find the tools that share a term with the text, the same ones in the same
     order, the tool meant before all others.
@@ -417,46 +439,50 @@ def test_query_and_search(
         ("GITHUB_CREATE_ISSUE", "GITHUB_CREATE_ISSUE"),
         ("café & e-mail +1/é", None),
     ):
-        page, wanted = client.get("tools", {parameter: text, **ALL}), catalog.wanted(text)
+        page, wanted = client.call_ok("tools", {parameter: text, **ALL}), catalog.expand_query(text)
         assert sorted(got(page)) == [entry.slug for entry in newest if entry.terms & wanted] != []
-        assert page == client.get("tools", {"query": text, **ALL})
+        assert page == client.call_ok("tools", {"query": text, **ALL})
         assert first is None or got(page)[0] == first
-    pages = [client.get("tools", {parameter: "open an issue", "limit": 5})]
+    pages = [client.call_ok("tools", {parameter: "open an issue", "limit": 5})]
     while pages[-1]["next_cursor"]:
         pages.append(
-            client.get("tools", {parameter: "open an issue", "cursor": pages[-1]["next_cursor"]})
+            client.call_ok(
+                "tools", {parameter: "open an issue", "cursor": pages[-1]["next_cursor"]}
+            )
         )
     assert [slug for page in pages for slug in got(page)] == got(
-        client.get("tools", {"query": "open an issue", **ALL})
+        client.call_ok("tools", {"query": "open an issue", **ALL})
     )
 
 
-def test_query_is_soft_and_wins_over_search(client: Client, newest: list[Entry]) -> None:
+def test_query_is_soft_and_wins_over_search(
+    client: ApiClient, newest: list[ReferenceVersion]
+) -> None:
     """The other filters choose what a query looks at; beside `query`, `search` does not count; a
     word that is nowhere finds nothing.
     """
-    narrow = client.get("tools", {"query": "message", "toolkit_slug": "gmail", **ALL})
+    narrow = client.call_ok("tools", {"query": "message", "toolkit_slug": "gmail", **ALL})
     assert (
         sorted(got(narrow))
         == [e.slug for e in newest if e.toolkit == "gmail" and "message" in e.words]
         != []
     )
-    both = client.get("tools", {"query": "weather", "search": "invoice", **ALL})
+    both = client.call_ok("tools", {"query": "weather", "search": "invoice", **ALL})
     assert (
         both
-        == client.get("tools", {"query": "weather", **ALL})
-        != client.get("tools", {"query": "invoice", **ALL})
+        == client.call_ok("tools", {"query": "weather", **ALL})
+        != client.call_ok("tools", {"query": "invoice", **ALL})
     )
-    assert client.get("tools", {"query": "qqqzzzxxx"})["total_items"] == 0
+    assert client.call_ok("tools", {"query": "qqqzzzxxx"})["total_items"] == 0
 
 
-def test_tool_slugs(client: Client, newest: list[Entry]) -> None:
+def test_tool_slugs(client: ApiClient, newest: list[ReferenceVersion]) -> None:
     """Exactly the tools named come, in that order, each once, unknown ones left out, whatever the
     other filters say; pages still count.
     """
     wanted = slugs(newest)[40:0:-4]
     args = {"tool_slugs": ",".join([*wanted, "NO_SUCH_TOOL", wanted[0]]), "limit": 9999}
-    page = client.get("tools", args)
+    page = client.call_ok("tools", args)
     assert (got(page), page["total_items"]) == (wanted, len(wanted))
     deaf = {
         "toolkit_slug": "no-such-toolkit",
@@ -466,18 +492,18 @@ def test_tool_slugs(client: Client, newest: list[Entry]) -> None:
         "query": "zzzz",
     }
     assert (
-        client.get(
+        client.call_ok(
             "tools", {**args, **deaf, "auth_config_ids": ["ac_none"], "include_deprecated": False}
         )
         == page
     )
-    short = client.get("tools", {**args, "limit": 4})
-    rest = client.get("tools", {**args, "cursor": short["next_cursor"]})
+    short = client.call_ok("tools", {**args, "limit": 4})
+    rest = client.call_ok("tools", {**args, "cursor": short["next_cursor"]})
     assert [*got(short), *got(rest)] == wanted[:8]
     assert short["total_pages"] == -(-len(wanted) // 4)
 
 
-def test_tool_slugs_at_a_version(client: Client, catalog: Naive) -> None:
+def test_tool_slugs_at_a_version(client: ApiClient, catalog: ReferenceModel) -> None:
     """`toolkit_versions` counts for tools fetched by their slugs; a tool that the toolkit did not
     have then is left out.
     """
@@ -492,7 +518,7 @@ def test_tool_slugs_at_a_version(client: Client, catalog: Naive) -> None:
         "toolkit_versions": {"github": version},
         **ALL,
     }
-    assert client.get("tools", asked)["items"] == documents(expected)
+    assert client.call_ok("tools", asked)["items"] == documents(expected)
 
 
 EMPTY: list[Args] = [
@@ -503,21 +529,21 @@ EMPTY: list[Args] = [
 ]  # fmt: skip
 
 
-def test_nothing_said_is_nothing_asked(client: Client) -> None:
+def test_nothing_said_is_nothing_asked(client: ApiClient) -> None:
     """An empty text, list or object and a null, as each client sends it, is as if the parameter
     were not there.
     """
-    usual = client.get("tools")
+    usual = client.call_ok("tools")
     for args in EMPTY:
-        assert client.get("tools", args) == usual, args
+        assert client.call_ok("tools", args) == usual, args
 
 
-def test_unknown_and_further_parameters(client: Client, newest: list[Entry]) -> None:
+def test_unknown_and_further_parameters(client: ApiClient, newest: list[ReferenceVersion]) -> None:
     """An unknown parameter is ignored; `sort_by` and `order`, which the clients do not know, go
     through as extra query parameters.
     """
-    assert client.get("tools", query={"colour": "red"}) == client.get("tools")
-    page = client.get("tools", dict(ALL), query={"sort_by": "name", "order": "desc"})
+    assert client.call_ok("tools", query={"colour": "red"}) == client.call_ok("tools")
+    page = client.call_ok("tools", dict(ALL), query={"sort_by": "name", "order": "desc"})
     by_slug = sorted(newest, key=lambda entry: entry.slug)
     assert got(page) == slugs(sorted(by_slug, key=lambda entry: entry.name, reverse=True))
 
@@ -526,18 +552,21 @@ def test_unknown_and_further_parameters(client: Client, newest: list[Entry]) -> 
 
 
 def test_every_session(
-    client: Client, catalog: Naive, sessions: dict[str, Any], keys: dict[str, str | None]
+    client: ApiClient,
+    catalog: ReferenceModel,
+    sessions: dict[str, Any],
+    keys: dict[str, str | None],
 ) -> None:
     """Each session gives its owner the meta tools that its file enables, in the newest version, and
     their schemas hold its own names.
     """
     answers = {}
     for id, session in sessions.items():
-        answers[id] = client.get(
+        answers[id] = client.call_ok(
             "session",
             {"session_id": id},
             key=keys[session.get("project", "default")],
-            strict=client.kind.strict_on_sessions,
+            strict=client.library.requires_session_pages,
         )
         assert set(answers[id]) == {"items"}
         templates = meta_tools(session)
@@ -565,9 +594,12 @@ def test_every_session(
 
 def meta_tools(session: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     """Slug, newest version and file of each meta tool of a session."""
-    newest = {path.parent.name: path for path in sorted(SHIPPED.glob("meta_tools/*/*.yaml"))}
+    newest = {
+        path.parent.name: path for path in sorted(SHIPPED_CATALOG.glob("meta_tools/*/*.yaml"))
+    }
     found = [
-        (slug, newest[slug].stem, read(newest[slug])) for slug in session.get("meta_tools", newest)
+        (slug, newest[slug].stem, read_yaml(newest[slug]))
+        for slug in session.get("meta_tools", newest)
     ]
     connects = session.get("manage_connections", {}).get("enable", False)
     return [
@@ -577,7 +609,7 @@ def meta_tools(session: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     ]
 
 
-def allowed(catalog: Naive, session: Mapping[str, Any]) -> dict[str, list[str]]:
+def allowed(catalog: ReferenceModel, session: Mapping[str, Any]) -> dict[str, list[str]]:
     """Toolkits, tools and auth configs of a session."""
     toolkits = [
         toolkit
@@ -625,7 +657,7 @@ def fillings(template: Any, served: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_a_session_in_pages(
-    client: Client, sessions: dict[str, Any], keys: dict[str, str | None]
+    client: ApiClient, sessions: dict[str, Any], keys: dict[str, str | None]
 ) -> None:
     """With a limit a session's tools come in pages like a list, typed as the newer client declares
     them.
@@ -634,13 +666,13 @@ def test_a_session_in_pages(
         (id, session) for id, session in sessions.items() if len(meta_tools(session)) > 4
     )
     key = keys[session.get("project", "default")]
-    whole = client.get(
-        "session", {"session_id": id}, key=key, strict=client.kind.strict_on_sessions
+    whole = client.call_ok(
+        "session", {"session_id": id}, key=key, strict=client.library.requires_session_pages
     )["items"]
     found, page = [], {"limit": 3}
     for number in range(1, -(-len(whole) // 3) + 1):
-        by_itself, further = (page, {}) if client.kind.pages_sessions else ({}, page)
-        answer = client.get("session", {"session_id": id, **by_itself}, key=key, query=further)
+        by_itself, further = (page, {}) if client.library.has_session_pages else ({}, page)
+        answer = client.call_ok("session", {"session_id": id, **by_itself}, key=key, query=further)
         assert (answer["current_page"], answer["total_items"], answer["total_pages"]) == (
             number,
             len(whole),
@@ -703,7 +735,9 @@ ERRORS: list[tuple[str, Args, str, tuple[str, int, str], list[str]]] = [
 
 
 @pytest.fixture(scope="session")
-def known(catalog: Naive, sessions: dict[str, Any], seen: tuple[str, ...]) -> dict[str, str]:
+def known(
+    catalog: ReferenceModel, sessions: dict[str, Any], seen: tuple[str, ...]
+) -> dict[str, str]:
     """Names of the catalog for those in brackets in the table above; what is hidden, the limited
     key may not see.
     """
@@ -727,7 +761,7 @@ def known(catalog: Naive, sessions: dict[str, Any], seen: tuple[str, ...]) -> di
     ids=[f"{slug}-{'+'.join(lines)}-{who}" for _, _, who, (_, _, slug), lines in ERRORS],
 )
 def test_every_error(
-    client: Client,
+    client: ApiClient,
     keys: dict[str, str | None],
     known: dict[str, str],
     op: str,
@@ -742,7 +776,7 @@ def test_every_error(
     text = json.dumps(args)
     for bracket, name in known.items():
         text = text.replace(bracket, name)
-    answer = client.ask(op, json.loads(text), key=keys[who])
+    answer = client.call(op, json.loads(text), key=keys[who])
     name, status, slug = raised
     assert (answer.get("error"), answer.get("status")) == (name, status), answer
     enveloped(answer, status, slug, lines)
@@ -774,12 +808,12 @@ def enveloped(answer: Any, status: int, slug: str, lines: list[str]) -> None:
     ],
 )
 def test_what_the_interface_does_not_have(
-    client: Client, method: str, path: str, status: int, slug: str, begins: str
+    client: ApiClient, method: str, path: str, status: int, slug: str, begins: str
 ) -> None:
     """Other operations of the family are not found, and other methods are refused, both with the
     envelope.
     """
-    answer = client.ask("call", {"method": method, "path": client.kind.prefix + path})
+    answer = client.call("call", {"method": method, "path": client.library.prefix + path})
     assert answer["error"] in {404: ("NotFoundError",), 405: ("APIStatusError", "APIError")}[status]
     error = answer["body"]["error"]
     assert (answer["status"], set(error), error["slug"]) == (status, ENVELOPE, slug)
@@ -787,51 +821,54 @@ def test_what_the_interface_does_not_have(
     assert error["message"].startswith(begins)
 
 
-def test_the_fix_names_what_is_meant(client: Client, catalog: Naive) -> None:
+def test_the_fix_names_what_is_meant(client: ApiClient, catalog: ReferenceModel) -> None:
     """A typing error in a name is answered with the name that was meant, a version that is not
     there with those that are.
     """
     slug, entries = next(
         (slug, entries) for slug, entries in catalog.tools.items() if len(entries) > 1
     )
-    typing_error = client.ask("tool", {"tool_slug": slug[:-2] + slug[-1]})
+    typing_error = client.call("tool", {"tool_slug": slug[:-2] + slug[-1]})
     assert slug in typing_error["body"]["error"]["suggested_fix"]
     assert (
         "github"
-        in client.ask("tools", {"toolkit_slug": "gihtub"})["body"]["error"]["suggested_fix"]
+        in client.call("tools", {"toolkit_slug": "gihtub"})["body"]["error"]["suggested_fix"]
     )
-    no_version = client.ask("tool", {"tool_slug": slug, "version": "19990101_00"})
+    no_version = client.call("tool", {"tool_slug": slug, "version": "19990101_00"})
     assert all(entry.version in no_version["body"]["error"]["suggested_fix"] for entry in entries)
 
 
 def test_a_limited_key_sees_its_toolkits_only(
-    client: Client, newest: list[Entry], keys: dict[str, str | None], seen: tuple[str, ...]
+    client: ApiClient,
+    newest: list[ReferenceVersion],
+    keys: dict[str, str | None],
+    seen: tuple[str, ...],
 ) -> None:
     """A key limited to toolkits lists and gets the tools of these; asked for by slug, the others
     are as if they were not there.
     """
     expected = [entry for entry in newest if entry.toolkit in seen]
     hidden = [entry for entry in newest if entry.toolkit not in seen]
-    assert got(client.get("tools", dict(ALL), key=keys["limited"])) == slugs(expected)
-    assert client.get("tool", {"tool_slug": expected[0].slug}, key=keys["limited"]) == json.loads(
-        expected[0].body
-    )
+    assert got(client.call_ok("tools", dict(ALL), key=keys["limited"])) == slugs(expected)
+    assert client.call_ok(
+        "tool", {"tool_slug": expected[0].slug}, key=keys["limited"]
+    ) == json.loads(expected[0].body)
     both = {"tool_slugs": f"{hidden[0].slug},{expected[0].slug}"}
-    assert got(client.get("tools", both, key=keys["limited"])) == [expected[0].slug]
+    assert got(client.call_ok("tools", both, key=keys["limited"])) == [expected[0].slug]
     found = {
-        key: got(client.get("tools", {"query": hidden[0].name, **ALL}, key=keys[key]))
+        key: got(client.call_ok("tools", {"query": hidden[0].name, **ALL}, key=keys[key]))
         for key in ("default", "limited")
     }
     assert hidden[0].slug in found["default"]
     assert set(found["limited"]) == set(found["default"]) & set(slugs(expected))
 
 
-def test_one_text_for_every_bad_key(client: Client) -> None:
+def test_one_text_for_every_bad_key(client: ApiClient) -> None:
     """A key that is unknown, malformed or not sent at all is refused in the same words: they tell a
     guesser nothing.
     """
     refused = [
-        client.ask("tools", key=key)["body"]["error"] for key in ("tc_" + "0" * 36, "secret", None)
+        client.call("tools", key=key)["body"]["error"] for key in ("tc_" + "0" * 36, "secret", None)
     ]
     assert len({json.dumps({**error, "request_id": ""}) for error in refused}) == 1
 
@@ -839,21 +876,23 @@ def test_one_text_for_every_bad_key(client: Client) -> None:
 # Headers
 
 
-def test_the_prefix_of_each_client(client: Client) -> None:
+def test_the_prefix_of_each_client(client: ApiClient) -> None:
     """The clients call where they always do, the newer one under /api/v3.1, and are answered in
     JSON, large answers compressed.
     """
     paths = {"tool": "tools/GITHUB_CREATE_ISSUE", "tools": "tools?limit=100"}
     for op, args in (("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}), ("tools", {"limit": 100})):
-        answer = client.ask(op, args, raw=True)
+        answer = client.call(op, args, raw=True)
         assert answer["url"].partition("://")[2].partition("/")[
             2
-        ] == f"{client.kind.prefix}/{paths[op]}".removeprefix("/")
+        ] == f"{client.library.prefix}/{paths[op]}".removeprefix("/")
         assert answer["headers"]["content-type"] == "application/json"
         assert answer["headers"]["content-encoding"] == "gzip"
 
 
-def test_request_ids(client: Client, sessions: dict[str, Any], keys: dict[str, str | None]) -> None:
+def test_request_ids(
+    client: ApiClient, sessions: dict[str, Any], keys: dict[str, str | None]
+) -> None:
     """The caller's own X-Request-Id comes back, from each operation and in an error's envelope;
     without one, each answer has a new one.
     """
@@ -865,11 +904,11 @@ def test_request_ids(client: Client, sessions: dict[str, Any], keys: dict[str, s
     ]
     for op, args, project in calls:
         answers = [
-            client.ask(
+            client.call(
                 op,
                 args,
                 key=keys[project],
-                strict=client.kind.strict_on_sessions,
+                strict=client.library.requires_session_pages,
                 raw=True,
                 headers=headers,
             )
@@ -878,9 +917,9 @@ def test_request_ids(client: Client, sessions: dict[str, Any], keys: dict[str, s
         given, first, second = (answer["headers"]["x-request-id"] for answer in answers)
         assert given == "my-1"
         assert len({given, first, second, ""}) == 4
-    raised = client.ask("tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "my-2"})
+    raised = client.call("tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "my-2"})
     assert (raised["request_id"], raised["body"]["error"]["request_id"]) == ("my-2", "my-2")
-    insane = client.ask(
+    insane = client.call(
         "tool", {"tool_slug": "NO_SUCH_TOOL"}, headers={"X-Request-Id": "not <sane>"}
     )
     assert insane["request_id"] == insane["body"]["error"]["request_id"] not in ("", "not <sane>")

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from distributed import Security
 
-from generating import generate
-from on_disk import bytes_of, left_overs
-from running import ROOT, one_sentence, until
+from generating import generate_catalog
+from on_disk import find_leftovers, read_tree
+from running import ROOT, error_sentence, wait_until
 from toolcatalog import cluster as clusters
 from toolcatalog.errors import UsageError
 
@@ -72,7 +72,7 @@ class Cluster:
         self.workers.append(
             self.start(name, self.address, *few, *(arguments or ("--nthreads", 1)), env=env)
         )
-        until(lambda: "Registered to" in (self.folder / f"{name}.log").read_text())
+        wait_until(lambda: "Registered to" in (self.folder / f"{name}.log").read_text())
 
 
 def midway(process: "subprocess.Popen[str]", folder: Path, busy_with: str = PARTS) -> bool:
@@ -97,7 +97,7 @@ def cluster_of(workers: int, folder: Path, env: Environment) -> Iterator[Cluster
             "--no-dashboard",
         )
         found.scheduler = found.start("scheduler", *free, "--scheduler-file", told)
-        until(lambda: told.exists() and told.read_text().endswith("}"))
+        wait_until(lambda: told.exists() and told.read_text().endswith("}"))
         found.address = json.loads(told.read_text())["address"]
         for _ in range(workers):
             found.join()
@@ -121,7 +121,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog that is worth several workers. Not to be changed."""
-    return generate(tmp_path_factory.mktemp("many") / "catalog", TOOLS, toolkits=10)
+    return generate_catalog(tmp_path_factory.mktemp("many") / "catalog", TOOLS, toolkits=10)
 
 
 @pytest.fixture(scope="module")
@@ -167,16 +167,16 @@ def refused(catalog: Path, folder: Path, env: Environment, *arguments: str) -> s
     code, output, complaint = finished(process)
     last = complaint.splitlines()[-1] if complaint else ""
     assert not (folder / "build" / "current").exists()
-    return one_sentence(subprocess.CompletedProcess(process.args, code, output, last + "\n"))
+    return error_sentence(subprocess.CompletedProcess(process.args, code, output, last + "\n"))
 
 
 def assert_same(folder: Path, local: Path) -> None:
     """Snapshot and site are there to the byte, and not a file more."""
     for part in ("build/current", "site"):
-        found, wanted = bytes_of(folder / part), bytes_of(local / part)
+        found, wanted = read_tree(folder / part), read_tree(local / part)
         assert found.keys() == wanted.keys()
         assert found == wanted
-    assert left_overs(folder / "build", folder / "site") == []
+    assert find_leftovers(folder / "build", folder / "site") == []
 
 
 def test_a_cluster_makes_the_same_bytes(
@@ -214,7 +214,7 @@ def test_workers_killed_midway_cost_nothing(
         for victim, busy_with in zip(
             cluster.workers, (PARTS, "site/.staged/*/[0-9]*"), strict=False
         ):
-            until(partial(midway, process, tmp_path, busy_with))
+            wait_until(partial(midway, process, tmp_path, busy_with))
             victim.send_signal(signal.SIGSTOP)  # what it is at will not be done
             before = {*tmp_path.glob(busy_with)}
             assert before
@@ -227,7 +227,7 @@ def test_workers_killed_midway_cost_nothing(
         assert (code, output.strip()) == (0, (local / "build" / "current").resolve().name), (
             complaint
         )
-        assert len(before) < len(bytes_of(tmp_path / "site"))  # it was midway
+        assert len(before) < len(read_tree(tmp_path / "site"))  # it was midway
         assert_same(tmp_path, local)
 
 
@@ -237,9 +237,9 @@ def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_pat
     before stays.
     """
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
-        before = generate(tmp_path / "before", 3)
+        before = generate_catalog(tmp_path / "before", 3)
         assert finished(building(before, tmp_path, env))[0] == 0
-        kept = bytes_of(tmp_path / "build" / "current")
+        kept = read_tree(tmp_path / "build" / "current")
         command = [sys.executable, "-c", IMPATIENT, str(catalog), cluster.address]
         process = subprocess.Popen(
             command,
@@ -249,7 +249,7 @@ def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_pat
             env=env,
             cwd=tmp_path,
         )
-        until(lambda: len([*tmp_path.glob(PARTS)]) > 1 or process.poll() is not None)
+        wait_until(lambda: len([*tmp_path.glob(PARTS)]) > 1 or process.poll() is not None)
         cluster.workers[0].kill()
         code, output, complaint = finished(process)
         assert (code, complaint) == (0, "")
@@ -257,7 +257,7 @@ def test_no_worker_left_is_one_sentence(catalog: Path, env: Environment, tmp_pat
             output
             == "No worker of the cluster is left, for 2 seconds: the last good build is untouched. Start some and build again.\n"
         )
-        assert bytes_of(tmp_path / "build" / "current") == kept
+        assert read_tree(tmp_path / "build" / "current") == kept
 
 
 IMPATIENT = """
@@ -269,7 +269,7 @@ from toolcatalog.build import build
 from toolcatalog.errors import UsageError
 
 try:
-    build(Path(sys.argv[1]), Path("build"), None, hire=partial(cluster.hire, sys.argv[2], patience=2.0))
+    build(Path(sys.argv[1]), Path("build"), None, worker_source=partial(cluster.connect, sys.argv[2], timeout=2.0))
 except UsageError as error:
     print(error)
 """
@@ -282,7 +282,7 @@ def test_a_scheduler_that_ends_is_one_sentence(
     """There is nobody left who knows what was sent."""
     with cluster_of(1, tmp_path / "cluster", env) as cluster:
         process = building(catalog, tmp_path, env, "--no-site", "--cluster", cluster.address)
-        until(partial(midway, process, tmp_path))
+        wait_until(partial(midway, process, tmp_path))
         assert cluster.scheduler
         cluster.scheduler.kill()
         code, output, complaint = finished(process)
@@ -298,7 +298,7 @@ def test_an_interrupt_ends_it(
     """Ctrl-C gives 130 and no more words, and the workers are free for the next build."""
     arguments = ("--no-site", "--cluster", cluster.address)
     process = building(catalog, tmp_path, env, *arguments)
-    until(partial(midway, process, tmp_path))
+    wait_until(partial(midway, process, tmp_path))
     process.send_signal(signal.SIGINT)
     code, output, complaint = finished(process)
     assert (code, output, [line for line in complaint.splitlines()[1:] if line]) == (130, "", [])
@@ -322,7 +322,7 @@ def test_an_unfit_worker_is_named(catalog: Path, env: Environment, tmp_path: Pat
         )
         cluster.workers[1].kill()
         process = building(catalog, tmp_path, env, *arguments)
-        until(partial(midway, process, tmp_path))
+        wait_until(partial(midway, process, tmp_path))
         cluster.workers[0].kill()
         cluster.join(env={**env, "PYTHONPATH": str(other)})  # which gets the work now
         code, _, complaint = finished(process)
@@ -362,19 +362,19 @@ import sys
 from pathlib import Path
 from toolcatalog import cluster, fitness
 from toolcatalog.errors import UsageError
-from toolcatalog.looking import Places
+from toolcatalog.looking import BuildPaths
 
 catalog = Path(sys.argv[1])
-honest = fitness.needs(Places(catalog=catalog, out=Path("build").absolute(), site=None))
+honest = fitness.worker_requirements(BuildPaths(catalog=catalog, out=Path("build").to_absolute(), site=None))
 seen = honest.seen
 for needs in (
-    honest._replace(seen={**seen, str(catalog / "nowhere"): 1}),
-    honest._replace(seen={**seen, str(catalog / "toolkits"): seen[str(catalog / "toolkits")] + 1}),
-    honest._replace(written=["/proc"]),
+    honest._replace(inodes={**seen, str(catalog / "nowhere"): 1}),
+    honest._replace(inodes={**seen, str(catalog / "toolkits"): seen[str(catalog / "toolkits")] + 1}),
+    honest._replace(writable_folders=["/proc"]),
 ):
     client = cluster._client(sys.argv[2])
     try:
-        cluster._fit(client, needs, 5.0)
+        cluster._check_workers(client, needs, 5.0)
     except UsageError as error:
         print(error)
     client.close()

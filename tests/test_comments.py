@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcatalog.comments import Comment, found, silenced
+from toolcatalog.comments import Suppression, find_suppressions, suppressed_lines
 
 CASES = {
     "at the end of its line": (
@@ -29,20 +29,21 @@ CASES = {
 def test_found(data: bytes, expected: list[tuple[int, int, int, tuple[str, ...], str]]) -> None:
     """A comment speaks of its own line, or, where it stands alone, of the next that is none."""
     assert [
-        (one.line, one.column, one.of, one.rules, one.reason) for one in found(data)
+        (one.line, one.column, one.target_line, one.rules, one.reason)
+        for one in find_suppressions(data)
     ] == expected
-    assert all(one.understood for one in found(data))
+    assert all(one.is_valid for one in find_suppressions(data))
 
 
 @pytest.mark.parametrize("said", ["ignore", "ignore a", "ignore [a] b", "skip[a] b", ""])
 def test_not_understood(said: str) -> None:
     """What is meant for us and cannot be understood is kept, to be told."""
-    (comment,) = found(f"name: A # toolcatalog: {said}".encode())
-    assert not comment.understood
+    (comment,) = find_suppressions(f"name: A # toolcatalog: {said}".encode())
+    assert not comment.is_valid
     assert comment.excerpt.startswith("name: A")
 
 
 def test_silenced() -> None:
     """Only with a reason."""
-    comments = [Comment(1, 1, 2, ("a", "b"), "why"), Comment(3, 1, 4, ("c",), "")]
-    assert silenced(comments) == {("a", 2), ("b", 2)}
+    comments = [Suppression(1, 1, 2, ("a", "b"), "why"), Suppression(3, 1, 4, ("c",), "")]
+    assert suppressed_lines(comments) == {("a", 2), ("b", 2)}

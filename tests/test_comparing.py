@@ -8,9 +8,18 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from running import examples
+from running import example_settings
 from test_exports import TOOL
-from toolcatalog.comparing import Comparison, Entry, Facts, Key, Side, Unread, compare, predecessors
+from toolcatalog.comparing import (
+    Comparison,
+    Entry,
+    FileFields,
+    Side,
+    ToolVersionKey,
+    Unreadable,
+    compare_sides,
+    predecessors,
+)
 from toolcatalog.snapshot import Tool
 from toolcatalog.wording import KINDS
 
@@ -33,19 +42,19 @@ NEEDY = replace(
 OLD = replace(
     PLAIN, deprecation={"reason": "", "since": "", "sunset": "2026-01-31", "replaced_by": ""}
 )
-UNREAD = Unread("line 3: no key")
+UNREAD = Unreadable("line 3: no key")
 
 
 def side(
-    tools: Mapping[str, Tool | Unread] | None = None,
-    files: Mapping[str, Facts | Unread] | None = None,
+    tools: Mapping[str, Tool | Unreadable] | None = None,
+    files: Mapping[str, FileFields | Unreadable] | None = None,
     slug: str = "A_DO",
 ) -> Side:
     """A side with a tool at these versions."""
     found = tools or {}
     return Side(
         {("a", slug): sorted(found)} if found else {},
-        {Key("a", slug, version): one for version, one in found.items()},
+        {ToolVersionKey("a", slug, version): one for version, one in found.items()},
         files or {},
     )
 
@@ -53,13 +62,13 @@ def side(
 def told(before: Side, after: Side) -> list[tuple[str, ...]]:
     return [
         (
-            entry.what,
+            entry.status,
             entry.version,
-            entry.before,
+            entry.compared_with,
             entry.kind,
             *(change.what for change in entry.changes),
         )
-        for entry in compare(before, after).entries
+        for entry in compare_sides(before, after).entries
     ]
 
 
@@ -71,7 +80,7 @@ def test_a_tool_comes_and_goes() -> None:
     assert told(side({V1: OLD}), side()) == [
         ("removed", V1, "", "breaking", "was removed, announced for 2026-01-31")
     ]
-    assert compare(side({V1: OLD}), side()).entries[0].sunset == "2026-01-31"
+    assert compare_sides(side({V1: OLD}), side()).entries[0].sunset == "2026-01-31"
 
 
 def test_a_version_comes_and_goes() -> None:
@@ -128,13 +137,14 @@ def test_what_is_not_read_is_not_the_same() -> None:
         (side({}, {"sessions/trs_a.yaml": UNREAD}), side({}, {"sessions/trs_a.yaml": {}})),
         (side(), side({}, {"toolkits/a/stray": UNREAD})),
     ):
-        (entry,) = compare(before, after).entries
-        assert (entry.what, entry.kind) == ("not compared", "unknown")
-        assert "line 3: no key" in entry.why
-    (entry,) = compare(
-        side({V1: UNREAD}), Side({("a", "A_DO"): [V1, V2]}, {Key("a", "A_DO", V2): PLAIN}, {})
+        (entry,) = compare_sides(before, after).entries
+        assert (entry.status, entry.kind) == ("not compared", "unknown")
+        assert "line 3: no key" in entry.reason
+    (entry,) = compare_sides(
+        side({V1: UNREAD}),
+        Side({("a", "A_DO"): [V1, V2]}, {ToolVersionKey("a", "A_DO", V2): PLAIN}, {}),
     ).entries
-    assert (entry.what, entry.before, entry.why) == (
+    assert (entry.status, entry.compared_with, entry.reason) == (
         "not compared",
         V1,
         f"{V1}, before it: line 3: no key",
@@ -170,7 +180,7 @@ def test_other_files() -> None:
     )
     found = {
         entry.path: [(change.kind, change.place, change.what) for change in entry.changes]
-        for entry in compare(before, after).entries
+        for entry in compare_sides(before, after).entries
     }
     assert found == {
         kit: [
@@ -185,10 +195,10 @@ def test_other_files() -> None:
         meta: [("breaking", "template", "changed in a way that is not looked into")],
         "catalog.yaml": [("text", "title", "`T` became `U`")],
     }
-    gone = {entry.path: entry.what for entry in compare(before, side()).entries}
+    gone = {entry.path: entry.status for entry in compare_sides(before, side()).entries}
     assert gone == dict.fromkeys((kit, session, meta, "catalog.yaml"), "removed")
-    assert {entry.what for entry in compare(side(), after).entries} == {"added"}
-    assert compare(before, before).entries == ()
+    assert {entry.status for entry in compare_sides(side(), after).entries} == {"added"}
+    assert compare_sides(before, before).entries == ()
 
 
 def test_the_order_of_a_meta_tool_counts() -> None:
@@ -198,7 +208,7 @@ def test_the_order_of_a_meta_tool_counts() -> None:
     old, new = (
         Side({}, {}, {meta: {"template": one}, session: {"tools": one}}) for one in (before, after)
     )
-    assert [entry.path for entry in compare(old, new).entries] == [meta]
+    assert [entry.path for entry in compare_sides(old, new).entries] == [meta]
 
 
 def test_the_worst_first() -> None:
@@ -206,28 +216,32 @@ def test_the_worst_first() -> None:
     names = ("NO", "BREAK", "ADD", "TEXT")
     before = Side(
         {("a", slug): [V1] for slug in names if slug != "ADD"},
-        {Key("a", "NO", V1): UNREAD, Key("a", "BREAK", V1): PLAIN, Key("a", "TEXT", V1): PLAIN},
+        {
+            ToolVersionKey("a", "NO", V1): UNREAD,
+            ToolVersionKey("a", "BREAK", V1): PLAIN,
+            ToolVersionKey("a", "TEXT", V1): PLAIN,
+        },
         {},
     )
     after = Side(
         {("a", slug): [V1] for slug in names},
         {
-            Key("a", "NO", V1): PLAIN,
-            Key("a", "BREAK", V1): NEEDY,
-            Key("a", "TEXT", V1): REWORDED,
-            Key("a", "ADD", V1): PLAIN,
+            ToolVersionKey("a", "NO", V1): PLAIN,
+            ToolVersionKey("a", "BREAK", V1): NEEDY,
+            ToolVersionKey("a", "TEXT", V1): REWORDED,
+            ToolVersionKey("a", "ADD", V1): PLAIN,
         },
         {},
     )
-    found = compare(before, after, ("main", "here"))
+    found = compare_sides(before, after, ("main", "here"))
     assert [entry.slug for entry in found.entries] == [*names]
     assert (found.before, found.after) == ("main", "here")
-    assert {what: many for what, many in found.whats.items() if many} == {
+    assert {what: many for what, many in found.status_counts.items() if many} == {
         "not compared": 1,
         "changed": 2,
         "added": 1,
     }
-    assert found.kinds == {"breaking": 1, "scope": 0, "additive": 1, "text": 1}
+    assert found.kind_counts == {"breaking": 1, "scope": 0, "additive": 1, "text": 1}
 
 
 VERSIONS = st.lists(st.sampled_from([V1, V2, V3]), unique=True).map(sorted)
@@ -236,15 +250,15 @@ STATES = st.dictionaries(
 )
 
 
-@examples(66)
+@example_settings(66)
 @given(before=STATES, after=STATES)
 def test_whatever_differs_is_told(
-    before: dict[str, Tool | Unread], after: dict[str, Tool | Unread]
+    before: dict[str, Tool | Unreadable], after: dict[str, Tool | Unreadable]
 ) -> None:
     """A version that is not the same on both sides is always told of, and nothing is where all is
     the same and was read.
     """
-    found = compare(side(before), side(after)).entries
+    found = compare_sides(side(before), side(after)).entries
     if not before or not after:
         unread = [version for version in after if after[version] is UNREAD]
         told_of = {*unread, max(after)} if after else {max(before)} if before else set()
@@ -275,5 +289,5 @@ def test_a_predecessor_is_the_nearest_before(before: Sequence[str], after: Seque
 
 
 def test_nothing_is_an_empty_comparison() -> None:
-    assert compare(side(), side()) == Comparison("before", "after", ())
+    assert compare_sides(side(), side()) == Comparison("before", "after", ())
     assert Entry("removed", "a").kind == "text"

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from generating import add_tool, generate
-from modelling import catalog, tool
-from reading import documents, placed
+from generating import add_tool, generate_catalog
+from modelling import make_catalog, make_tool
+from reading import read_documents, read_positions
 from toolcatalog import batches, compiling, parts, resolve, tree
-from toolcatalog.assembling import Assembly
+from toolcatalog.assembling import SnapshotWriter
 from toolcatalog.batches import Task
 from toolcatalog.errors import UsageError
 from toolcatalog.model import Toolkit, ToolVersion
 
 OLD, NEW, CHAT = (
-    tool("MAIL_SEND", description="Old."),
-    tool("MAIL_SEND", "20250601_00", tags=["t"]),
-    tool("CHAT_POST", scopes=["s"]),
+    make_tool("MAIL_SEND", description="Old."),
+    make_tool("MAIL_SEND", "20250601_00", tags=["t"]),
+    make_tool("CHAT_POST", scopes=["s"]),
 )
 TOOLS = (NEW, CHAT, OLD)
 
@@ -32,7 +32,7 @@ def test_a_part_of_tools() -> None:
     """Sorted by slug and version, the newest of each tool apart from the older ones; facts tell of
     the bytes of each.
     """
-    part = compiling.part(TOOLS, catalog(*TOOLS).toolkits)
+    part = compiling.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
     facts = part.facts
     assert [*zip(facts.slugs, facts.versions, facts.newest, strict=True)] == [
         ("CHAT_POST", "20250101_00", True), ("MAIL_SEND", "20250101_00", False), ("MAIL_SEND", "20250601_00", True),
@@ -59,9 +59,9 @@ def test_a_part_of_tools() -> None:
 
 def task_of(root: Path, cache: Path) -> Task:
     """All tools of a catalog as one task."""
-    _, folders, _ = tree.outline(root)
+    _, folders, _ = tree.list_layout(root)
     heads = {
-        kit.parent.name: tree.digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml")
+        kit.parent.name: tree.file_digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml")
         for kit in root.glob("toolkits/*/toolkit.yaml")
     }
     toolkits = {
@@ -71,16 +71,16 @@ def task_of(root: Path, cache: Path) -> Task:
     return Task(
         root=root,
         cache=cache,
-        program="this",
+        program_digest="this",
         folders=tuple(folders),
-        heads=heads,
+        toolkit_digests=heads,
         toolkits=toolkits,
     )
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return generate(tmp_path / "catalog", 6)
+    return generate_catalog(tmp_path / "catalog", 6)
 
 
 @pytest.fixture
@@ -90,13 +90,13 @@ def task(root: Path, tmp_path: Path) -> Task:
 
 def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     """Compiled once, it is found by its files, and its part is that of the records."""
-    done = compiling.compiled(task)
-    assert done.known is not None
-    assert (done.examined, done.unreadable) == ((), ())
-    looked = batches.looked(task)
+    done = compiling.compile_batch(task)
+    assert done.cache_entry is not None
+    assert (done.checked_files, done.unreadable) == ((), ())
+    looked = batches.find_cached(task)
     assert looked is not None
-    assert looked.key == done.known.key
-    part = compiling.part_of(replace(task, known=looked), "facts")
+    assert looked.key == done.cache_entry.key
+    part = compiling.load_or_compile(replace(task, cache_entry=looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
         folder.rpartition("/")[2]
@@ -112,9 +112,9 @@ def test_what_the_key_depends_on(task: Task, root: Path) -> None:
         ("toolkits/kit0/KIT0_DO_0/20250101_00.yaml", "aa"),
         ("toolkits/kit1/KIT1_DO_1/20250101_00.yaml", "bb"),
     ]
-    key = batches.key(task, files)
-    assert key == batches.key(task, files[::-1])
-    assert key == batches.key(
+    key = batches.compute_key(task, files)
+    assert key == batches.compute_key(task, files[::-1])
+    assert key == batches.compute_key(
         replace(
             task,
             root=root / "elsewhere",
@@ -123,13 +123,17 @@ def test_what_the_key_depends_on(task: Task, root: Path) -> None:
         ),
         files,
     )
-    assert key == batches.key(replace(task, heads={**task.heads, "kit2": "other"}), files)
+    assert key == batches.compute_key(
+        replace(task, toolkit_digests={**task.toolkit_digests, "kit2": "other"}), files
+    )
     others = {
-        batches.key(replace(task, program="that"), files),
-        batches.key(replace(task, heads={**task.heads, "kit1": "other"}), files),
-        batches.key(task, [files[0], (files[1][0], "cc")]),
-        batches.key(task, [files[0], ("toolkits/kit1/KIT1_DO_2/20250101_00.yaml", "bb")]),
-        batches.key(task, files[:1]),
+        batches.compute_key(replace(task, program_digest="that"), files),
+        batches.compute_key(
+            replace(task, toolkit_digests={**task.toolkit_digests, "kit1": "other"}), files
+        ),
+        batches.compute_key(task, [files[0], (files[1][0], "cc")]),
+        batches.compute_key(task, [files[0], ("toolkits/kit1/KIT1_DO_2/20250101_00.yaml", "bb")]),
+        batches.compute_key(task, files[:1]),
     }
     assert len(others | {key}) == 6
 
@@ -140,68 +144,68 @@ def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
     """
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
-    done = compiling.compiled(task)
-    assert done.known is None
-    assert len(done.examined) == 7
+    done = compiling.compile_batch(task)
+    assert done.cache_entry is None
+    assert len(done.checked_files) == 7
     assert {
         one.path: [problem.rule for problem in one.problems]
-        for one in done.examined
+        for one in done.checked_files
         if one.problems
     } == {
         "toolkits/kit0/KIT0_DO_0/20250101_00.yaml": ["missing-key"],
         "toolkits/kit0/KIT0_DO_0/stray.txt": ["file-unexpected"],
     }
-    records = [one.record for one in done.examined if isinstance(one.record, ToolVersion)]
+    records = [one.record for one in done.checked_files if isinstance(one.record, ToolVersion)]
     assert len(records) == 6
     assert all(record.input_parameters == {} for record in records)
     assert not (task.cache / "parts").exists()
-    assert batches.looked(task) is None
+    assert batches.find_cached(task) is None
 
 
 def test_a_batch_without_its_toolkit_is_not_kept(task: Task) -> None:
     """A toolkit that is missing or has problems gives its tools no name and logo."""
-    done = compiling.compiled(replace(task, toolkits={}))
-    assert done.known is None
-    assert len(done.examined) == 6
-    assert not any(one.problems for one in done.examined)
+    done = compiling.compile_batch(replace(task, toolkits={}))
+    assert done.cache_entry is None
+    assert len(done.checked_files) == 6
+    assert not any(one.problems for one in done.checked_files)
 
 
 def test_a_damaged_part_is_made_again(task: Task) -> None:
     """As long as the files are what they were."""
-    known = compiling.compiled(task).known
+    known = compiling.compile_batch(task).cache_entry
     assert known is not None
-    task = replace(task, known=known)
-    good = compiling.part_of(task, "facts")
-    place = parts.path_of(task.cache, known.key)
+    task = replace(task, cache_entry=known)
+    good = compiling.load_or_compile(task, "facts")
+    place = parts.batch_path(task.cache, known.key)
     for damage in (b"", place.read_bytes()[:-1]):
         place.write_bytes(damage)
-        assert compiling.part_of(task, "facts") == good
+        assert compiling.load_or_compile(task, "facts") == good
     place.unlink()
-    assert compiling.part_of(task, "facts") == good
+    assert compiling.load_or_compile(task, "facts") == good
     place.unlink()
     add_tool(task.root, "kit0", "KIT0_DO_0", 99)
     with pytest.raises(UsageError, match=r"changed while they were read: build again\.$"):
-        compiling.part_of(task, "facts")
+        compiling.load_or_compile(task, "facts")
 
 
 # From parts to files
 
 
-def assembled(folder: Path, batched: list[list[ToolVersion]]) -> Assembly:
+def assembled(folder: Path, batched: list[list[ToolVersion]]) -> SnapshotWriter:
     """The files about tools of a snapshot whose parts are these batches."""
     tools = [one for batch in batched for one in batch]
-    model = catalog(*tools)
-    assembly = Assembly(folder, resolve.resolve(model))
+    model = make_catalog(*tools)
+    assembly = SnapshotWriter(folder, resolve.resolve_catalog(model))
     advanced: list[int] = []
-    made = [compiling.part(batch, model.toolkits) for batch in batched]
-    assembly.tools(made, Counter(one.toolkit for one in tools), advanced.append)
+    made = [compiling.compile_tools(batch, model.toolkits) for batch in batched]
+    assembly.write_tools(made, Counter(one.toolkit for one in tools), advanced.append)
     assert advanced == [1] * len(batched)
     return assembly
 
 
 @pytest.mark.parametrize(
     "batched",
-    [[], [[]], [[CHAT]], [[CHAT], [OLD, NEW]], [[CHAT, OLD, NEW]], [[], [OLD, NEW], []], [[OLD, NEW], [tool("ZULU", version) for version in ("20250101_00", "20250201_00")]]],
+    [[], [[]], [[CHAT]], [[CHAT], [OLD, NEW]], [[CHAT, OLD, NEW]], [[], [OLD, NEW], []], [[OLD, NEW], [make_tool("ZULU", version) for version in ("20250101_00", "20250201_00")]]],
 )  # fmt: skip
 def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path) -> None:
     """A JSON array, the newest of each tool first; the columns say where each lies."""
@@ -210,20 +214,20 @@ def test_documents_of_any_parts(batched: list[list[ToolVersion]], tmp_path: Path
         (one for batch in batched for one in batch), key=lambda one: (one.slug, one.version)
     )
     newest = {one.slug: one.version for one in ordered}
-    found = documents(tmp_path)
+    found = read_documents(tmp_path)
     expected = [(one.slug, one.version) for one in ordered if newest[one.slug] == one.version]
     assert [*found] == expected + [
         (one.slug, one.version) for one in ordered if newest[one.slug] != one.version
     ]
     data = (tmp_path / "tools.json").read_bytes()
-    assert [data[row[0] : row[1]] for row in placed(tmp_path)] == [
+    assert [data[row[0] : row[1]] for row in read_positions(tmp_path)] == [
         found[one.slug, one.version] for one in ordered
     ]
-    for path, said in assembly.files.items():
+    for path, said in assembly.written.items():
         written = (tmp_path / path).read_bytes()
         assert (said.size, said.sha256) == (len(written), hashlib.sha256(written).hexdigest())
     kept = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert kept == {*assembly.files}
+    assert kept == {*assembly.written}
 
 
 @pytest.mark.parametrize("size", [(1 << 20) - 700, 1 << 20, (3 << 20) + 1])
@@ -232,8 +236,14 @@ def test_large_documents(size: int, tmp_path: Path) -> None:
     versions = ("20250101_00", "20250201_00", "20250301_00")
     assembled(
         tmp_path,
-        [[tool("MAIL_SEND", version, description=version * (size // 22)) for version in versions]],
+        [
+            [
+                make_tool("MAIL_SEND", version, description=version * (size // 22))
+                for version in versions
+            ]
+        ],
     )
     assert {
-        key: json.loads(document)["description"] for key, document in documents(tmp_path).items()
+        key: json.loads(document)["description"]
+        for key, document in read_documents(tmp_path).items()
     } == {("MAIL_SEND", version): version * (size // 22) for version in versions}

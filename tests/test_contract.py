@@ -16,13 +16,13 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
-from running import DEEP, Server, new_key, serving
+from running import DEEP_PROFILE, Server, create_key, start_server
 from test_server import Judge
 from toolcatalog import openapi
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server import app
-from toolcatalog.server.live import Live
+from toolcatalog.server.live import AppState
 
 SETTINGS = """
 [checks.positive_data_acceptance]
@@ -38,7 +38,7 @@ PHASES = "examples,coverage,fuzzing,stateful"
 @pytest.fixture(scope="module")
 def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server where a key may list twice an hour."""
-    with serving(shipped_build, tmp_path_factory.mktemp("limited"), "--rate", "2/h") as server:
+    with start_server(shipped_build, tmp_path_factory.mktemp("limited"), "--rate", "2/h") as server:
         yield server
 
 
@@ -59,12 +59,12 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, most: in
         "--checks",
         "all",
         "--phases",
-        PHASES if DEEP else phases,
+        PHASES if DEEP_PROFILE else phases,
         "--max-examples",
-        str(100 if DEEP else most),
+        str(100 if DEEP_PROFILE else most),
     ]
     command += ["--generation-deterministic", "--warnings", "off"]
-    command += [] if DEEP else [QUICK]
+    command += [] if DEEP_PROFILE else [QUICK]
     command += ["--header", f"x-api-key: {key}"] if key else []
     paths = os.pathsep.join(
         filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
@@ -74,7 +74,7 @@ def try_all(server: Server, folder: Path, key: str | None, phases: str, most: in
         command, cwd=folder, env=env, capture_output=True, text=True, timeout=1200, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{8 if DEEP else 5} selected" in done.stdout, done.stdout
+    assert f"{8 if DEEP_PROFILE else 5} selected" in done.stdout, done.stdout
     assert "Traceback" not in server.log.read_text()
 
 
@@ -91,7 +91,7 @@ def test_the_document_holds_without_a_key(shipped: Server, tmp_path: Path) -> No
 @pytest.mark.deep
 def test_the_document_holds_with_a_limited_key(shipped: Server, tmp_path: Path) -> None:
     """The same with a key that sees one toolkit of many."""
-    key = new_key(shipped.keys_file, "--toolkits", "slack")
+    key = create_key(shipped.keys_file, "--toolkits", "slack")
     until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     try_all(shipped, tmp_path, key, "fuzzing", 2)
 
@@ -152,7 +152,7 @@ ELSEWHERE = {  # by tests of their own, below
     (LIST, 429),
     ("/readyz", 503),
 }
-JUDGE = Judge(json.loads(json.dumps(openapi.document())))
+JUDGE = Judge(json.loads(json.dumps(openapi.build_document())))
 
 
 def test_each_answer_of_the_document_is_provoked() -> None:
@@ -184,12 +184,12 @@ def test_an_answer_is_as_the_document_says(
 @pytest.fixture(scope="module")
 def slack_key(shipped: Server) -> str:
     """A key that sees toolkit slack alone."""
-    key = new_key(shipped.keys_file, "--toolkits", "slack")
+    key = create_key(shipped.keys_file, "--toolkits", "slack")
     until(f"{shipped.url}/api/v3/tools?limit=1", 200, {"x-api-key": key})
     return key
 
 
-@pytest.mark.parametrize("prefix", openapi.PREFIXES)
+@pytest.mark.parametrize("prefix", openapi.API_PREFIXES)
 def test_too_many_lists(limited: Server, prefix: str) -> None:
     """429 has its schema, and the headers that the document names."""
     answer = until(f"{limited.url}{prefix}/tools", 429, {"x-api-key": limited.key})
@@ -207,7 +207,7 @@ def _titled(name: str) -> str:
 
 def test_a_server_that_is_about_to_end(shipped_build: Path, tmp_path: Path) -> None:
     """503 at `/readyz` after SIGTERM, while all else goes on."""
-    with serving(shipped_build, tmp_path, "--drain", "60") as server:
+    with start_server(shipped_build, tmp_path, "--drain", "60") as server:
         until(f"{server.url}/readyz", 200)
         server.process.terminate()
         JUDGE(until(f"{server.url}/readyz", 503))
@@ -220,8 +220,10 @@ def test_a_fault_anywhere(
     """500 at every operation, by a fault put into what puts answers together; `test_server` has one
     by a damaged snapshot.
     """
-    monkeypatch.setattr(app, "answer", lambda *_: 1 / 0)
-    faulty = app.long_way(Live(KeyRing(shipped.keys_file), open_build(shipped_build)), None)
+    monkeypatch.setattr(app, "make_response", lambda *_: 1 / 0)
+    faulty = app.create_full_app(
+        AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), None
+    )
     found = asyncio.run(
         _answers(
             faulty,

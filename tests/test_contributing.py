@@ -11,7 +11,7 @@ from textwrap import dedent
 import click
 import pytest
 
-from running import ROOT, SHIPPED, succeed, toolcatalog
+from running import ROOT, SHIPPED_CATALOG, run_successfully, run_toolcatalog
 from test_docs import flags
 from toolcatalog.cli import cli
 
@@ -31,7 +31,7 @@ def clone(tmp_path: Path) -> Path:
     """A clone of this repository, as far as the guide needs it: the catalog, and the branch that it
     came from.
     """
-    shutil.copytree(SHIPPED, tmp_path / "catalog")
+    shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog")
     identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
     for command in (
         "init -q",
@@ -53,15 +53,18 @@ def test_a_new_tool_is_green_after_the_five_steps(clone: Path) -> None:
         "--description",
         "Add a star to a repository for the connected account.",
     )
-    file = clone / succeed("new", "tool", "GITHUB_STAR_REPOSITORY", *answers, cwd=clone).strip()
+    file = (
+        clone
+        / run_successfully("new", "tool", "GITHUB_STAR_REPOSITORY", *answers, cwd=clone).strip()
+    )
     assert "yaml-language-server: $schema=" in file.read_text().splitlines()[0]
     file.write_text(example())
-    checked = toolcatalog(
+    checked = run_toolcatalog(
         "check", "--least", "note", "--against", "origin/main", "--format", "concise", cwd=clone
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "GITHUB_STAR_REPOSITORY" not in checked.stdout
-    assert "GITHUB_STAR_REPOSITORY" in succeed(
+    assert "GITHUB_STAR_REPOSITORY" in run_successfully(
         "diff", "origin/main", "--format", "markdown", cwd=clone
     )
 
@@ -75,7 +78,7 @@ def test_a_mistake_is_red_and_told_at_its_place(clone: Path) -> None:
         .replace("description: Account", "descripton: Account")
         .replace("required: true", "required: yes")
     )
-    checked = toolcatalog("check", cwd=clone)
+    checked = run_toolcatalog("check", cwd=clone)
     assert checked.returncode == 1
     assert "GITHUB_STAR_REPOSITORY/20251121_00.yaml:5:25: error[unknown-key]" in checked.stderr
     assert "did you mean `description`?" in checked.stderr

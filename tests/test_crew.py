@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from generating import add_tool, generate
-from on_disk import bytes_of, left_overs
-from reading import documents
-from running import is_running, one_sentence, succeed
+from generating import add_tool, generate_catalog
+from on_disk import find_leftovers, read_tree
+from reading import read_documents
+from running import error_sentence, is_running, run_successfully
 from toolcatalog.build import build
-from toolcatalog.crew import Crew, cores
+from toolcatalog.crew import WorkerPool, available_cpus
 from toolcatalog.errors import InvalidCatalog
 
 MANY = 1500  # tools: far more than the few batches for which no process is started
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog that is worth two processes. Not to be changed."""
-    return generate(tmp_path_factory.mktemp("many") / "catalog", MANY)
+    return generate_catalog(tmp_path_factory.mktemp("many") / "catalog", MANY)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def snapshot(many: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     """The files that one process makes of it."""
     out = tmp_path_factory.mktemp("plain") / "build"
     build(many, out, None)
-    assert len(documents(out / "current")) == MANY
-    return bytes_of(out / "current")
+    assert len(read_documents(out / "current")) == MANY
+    return read_tree(out / "current")
 
 
 def building(catalog: Path, out: Path) -> "subprocess.Popen[str]":
@@ -89,8 +89,10 @@ def test_any_number_of_jobs_gives_the_same_bytes(
     jobs: int, many: Path, snapshot: dict[str, bytes], tmp_path: Path
 ) -> None:
     """A build with several processes makes the snapshot that one process makes."""
-    succeed("build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", jobs)
-    assert bytes_of(tmp_path / "build" / "current") == snapshot
+    run_successfully(
+        "build", "--catalog", many, "--out", tmp_path / "build", "--no-site", "--jobs", jobs
+    )
+    assert read_tree(tmp_path / "build" / "current") == snapshot
 
 
 def test_a_killed_worker_is_one_sentence(
@@ -100,8 +102,8 @@ def test_a_killed_worker_is_one_sentence(
     and no process is left.
     """
     catalog, out = tmp_path / "catalog", tmp_path / "build"
-    build(generate(catalog, 3), out, None)
-    before = bytes_of(out / "current")
+    build(generate_catalog(catalog, 3), out, None)
+    before = read_tree(out / "current")
     for victim in (0, 1):
         shutil.rmtree(out / ".cache")  # with nothing to compile there is no worker
         with building(many, out) as process:
@@ -109,14 +111,14 @@ def test_a_killed_worker_is_one_sentence(
             os.kill(found[victim], signal.SIGKILL)
             output, complaint = process.communicate(timeout=60)
         done = subprocess.CompletedProcess(process.args, process.returncode, output, complaint)
-        assert one_sentence(done).startswith(
+        assert error_sentence(done).startswith(
             "error: A worker process was killed, perhaps for want of memory: the last good build is untouched."
         )
         assert all_end(found)
-        assert bytes_of(out / "current") == before
+        assert read_tree(out / "current") == before
     build(many, out, None)
-    assert bytes_of(out / "current") == snapshot
-    assert left_overs(out) == []
+    assert read_tree(out / "current") == snapshot
+    assert find_leftovers(out) == []
 
 
 def test_a_site_is_looked_at_beside_the_catalog(
@@ -125,7 +127,7 @@ def test_a_site_is_looked_at_beside_the_catalog(
     """By a process beside: where nothing has changed nothing is made, a page that somebody has
     touched is, and a change gives what it gives.
     """
-    monkeypatch.setattr("toolcatalog.build._SOME", 100)
+    monkeypatch.setattr("toolcatalog.build._FEW_TOOLS", 100)
     catalog, out, site = (
         shutil.copytree(many, tmp_path / "catalog"),
         tmp_path / "build",
@@ -133,10 +135,10 @@ def test_a_site_is_looked_at_beside_the_catalog(
     )
     first = build(catalog, out, site, jobs=2)
     page = site / "tools" / "KIT0_DO_0" / "index.html"
-    made = bytes_of(site)
+    made = read_tree(site)
     page.write_text("mine")
     assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
-    assert bytes_of(site) == made
+    assert read_tree(site) == made
     marked = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
     assert build(catalog, out, site, jobs=2) == replace(first, changed=False)
     assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == marked
@@ -146,7 +148,7 @@ def test_a_site_is_looked_at_beside_the_catalog(
         == build(catalog, tmp_path / "other", tmp_path / "other-site").digest
         != first.digest
     )
-    assert bytes_of(site) == bytes_of(tmp_path / "other-site")
+    assert read_tree(site) == read_tree(tmp_path / "other-site")
 
 
 def test_a_single_batch_is_compiled_beside(
@@ -165,7 +167,7 @@ def test_a_single_batch_is_compiled_beside(
     assert {problem.path for problem in wrong.value.problems} == {
         file.relative_to(tmp_path).as_posix()
     }
-    assert bytes_of(out / "current") == snapshot
+    assert read_tree(out / "current") == snapshot
     file.write_text(text.replace("name: ", "name: Another ", 1))
     again = build(catalog, out, None, jobs=2)
     assert again.digest == build(catalog, tmp_path / "other", None).digest
@@ -190,7 +192,7 @@ def test_workers_end_with_their_build(number: signal.Signals, many: Path, tmp_pa
     assert "Traceback" not in complaint
     assert all_end(found)
     assert not (tmp_path / "build" / "current").exists()
-    succeed("build", "--catalog", many, "--out", tmp_path / "build", "--no-site")
+    run_successfully("build", "--catalog", many, "--out", tmp_path / "build", "--no-site")
 
 
 AS_IT_FORKS = """
@@ -238,12 +240,12 @@ def test_an_interrupted_beginning_leaves_nobody_behind() -> None:
 
 INTERRUPTED = """
 import os, signal, threading
-from toolcatalog.crew import Crew
+from toolcatalog.crew import WorkerPool
 
 os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
-for begin in lambda crew: crew.each(abs, range(40)), lambda crew: crew.stand_by(40):
+for begin in lambda crew: crew.map(abs, range(40)), lambda crew: crew.start_background(40):
     try:
-        with Crew(3) as crew:
+        with WorkerPool(3) as crew:
             begin(crew)
     except KeyboardInterrupt:
         print(threading.active_count())
@@ -262,7 +264,7 @@ def test_a_second_interrupt_waits_for_what_is_under_way() -> None:
 
 TWICE = """
 import os, signal, threading, time
-from toolcatalog.crew import Crew
+from toolcatalog.crew import WorkerPool
 
 def work(task):
     for pause in (0.2, 0.2, 0.4):
@@ -270,8 +272,8 @@ def work(task):
         os.kill(os.getppid(), signal.SIGINT) if task == 0 and pause < 0.4 else None
 
 try:
-    with Crew(2) as crew:
-        list(crew.each(work, range(9)))
+    with WorkerPool(2) as crew:
+        list(crew.map(work, range(9)))
 except KeyboardInterrupt:
     print(threading.active_count())
 """
@@ -293,16 +295,16 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
 ORDER = """
 import sys, time
-from toolcatalog.crew import Crew, cores
+from toolcatalog.crew import WorkerPool, available_cpus
 from toolcatalog.errors import InvalidCatalog
 
 def work(task):
     time.sleep(0.001 * (task % 3))
     return -task
 
-with Crew(int(sys.argv[1])) as crew:
-    print(*crew.each(work, range(40)))
-    print([*crew.each(work, [])], [*crew.each(work, [])])
+with WorkerPool(int(sys.argv[1])) as crew:
+    print(*crew.map(work, range(40)))
+    print([*crew.map(work, [])], [*crew.map(work, [])])
 """
 
 
@@ -313,9 +315,9 @@ def test_work_beside_other_work(jobs: int, size: int, apart: bool) -> None:
     """It has a process of its own where that is worth it; what it gives is there when it is asked
     for.
     """
-    with Crew(jobs) as crew:
-        crew.stand_by(size)
-        process = crew.beside(os.getpid)()
+    with WorkerPool(jobs) as crew:
+        crew.start_background(size)
+        process = crew.submit(os.getpid)()
     assert (process != os.getpid()) == apart
 
 
@@ -323,15 +325,15 @@ def test_a_few_tasks_are_done_in_two_processes() -> None:
     """The one beside takes the last ones as soon as it is free; what it has not begun is done here,
     and all come in their order.
     """
-    with Crew(2) as crew:
-        crew.stand_by(100)
-        beside = crew.beside(os.getpid)()
-        done = [*crew.each(told, [3, 1, 1, 1])]
+    with WorkerPool(2) as crew:
+        crew.start_background(100)
+        beside = crew.submit(os.getpid)()
+        done = [*crew.map(told, [3, 1, 1, 1])]
         assert [number for number, _ in done] == [3, 1, 1, 1]
         assert {process for _, process in done} == {os.getpid(), beside}
         assert done[0][1] == os.getpid()
         assert done[-1][1] == beside
-        assert [*crew.each(told, [])] == []
+        assert [*crew.map(told, [])] == []
 
 
 def told(number: int) -> tuple[int, int]:
@@ -344,31 +346,31 @@ def test_a_few_tasks_wait_for_nobody() -> None:
     """While the process beside has other work, all but the one or two that it is to do next are
     done here; what fails there fails here.
     """
-    with Crew(2) as crew:
-        crew.stand_by(100)
-        other = crew.beside(partial(time.sleep, 1))
-        here = [process == os.getpid() for _, process in crew.each(told, [0] * 6)]
+    with WorkerPool(2) as crew:
+        crew.start_background(100)
+        other = crew.submit(partial(time.sleep, 1))
+        here = [process == os.getpid() for _, process in crew.map(told, [0] * 6)]
         assert here == sorted(here, reverse=True)
         assert here.count(False) in (1, 2)
         assert other() is None
         with pytest.raises(OSError, match="No space left"):
-            [*crew.each(slowly, [1, 2, 3])]
+            [*crew.map(slowly, [1, 2, 3])]
 
 
 def test_the_next_process_beside_has_all_that_is_loaded_by_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It begins anew after it has been let go; in between, all is done here."""
-    with Crew(2) as crew:
-        crew.stand_by(100)
-        first = crew.beside(os.getpid)()
-        crew.stand_down()
-        assert crew.beside(os.getpid)() == os.getpid()
+    with WorkerPool(2) as crew:
+        crew.start_background(100)
+        first = crew.submit(os.getpid)()
+        crew.stop_background()
+        assert crew.submit(os.getpid)() == os.getpid()
         assert first not in {process.pid for process in multiprocessing.active_children()}
         monkeypatch.setitem(globals(), "PATIENCE", 7.0)
-        crew.stand_by(100)
-        assert crew.beside(os.getpid)() not in (first, os.getpid())
-        assert crew.beside(patience)() == 7.0
+        crew.start_background(100)
+        assert crew.submit(os.getpid)() not in (first, os.getpid())
+        assert crew.submit(patience)() == 7.0
 
 
 def patience() -> float:
@@ -386,8 +388,8 @@ def slowly(number: int) -> int:
 
 def test_processes_are_waited_for_where_their_work_has_failed() -> None:
     """None of them is still ending when the program itself does."""
-    with pytest.raises(OSError, match="No space left"), Crew(2) as crew:
-        sorted(crew.each(slowly, range(30)))
+    with pytest.raises(OSError, match="No space left"), WorkerPool(2) as crew:
+        sorted(crew.map(slowly, range(30)))
     assert multiprocessing.active_children() == []
 
 
@@ -408,7 +410,7 @@ HOLES = """
 import os
 import platform
 from pathlib import Path
-from toolcatalog.crew import give_back
+from toolcatalog.crew import release_free_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -417,7 +419,7 @@ blocks = [b"x" * 50_000 for _ in range(2_000)]
 last = blocks.pop()
 del blocks
 before = resident()
-give_back()
+release_free_memory()
 print(before, resident())
 """
 
@@ -445,4 +447,4 @@ def test_a_container_has_the_cores_that_it_has_the_time_of(
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    assert cores(tmp_path) == expected
+    assert available_cpus(tmp_path) == expected

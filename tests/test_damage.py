@@ -20,12 +20,12 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from running import DEEP, Server, serving, unmeasured, until
+from running import DEEP_PROFILE, Server, environment_without_coverage, start_server, wait_until
 from toolcatalog import files, holding, keys, verifying
 from toolcatalog.build import build
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError, SnapshotError
-from toolcatalog.keeping import KeyFile
+from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.opening import open_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -51,7 +51,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
     about = next(catalog.glob("toolkits/*/toolkit.yaml"))
     about.write_text(about.read_text().replace("name: ", "name: Another ", 1))
     second = build(catalog, folder / "build", folder / "site").digest
-    holding.use(folder / "build", first)
+    holding.switch_current(folder / "build", first)
     return Two(folder / "build", first, second)
 
 
@@ -92,7 +92,7 @@ def opens(folder: Path) -> bool:
 def is_found(folder: Path) -> bool:
     """Whether `snapshots verify` finds something wrong."""
     try:
-        return verifying.verify(folder) != []
+        return verifying.verify_snapshot(folder) != []
     except SnapshotError:
         return True
 
@@ -101,16 +101,16 @@ def test_damage_to_any_file_is_found(two: Two) -> None:
     """Files cut off or with a changed bit: each is told by `verify`; some are seen as soon as the
     snapshot is opened.
     """
-    folder = holding.folder_of(two.out, two.second)
-    number, at_open = (300 if DEEP else 20), 0
+    folder = holding.snapshot_folder(two.out, two.second)
+    number, at_open = (300 if DEEP_PROFILE else 20), 0
     for path, damaged in damages(folder, number):
         good = (folder / path).read_bytes()
-        files.write(folder / path, damaged)
+        files.write_synced(folder / path, damaged)
         assert is_found(folder), path
         at_open += not opens(folder)
-        files.write(folder / path, good)
+        files.write_synced(folder / path, good)
     print(f"seed {SEED}: {number} damages, {number} found by verify, {at_open} at open")
-    assert verifying.verify(folder) == []
+    assert verifying.verify_snapshot(folder) == []
     assert number / 4 < at_open
 
 
@@ -137,21 +137,21 @@ def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path
     one is taken over.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    folder, refused = holding.folder_of(out, two.second), 0
-    with serving(out, tmp_path) as server, httpx.Client() as client:
+    folder, refused = holding.snapshot_folder(out, two.second), 0
+    with start_server(out, tmp_path) as server, httpx.Client() as client:
         expected = answers(server, client)
         for path, damaged in damages(folder, 60):
             good = (folder / path).read_bytes()
-            files.write(folder / path, damaged)
-            files.point(out / "current", f"snapshots/{two.second}")
+            files.write_synced(folder / path, damaged)
+            files.replace_symlink(out / "current", f"snapshots/{two.second}")
             refused += 1
-            until(lambda: server.log.read_text().count("is refused") == refused)  # noqa: B023 - at once
+            wait_until(lambda: server.log.read_text().count("is refused") == refused)  # noqa: B023 - at once
             assert answers(server, client) == expected
-            files.point(out / "current", f"snapshots/{two.first}")
-            until(lambda: server.log.read_text().count("serving snapshot") == refused)  # noqa: B023 - at once
-            files.write(folder / path, good)
-        files.point(out / "current", f"snapshots/{two.second}")
-        until(lambda: two.second in client.get(f"{server.url}/readyz").text)
+            files.replace_symlink(out / "current", f"snapshots/{two.first}")
+            wait_until(lambda: server.log.read_text().count("serving snapshot") == refused)  # noqa: B023 - at once
+            files.write_synced(folder / path, good)
+        files.replace_symlink(out / "current", f"snapshots/{two.second}")
+        wait_until(lambda: two.second in client.get(f"{server.url}/readyz").text)
 
 
 @pytest.mark.deep
@@ -162,20 +162,20 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
     others as ever.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    folder, started, faults = holding.folder_of(out, two.first), 0, 0
+    folder, started, faults = holding.snapshot_folder(out, two.first), 0, 0
     served = {path.name for path in folder.iterdir() if path.is_file()}
-    with serving(out, tmp_path) as server, httpx.Client() as client:
+    with start_server(out, tmp_path) as server, httpx.Client() as client:
         expected = answers(server, client)
     for path, damaged in damages(folder, 160):
         good = (folder / path).read_bytes()
-        files.write(folder / path, damaged)
+        files.write_synced(folder / path, damaged)
         if path in served and opens(folder):
             started += 1
-            with serving(out, tmp_path) as server, httpx.Client() as client:
+            with start_server(out, tmp_path) as server, httpx.Client() as client:
                 for asked, answer in answers(server, client).items():
                     assert answer == expected[asked] or answer[0] == 500, (path, asked)
                     faults += answer[0] == 500
-        files.write(folder / path, good)
+        files.write_synced(folder / path, good)
     print(
         f"seed {SEED}: {started} damages not seen at open; {faults} of {started * len(ASKED)} answers were 500"
     )
@@ -188,9 +188,9 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
     before that.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    with serving(out, tmp_path) as server, httpx.Client() as client:
+    with start_server(out, tmp_path) as server, httpx.Client() as client:
         answers(server, client)
-        os.truncate(holding.folder_of(out, two.first) / "tools.json", 0)
+        os.truncate(holding.snapshot_folder(out, two.first) / "tools.json", 0)
         with pytest.raises(httpx.HTTPError):
             answers(server, client)
         assert server.process.wait(timeout=20) == -signal.SIGBUS
@@ -201,14 +201,14 @@ def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_pat
     read before is not looked at again.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    folder = holding.folder_of(out, two.first)
+    folder = holding.snapshot_folder(out, two.first)
     store, tools = open_snapshot(folder), folder / "tools.json"
-    before = bytes(store.document(0)[0])
+    before = bytes(store.read_document(0)[0])
     with tools.open("r+b") as file:
         file.write(flipped(tools.read_bytes(), 8 * tools.read_bytes().index(before) + 80))
-    assert bytes(store.document(0)[0]) != before
+    assert bytes(store.read_document(0)[0]) != before
     with pytest.raises(SnapshotError, match="is not what was written"):
-        open_snapshot(folder).document(0)
+        open_snapshot(folder).read_document(0)
     assert is_found(folder)
 
 
@@ -226,10 +226,10 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def unless_refused(data: bytes, file: Path) -> tuple[keys.Key, ...] | None:
+def unless_refused(data: bytes, file: Path) -> tuple[keys.ApiKey, ...] | None:
     """The keys of a document; None where it is refused."""
     try:
-        return keys.read(data, KeyFile(file))
+        return keys.parse_keys(data, FileKeyStorage(file))
     except KeyFileError:
         return None
 
@@ -238,7 +238,7 @@ def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
     """Cut off at every length, and with each bit changed: it is refused, or says of every key what
     it said.
     """
-    data, good = file.read_bytes(), keys.load(file)
+    data, good = file.read_bytes(), keys.load_keys(file)
     cut = [unless_refused(data[:length], file) for length in range(len(data))]
     bits = [unless_refused(flipped(data, bit), file) for bit in range(8 * len(data))]
     assert {*cut[:-1]} == {None}
@@ -250,12 +250,12 @@ def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
 def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
     """It has no checksum, and gets one with the next change."""
     document = json.loads(file.read_bytes())
-    good = keys.load(file)
+    good = keys.load_keys(file)
     del document["sha256"]
     file.write_text(json.dumps(document))
-    assert keys.load(file) == good
+    assert keys.load_keys(file) == good
     keys.create(file, "new", None, None)
-    assert keys.load(file)[:3] == good
+    assert keys.load_keys(file)[:3] == good
     assert set(json.loads(file.read_bytes())) == {"format", "sha256", "keys"}
 
 
@@ -267,7 +267,7 @@ def test_a_key_file_that_somebody_edited_says_what_to_do(
     """
     document = json.loads(file.read_bytes())
     file.write_text(json.dumps(document))
-    assert keys.load(file)[0].project == "default"
+    assert keys.load_keys(file)[0].project == "default"
     document["keys"][2]["revoked"] = None
     file.write_text(json.dumps(document))
     assert main(["keys", "list", "--keys", str(file)]) == 2
@@ -360,13 +360,13 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
     """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the
     log has one line; a mended file is taken.
     """
-    monkeypatch.setattr(keys, "_LOOK_EVERY", 0.0)  # it looks each time that it is asked
+    monkeypatch.setattr(keys, "_CHECK_INTERVAL", 0.0)  # it looks each time that it is asked
     file = tmp_path / "keys.json"
     good, _ = keys.create(file, "default", None, timedelta(days=90))
     revoked, key = keys.create(file, "default", None, None)
     keys.revoke(file, key.id)
     ring, unknown = keys.KeyRing(file), "tc_" + "0" * 36
-    before, ends = file.read_bytes(), keys.load(file)[0].expires
+    before, ends = file.read_bytes(), keys.load_keys(file)[0].expires
     damage(file)
     with patience(30), caplog.at_level(logging.INFO):
         for _ in range(3):
@@ -393,14 +393,16 @@ def test_a_folder_that_has_become_unreadable(file: Path) -> None:
     """
     program = """\
 import os, sys, logging; from pathlib import Path; from toolcatalog import keys; from toolcatalog.cli import drawing, main, serve
-keys._LOOK_EVERY, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
+keys._CHECK_INTERVAL, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
 logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._look(); assert {*ring._keys} == known
 try: keys.KeyRing(file)
 except Exception as error: print(error)
 """
     file.parent.chmod(0o700)
     command = [sys.executable, "-c", program, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=unmeasured())
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment_without_coverage()
+    )
     sentence = f"The key file {file} cannot be read (Permission denied): mend its permissions, or name another with --keys.\n"
     assert (done.stdout, done.stderr) == (sentence, f"keys stay as they were: {sentence}")
 
@@ -410,7 +412,7 @@ def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path)
     """Over HTTP: after each damage the good key is answered 200, the revoked one and an unknown one
     401, and the log has one line more.
     """
-    with serving(small_build, tmp_path) as server, httpx.Client() as client:
+    with start_server(small_build, tmp_path) as server, httpx.Client() as client:
         keys.create(server.keys_file, "ending", None, timedelta(days=90))
         revoked, key = keys.create(server.keys_file, "default", None, None)
         keys.revoke(server.keys_file, key.id)
@@ -426,13 +428,13 @@ def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path)
             assert status(revoked) == status("tc_" + "0" * 36) == 401
             return server.log.read_text().count("keys stay as they were") == times
 
-        until(lambda: status(revoked) == 401 and "keys read again" in server.log.read_text())
+        wait_until(lambda: status(revoked) == 401 and "keys read again" in server.log.read_text())
         for number, damage in enumerate(DAMAGES, 1):
             damage(server.keys_file)
-            until(partial(has_told, number))
+            wait_until(partial(has_told, number))
             files.remove(server.keys_file)
             server.keys_file.write_bytes(before)
             again = server.log.read_text().count("keys read again")
-            until(
+            wait_until(
                 lambda: has_told(number) and server.log.read_text().count("keys read again") > again  # noqa: B023
             )

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from toolcatalog import chunking, depot
-from toolcatalog.depot import Chunk, Refused
+from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 
 SHA = "0123456789abcdef" * 4
 
@@ -16,8 +16,8 @@ def test_what_is_packed_is_unpacked() -> None:
         "toolkits/a/20250101_00.json": [],
         "sessions/b.json": [Chunk(SHA, 3)],
     }
-    assert depot.unpack(depot.pack(files)) == files
-    assert depot.named(depot.pointer(SHA)) == SHA
+    assert depot.parse_chunk_list(depot.render_chunk_list(files)) == files
+    assert depot.parse_pointer(depot.render_pointer(SHA)) == SHA
 
 
 @pytest.mark.parametrize(
@@ -32,21 +32,21 @@ def test_what_is_packed_is_unpacked() -> None:
         orjson.dumps({"format": 1, "digest": f"../{SHA}"}),
         orjson.dumps({"format": 1, "digest": 5}),
         orjson.dumps({"format": 1}),
-        depot.pointer(SHA)[:-10],
+        depot.render_pointer(SHA)[:-10],
     ],
 )
 def test_what_is_no_pointer_is_refused(data: bytes) -> None:
     """A pointer that names nothing that could be a snapshot."""
-    with pytest.raises(Refused, match=r"publish again"):
-        depot.named(data)
+    with pytest.raises(InvalidRemoteSnapshot, match=r"publish again"):
+        depot.parse_pointer(data)
 
 
 def test_what_is_newer_is_refused_with_advice() -> None:
     """A pointer, or a list, that a later program has written."""
-    with pytest.raises(Refused, match=r"has format 2, this program reads 1: upgrade"):
-        depot.named(orjson.dumps({"format": 2, "digest": SHA}))
-    with pytest.raises(Refused, match=r"has format 2, this program reads 1: upgrade"):
-        depot.unpack(orjson.dumps({"format": 2, "files": {}}))
+    with pytest.raises(InvalidRemoteSnapshot, match=r"has format 2, this program reads 1: upgrade"):
+        depot.parse_pointer(orjson.dumps({"format": 2, "digest": SHA}))
+    with pytest.raises(InvalidRemoteSnapshot, match=r"has format 2, this program reads 1: upgrade"):
+        depot.parse_chunk_list(orjson.dumps({"format": 2, "files": {}}))
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_what_is_newer_is_refused_with_advice() -> None:
 )
 def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
     """Something in the list that is no SHA-256 with a size."""
-    with pytest.raises(Refused, match=r"damaged"):
-        depot.unpack(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
+    with pytest.raises(InvalidRemoteSnapshot, match=r"damaged"):
+        depot.parse_chunk_list(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_no_path_leads_out(path: str) -> None:
     """A path that would be written elsewhere than below the folder of the snapshot, or that has
     another name there.
     """
-    with pytest.raises(Refused, match=r"leads elsewhere|is damaged"):
-        depot.unpack(orjson.dumps({"format": 1, "files": {path: []}}))
+    with pytest.raises(InvalidRemoteSnapshot, match=r"leads elsewhere|is damaged"):
+        depot.parse_chunk_list(orjson.dumps({"format": 1, "files": {path: []}}))
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,13 @@ def test_a_list_in_another_form_is_refused(data: bytes) -> None:
     """A list that `pack` does not write: cut off, with commas or names too many, or chunks that are
     empty or too large.
     """
-    with pytest.raises(Refused, match=r"damaged"):
-        depot.unpack(data)
+    with pytest.raises(InvalidRemoteSnapshot, match=r"damaged"):
+        depot.parse_chunk_list(data)
 
 
 def test_chunks_are_as_large_as_they_are_made() -> None:
     """The bounds of a chunk that is read are those of a chunk that is written."""
-    assert (depot.LEAST_CHUNK, depot.MOST_CHUNK) == (chunking.LEAST, chunking.MOST)
+    assert (depot.MIN_ACCEPTED_CHUNK_SIZE, depot.MAX_ACCEPTED_CHUNK_SIZE) == (
+        chunking.MIN_CHUNK_SIZE,
+        chunking.MAX_CHUNK_SIZE,
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from running import SHIPPED, toolcatalog
+from running import SHIPPED_CATALOG, run_toolcatalog
 from toolcatalog import yaml12
 from toolcatalog.cli import main
 
@@ -38,7 +38,7 @@ def test_all_that_can_be_said(tool: Path) -> None:
     """The block stands where the format has it, the path is printed, the older version is told of,
     and `check` takes it.
     """
-    done = toolcatalog(
+    done = run_toolcatalog(
         "deprecate", "A_DO", "--replaced-by", "A_OTHER", "--reason", "It: is old.", *DATES
     )
     assert (done.returncode, done.stdout) == (0, "catalog/toolkits/a/A_DO/20250101_00.yaml\n")
@@ -49,7 +49,7 @@ def test_all_that_can_be_said(tool: Path) -> None:
     block = b"deprecation:\n  reason: 'It: is old.'\n  since: '2025-10-27'\n  sunset: '2026-06-30'\n  replaced_by: A_OTHER\n"
     assert tool.read_bytes() == TEXT.replace(b"it.\n", b"it.\n" + block)
     assert (tool.parent / "20240101_00.yaml").read_bytes() == TEXT
-    checked = toolcatalog("check", "--format", "concise")
+    checked = run_toolcatalog("check", "--format", "concise")
     assert checked.returncode == 0, checked.stdout
 
 
@@ -57,7 +57,7 @@ def test_nothing_said_is_since_today(tool: Path) -> None:
     """The day is what there is to say at least."""
     before = f"{datetime.now().astimezone():%Y-%m-%d}"
     assert main(["deprecate", "A_DO"]) == 0
-    (since,) = yaml12.read(tool.read_bytes()).value["deprecation"].values()
+    (since,) = yaml12.parse(tool.read_bytes()).value["deprecation"].values()
     assert since in {before, f"{datetime.now().astimezone():%Y-%m-%d}"}
 
 
@@ -71,8 +71,8 @@ def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
         "sunset": "2026-06-30",
         "replaced_by": "A_OTHER",
     }
-    assert [*yaml12.read(tool.read_bytes()).value["deprecation"].items()] == [*expected.items()]
-    again = toolcatalog("deprecate", "A_DO", "--reason", "Older.")
+    assert [*yaml12.parse(tool.read_bytes()).value["deprecation"].items()] == [*expected.items()]
+    again = run_toolcatalog("deprecate", "A_DO", "--reason", "Older.")
     assert (again.returncode, again.stdout) == (0, "")
     assert "Nothing to change" in again.stderr
 
@@ -143,7 +143,7 @@ def test_a_wrong_date(tool: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A meta tool is replaced by a meta tool, placeholders and all."""
     catalog = tmp_path / "catalog"
-    shutil.copytree(SHIPPED, catalog)
+    shutil.copytree(SHIPPED_CATALOG, catalog)
     one, other = sorted(path.name for path in (catalog / "meta_tools").iterdir() if path.is_dir())[
         :2
     ]
@@ -153,4 +153,4 @@ def test_meta_tools_among_themselves(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
     assert "A meta tool is replaced by a meta tool" in capsys.readouterr().err
     assert main(["deprecate", one, "--replaced-by", other, "--catalog", str(catalog)]) == 0
-    assert toolcatalog("check", "--catalog", catalog, "--format", "concise").returncode == 0
+    assert run_toolcatalog("check", "--catalog", catalog, "--format", "concise").returncode == 0

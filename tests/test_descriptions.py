@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
-from running import examples
+from running import example_settings
 from toolcatalog import parameters
-from toolcatalog.importers.descriptions import describe, holdable
+from toolcatalog.importers.descriptions import convert, is_storable
 
 ANYTHING = {
     "anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array")],
@@ -38,7 +38,7 @@ def described(
     """The description of the one parameter `x`, and the losses as tuples: their pointers from `x`
     on, and what is lost.
     """
-    found, losses = describe({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
+    found, losses = convert({"type": "object", "properties": {"x": schema}, **(root or {})}, of)
     return found.get("x"), [("/".join(map(str, loss.pointer[2:])), loss.what) for loss in losses]
 
 
@@ -255,9 +255,7 @@ def test_values_count_as_schemas_do() -> None:
     """
     choices = {"type": "string", "enum": [f"choice {number}" for number in range(50_000)]}
     properties = {f"p{number}": {"$ref": "#/$defs/A"} for number in range(1000)}
-    found, losses = describe(
-        {"properties": properties, "$defs": {"A": choices}}, "input_parameters"
-    )
+    found, losses = convert({"properties": properties, "$defs": {"A": choices}}, "input_parameters")
     assert [name for name in found if "enum" in found[name]] == ["p0"]
     assert {loss.what for loss in losses} == {
         "what follows the first 20,000 schemas of a definition"
@@ -269,11 +267,11 @@ def test_nesting_ends_where_a_file_may_not_be_deeper() -> None:
     schema: dict[str, Any] = {"type": "string", "examples": [[[["deep"]]]]}
     for _ in range(40):
         schema = {"type": "object", "properties": {"x": schema}}
-    found, losses = describe(schema, "input_parameters")
-    assert holdable({"input_parameters": found}, 1)
+    found, losses = convert(schema, "input_parameters")
+    assert is_storable({"input_parameters": found}, 1)
     assert [loss.what for loss in losses] == ["nesting beyond 32 levels"]
     assert losses[0].pointer == ("input_parameters", *["x", "properties"] * 15, "x")
-    assert not holdable({"input_parameters": {"x": {"type": "object", "properties": found}}}, 1)
+    assert not is_storable({"input_parameters": {"x": {"type": "object", "properties": found}}}, 1)
 
 
 def test_required_of_outputs_is_told() -> None:
@@ -295,7 +293,7 @@ def test_the_root_keeps_its_properties_alone() -> None:
         "title": "Request", "description": "D", "$ref": "#/$defs/A", "allOf": [{"title": "B", "properties": {"b": {"type": "string"}}}], "required": ["b", "c"],
         "properties": {"o": {"type": "integer"}}, "$defs": {"A": {"title": "A", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
     }  # fmt: skip
-    found, losses = describe(root, "input_parameters")
+    found, losses = convert(root, "input_parameters")
     required = {"type": "string", "required": True}
     assert found == {"o": {"type": "integer"}, "a": required, "b": required}
     assert {(loss.pointer[1], loss.what) for loss in losses} == {
@@ -311,7 +309,7 @@ def test_parts_of_the_root_that_disagree_are_told() -> None:
     further parameters stay, and it is told.
     """
     text, number = {"type": "string"}, {"type": "integer"}
-    found, losses = describe(
+    found, losses = convert(
         {"allOf": [{"properties": {"a": text}}, {"properties": {"a": number, "b": number}}]},
         "input_parameters",
     )
@@ -341,10 +339,10 @@ def test_what_the_api_serves_is_read_as_well() -> None:
             },
         },
     }
-    served = parameters.served_inputs(described_by_author)
-    found, losses = describe(served, "input_parameters")
+    served = parameters.to_served_inputs(described_by_author)
+    found, losses = convert(served, "input_parameters")
     assert losses == []
-    assert parameters.served_inputs(found) == served
+    assert parameters.to_served_inputs(found) == served
     assert "type" not in found["type"]["properties"]["c"]
 
 
@@ -390,7 +388,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@examples(133, *HealthCheck)
+@example_settings(133, *HealthCheck)
 @given(
     SCHEMAS, SCHEMAS.filter(lambda schema: "$ref" not in json.dumps(schema)), INSTANCES, INSTANCES
 )
@@ -401,7 +399,7 @@ def test_the_meaning_stays(schema: Any, target: Any, one: Any, other: Any) -> No
     found, losses = described(schema, {"$defs": {"A": target}})
     assume(found and all(what.startswith("`title`") for _, what in losses))
     before = jsonschema_rs.Draft202012Validator({**schema, "$defs": {"A": target}})
-    after = jsonschema_rs.Draft202012Validator(parameters.value_schema(found))
+    after = jsonschema_rs.Draft202012Validator(parameters.to_value_schema(found))
     for value in (one, other):
         if "null" in json.dumps(value):
             assert after.is_valid(value) or not before.is_valid(value)

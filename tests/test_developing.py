@@ -14,15 +14,15 @@ from typing import Any
 import httpx
 import pytest
 
-from generating import generate
-from running import toolcatalog
+from generating import generate_catalog
+from running import run_toolcatalog
 from toolcatalog.developing import is_trusted
 
 
 @pytest.fixture
 def dev(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A catalog that is being edited, and where its site is."""
-    catalog = generate(tmp_path / "catalog", 6)
+    catalog = generate_catalog(tmp_path / "catalog", 6)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -136,8 +136,8 @@ def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        catalog = generate(tmp_path / "catalog", 1)
-        done = toolcatalog(
+        catalog = generate_catalog(tmp_path / "catalog", 1)
+        done = run_toolcatalog(
             "dev",
             "--catalog",
             catalog,
@@ -154,7 +154,7 @@ def test_a_port_in_use_is_told_before_anything_is_built(tmp_path: Path) -> None:
 
 
 def test_a_catalog_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
-    done = toolcatalog(
+    done = run_toolcatalog(
         "dev",
         "--catalog",
         tmp_path / "none",

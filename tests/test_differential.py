@@ -20,11 +20,19 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from naive import Naive, Verdict, packed, read
-from running import DEEP, SHARED, SHIPPED, Server, new_key, serving, succeed
+from naive import ExpectedAnswer, ReferenceModel, dump_json, read_yaml
+from running import (
+    DEEP_PROFILE,
+    SHARED,
+    SHIPPED_CATALOG,
+    Server,
+    create_key,
+    run_successfully,
+    start_server,
+)
 
 SEED = int(os.environ.get("SEED", "1"))
-REQUESTS = 3200 if DEEP else 800
+REQUESTS = 3200 if DEEP_PROFILE else 800
 WIRE_TOOLS = SHARED / "data" / "wire-tools.json"
 PREFIXES = ("/api/v3", "/api/v3.1")
 ALL_ERRORS = {
@@ -85,7 +93,7 @@ ODD_QUERIES = [
 class Asker:
     """Makes requests that a client, or a careless one, might send for a catalog."""
 
-    def __init__(self, naive: Naive, seed: int) -> None:
+    def __init__(self, naive: ReferenceModel, seed: int) -> None:
         self.random = random.Random(seed)  # noqa: S311 - nothing secret
         entries = [entry for some in naive.tools.values() for entry in some]
         self.toolkits = [*naive.toolkits]
@@ -287,7 +295,7 @@ class Judge:
     """
 
     client: httpx.Client
-    naive: Naive
+    naive: ReferenceModel
     seen: Counter[str] = field(default_factory=Counter)
 
     def judge(
@@ -298,7 +306,9 @@ class Judge:
         response = self.client.get(f"{path}?{query}" if query else path, headers=headers)
         sent = response.request.url.query.decode()
         verdict = (
-            self.naive.find(sent, visible) if slug is None else self.naive.get(slug, sent, visible)
+            self.naive.list_tools(sent, visible)
+            if slug is None
+            else self.naive.get_tool(slug, sent, visible)
         )
         try:
             if verdict.problems:
@@ -312,17 +322,17 @@ class Judge:
                 f"SEED={SEED} GET {path}?{query} (toolkits seen: {visible or 'all'}): {error}"
             ) from None
 
-    def answered(self, response: httpx.Response, verdict: Verdict) -> None:
+    def answered(self, response: httpx.Response, verdict: ExpectedAnswer) -> None:
         assert response.status_code == 200, response.text[:500]
         expected = verdict.body()
         if response.text != expected:  # perhaps only a number is spelled in another way
-            assert packed(response.json()) == packed(json.loads(expected))
+            assert dump_json(response.json()) == dump_json(json.loads(expected))
         self.seen["get" if verdict.size == 0 else "list"] += 1
         self.seen["further page"] += (
             verdict.number > 1 and verdict.number <= verdict.total_pages if verdict.size else 0
         )
 
-    def refused(self, response: httpx.Response, verdict: Verdict) -> None:
+    def refused(self, response: httpx.Response, verdict: ExpectedAnswer) -> None:
         status = min(problem[0] for problem in verdict.problems)
         assert response.status_code == status, f"{response.text[:500]}, expected {verdict.problems}"
         error = response.json()["error"]
@@ -351,7 +361,7 @@ class Judge:
         self.seen["several problems"] += len(verdict.problems) > 1
 
     def ranked(
-        self, response: httpx.Response, verdict: Verdict, first: str, headers: dict[str, str]
+        self, response: httpx.Response, verdict: ExpectedAnswer, first: str, headers: dict[str, str]
     ) -> None:
         """By relevance: each page holds some of the matching tools, comes twice the same, and all
         pages make up the whole set.
@@ -372,7 +382,7 @@ class Judge:
             self.walk(verdict, first, headers, bodies)
 
     def walk(
-        self, verdict: Verdict, first: str, headers: dict[str, str], bodies: dict[str, str]
+        self, verdict: ExpectedAnswer, first: str, headers: dict[str, str], bodies: dict[str, str]
     ) -> None:
         found: list[Any] = []
         for number in range(1, verdict.total_pages + 1):
@@ -389,7 +399,7 @@ def assert_documents(items: list[Any], bodies: dict[str, str]) -> None:
     assert len(slugs) == len({*slugs}), f"a tool twice: {slugs}"
     assert {*slugs} <= {*bodies}, f"these do not match: { ({*slugs} - {*bodies}) }"
     for item in items:
-        assert packed(item) == bodies[item["slug"]] or packed(item) == packed(
+        assert dump_json(item) == bodies[item["slug"]] or dump_json(item) == dump_json(
             json.loads(bodies[item["slug"]])
         )
 
@@ -417,9 +427,9 @@ def compare(server: Server, catalog: Path, limited_to: list[str]) -> Counter[str
     """Ask REQUESTS questions, most with a key that sees everything and some with one that sees
     these toolkits; what came up.
     """
-    naive = Naive(catalog)
+    naive = ReferenceModel(catalog)
     asker = Asker(naive, SEED)
-    limited = new_key(server.keys_file, "--toolkits", ",".join(limited_to))
+    limited = create_key(server.keys_file, "--toolkits", ",".join(limited_to))
     with httpx.Client(
         base_url=server.url, timeout=30, headers={"accept-encoding": "identity"}
     ) as client:
@@ -454,7 +464,7 @@ def test_shipped_catalog_is_answered_as_the_decisions_say(shipped: Server) -> No
     """Every one of 3,200 random requests to the shipped catalog gets the status, error slug and
     body that a second reading gives.
     """
-    assert_enough(compare(shipped, SHIPPED, ["github", "slack", "openmeteo"]))
+    assert_enough(compare(shipped, SHIPPED_CATALOG, ["github", "slack", "openmeteo"]))
 
 
 @pytest.fixture(scope="module")
@@ -464,10 +474,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server,
         pytest.skip("no shared/data/wire-tools.json beside this repository")
     folder = tmp_path_factory.mktemp("imported")
     catalog = folder / "catalog"
-    succeed("import", "wire", WIRE_TOOLS, "--into", catalog)
+    run_successfully("import", "wire", WIRE_TOOLS, "--into", catalog)
     make_history(catalog)
-    succeed("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
-    with serving(folder / "build", folder) as server:
+    run_successfully("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
+    with start_server(folder / "build", folder) as server:
         yield server, catalog
 
 
@@ -485,7 +495,7 @@ def make_history(catalog: Path) -> None:
         "99999999_99",
     ]
     paths = sorted(catalog.glob("toolkits/*/*/*.yaml"))
-    tools = [read(path) for path in paths]
+    tools = [read_yaml(path) for path in paths]
     for path, tool in zip(paths, tools, strict=True):
         for version in draw.sample(versions, draw.choice([0, 0, 1, 2, 3])):
             other = draw.choice(tools)

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive import Naive
-from running import SHIPPED, examples
+from naive import ReferenceModel
+from running import SHIPPED_CATALOG, example_settings
 from test_exports import TOOL, VALUES, described, parameters, tools
-from toolcatalog.diffing import changes
-from toolcatalog.exports import input_schema, sample
-from toolcatalog.parameters import served_inputs, served_outputs, walk
-from toolcatalog.snapshot import Tool, tool_of
+from toolcatalog.diffing import compare_tools
+from toolcatalog.exports import input_schema, sample_arguments
+from toolcatalog.parameters import to_served_inputs, to_served_outputs, walk_descriptions
+from toolcatalog.snapshot import Tool, tool_from_document
 from toolcatalog.wording import KINDS, Change
 
 BREAKING, SCOPE, ADDITIVE, TEXT = KINDS
@@ -34,21 +34,21 @@ def of_inputs(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, 
     """Changes of inputs, by place without the word `input`."""
     return of(
         "input",
-        replace(EMPTY, input_parameters=served_inputs(before)),
-        replace(EMPTY, input_parameters=served_inputs(after)),
+        replace(EMPTY, input_parameters=to_served_inputs(before)),
+        replace(EMPTY, input_parameters=to_served_inputs(after)),
     )
 
 
 def of_outputs(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str, str]]:
     return of(
         "output",
-        replace(EMPTY, output_parameters=served_outputs(before)),
-        replace(EMPTY, output_parameters=served_outputs(after)),
+        replace(EMPTY, output_parameters=to_served_outputs(before)),
+        replace(EMPTY, output_parameters=to_served_outputs(after)),
     )
 
 
 def of(side: str, before: Tool, after: Tool) -> list[tuple[str, str, str]]:
-    found = changes(before, after)
+    found = compare_tools(before, after)
     assert all(change.place.startswith(f"{side} ") for change in found)
     return [(change.kind, change.place.removeprefix(f"{side} "), change.what) for change in found]
 
@@ -321,20 +321,20 @@ def test_fields_of_the_tool(
     """Words are text, scopes are their own kind, and two hints and the need of authentication are
     the contract.
     """
-    assert changes(replace(EMPTY, **before), replace(EMPTY, **after)) == expected
+    assert compare_tools(replace(EMPTY, **before), replace(EMPTY, **after)) == expected
 
 
 def test_the_order() -> None:
     """Breaking, scope, additive, text; by place within each."""
-    before = replace(EMPTY, input_parameters=served_inputs({"b": STRING, "a": STRING}))
+    before = replace(EMPTY, input_parameters=to_served_inputs({"b": STRING, "a": STRING}))
     after = replace(
         EMPTY,
         name="N",
         scopes=(),
-        output_parameters=served_outputs({"o": STRING}),
-        input_parameters=served_inputs({"c": STRING}),
+        output_parameters=to_served_outputs({"o": STRING}),
+        input_parameters=to_served_inputs({"c": STRING}),
     )
-    assert [(change.kind, change.place) for change in changes(before, after)] == [
+    assert [(change.kind, change.place) for change in compare_tools(before, after)] == [
         (BREAKING, "input a"),
         (BREAKING, "input b"),
         (SCOPE, "scopes"),
@@ -347,13 +347,13 @@ def test_the_order() -> None:
 # Whatever changes
 
 
-@examples(15)
+@example_settings(15)
 @given(tools(), st.randoms(use_true_random=False))
 def test_nothing_where_nothing_changed(tool: Tool, chance: random.Random) -> None:
     """Where only the order of names is another, that is told as a text: it is served so."""
-    assert changes(tool, copy.deepcopy(tool)) == []
+    assert compare_tools(tool, copy.deepcopy(tool)) == []
     inputs = shuffled(tool.input_parameters, chance)
-    found = changes(tool, replace(tool, input_parameters=inputs, version="20990101_00"))
+    found = compare_tools(tool, replace(tool, input_parameters=inputs, version="20990101_00"))
     assert {change.kind for change in found} == (
         {TEXT} if json.dumps(inputs) != json.dumps(tool.input_parameters) else set()
     )
@@ -368,10 +368,12 @@ def test_parameters_in_another_order() -> None:
         before = replace(EMPTY, input_parameters=old, output_parameters=old)
         after = replace(EMPTY, input_parameters=new, output_parameters=new)
         for place in ("input", "output"):
-            found = [(one.kind, one.what) for one in changes(before, after) if one.place == place]
+            found = [
+                (one.kind, one.what) for one in compare_tools(before, after) if one.place == place
+            ]
             assert found == expected
     before, after = replace(EMPTY, input_parameters=both), replace(EMPTY, input_parameters=more)
-    assert [change.place for change in changes(before, after)] == ["input x"]
+    assert [change.place for change in compare_tools(before, after)] == ["input x"]
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
@@ -380,7 +382,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
     return [shuffled(one, chance) for one in value] if isinstance(value, list) else value
 
 
-@examples(20)
+@example_settings(20)
 @given(tools(), tools())
 def test_no_change_is_left_untold(before: Tool, after: Tool) -> None:
     """Two tools that differ in any field have a change there, whichever is the older one."""
@@ -390,7 +392,7 @@ def test_no_change_is_left_untold(before: Tool, after: Tool) -> None:
             expected = json.dumps(getattr(before, field.name)) != json.dumps(
                 getattr(new, field.name)
             )
-            assert bool(changes(before, new)) == bool(changes(new, before)) == expected
+            assert bool(compare_tools(before, new)) == bool(compare_tools(new, before)) == expected
 
 
 Served = Callable[[dict[str, Any]], dict[str, Any]]
@@ -398,7 +400,7 @@ Served = Callable[[dict[str, Any]], dict[str, Any]]
 
 @st.composite
 def mutations(
-    draw: st.DrawFn, served: Served = served_inputs, but: frozenset[str] = frozenset()
+    draw: st.DrawFn, served: Served = to_served_inputs, but: frozenset[str] = frozenset()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Served parameters, and the same with some keywords of some descriptions, at any depth, as
     they are in another one.
@@ -406,7 +408,7 @@ def mutations(
     before = served(draw(parameters(but=but).filter(bool)))
     after = copy.deepcopy(before)
     for _ in range(draw(st.integers(1, 3))):
-        inside: Any = draw(st.sampled_from([one for _, one in walk(after, ())]))
+        inside: Any = draw(st.sampled_from([one for _, one in walk_descriptions(after, ())]))
         other = served({"x": draw(described(but=but))})["x"]
         key = draw(st.sampled_from(sorted(inside.keys() | other.keys())))
         if key in other:
@@ -416,7 +418,7 @@ def mutations(
     return before, after
 
 
-@examples(40)
+@example_settings(40)
 @given(mutations())
 def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Whatever is other within a description, at whatever depth, is told from both ends."""
@@ -425,7 +427,7 @@ def test_no_mutation_is_left_untold(mutation: tuple[dict[str, Any], dict[str, An
     )
     differs = json.dumps(mutation[0]) != json.dumps(mutation[1])
     for old, new in ((before, after), (after, before)):
-        assert {change.place.partition(" ")[0] for change in changes(old, new)} == (
+        assert {change.place.partition(" ")[0] for change in compare_tools(old, new)} == (
             {"input", "output"} if differs else set()
         )
 
@@ -438,8 +440,8 @@ TRIED = [
 
 def near(parameters: dict[str, Any], values: list[Any]) -> Iterator[Any]:
     """Arguments most of which fit, with each value in each place."""
-    whole = sample(all_required(parameters))
-    yield from ({}, sample(parameters), whole, {**whole, "other": 1})
+    whole = sample_arguments(all_required(parameters))
+    yield from ({}, sample_arguments(parameters), whole, {**whole, "other": 1})
     for name in whole:
         yield {key: value for key, value in whole.items() if key != name}
         yield from ({**whole, name: value} for value in (*TRIED, *values))
@@ -447,7 +449,7 @@ def near(parameters: dict[str, Any], values: list[Any]) -> Iterator[Any]:
 
 def all_required(parameters: dict[str, Any]) -> dict[str, Any]:
     found = copy.deepcopy(parameters)
-    for _, one in walk(found, ()):
+    for _, one in walk_descriptions(found, ()):
         one["required"] = True  # type: ignore[index]
     return found
 
@@ -455,14 +457,16 @@ def all_required(parameters: dict[str, Any]) -> dict[str, Any]:
 UNSAID = frozenset(["oneOf", "description", "title", "examples", "default"])
 
 
-@examples(50)
+@example_settings(50)
 @given(mutations(but=UNSAID), st.lists(VALUES, max_size=3))
 def test_inputs_take_what_they_took_unless_it_is_breaking(
     mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]
 ) -> None:
     """A validator agrees. What had the name of a new and optional input before was nobody's."""
     before, after = mutation
-    found = changes(replace(EMPTY, input_parameters=before), replace(EMPTY, input_parameters=after))
+    found = compare_tools(
+        replace(EMPTY, input_parameters=before), replace(EMPTY, input_parameters=after)
+    )
     if BREAKING in {change.kind for change in found} or any(
         change.what == "is new and optional" for change in found
     ):
@@ -475,14 +479,14 @@ def test_inputs_take_what_they_took_unless_it_is_breaking(
     ] == []
 
 
-@examples(40)
-@given(mutations(served_outputs, UNSAID | {"required"}), st.lists(VALUES, max_size=3))
+@example_settings(40)
+@given(mutations(to_served_outputs, UNSAID | {"required"}), st.lists(VALUES, max_size=3))
 def test_outputs_are_what_they_were_unless_it_is_breaking(
     mutation: tuple[dict[str, Any], dict[str, Any]], values: list[Any]
 ) -> None:
     """A validator agrees. Names that come break nobody."""
     before, after = mutation
-    found = changes(
+    found = compare_tools(
         replace(EMPTY, output_parameters=before), replace(EMPTY, output_parameters=after)
     )
     names = {"is new", "may have other properties now"}
@@ -508,9 +512,11 @@ def test_the_shipped_catalog_is_understood() -> None:
     and none that is told from one end only.
     """
     found = []
-    for entries in Naive(SHIPPED).tools.values():
-        for before, after in pairwise(tool_of(json.loads(entry.body), None) for entry in entries):
-            there, back = changes(before, after), changes(after, before)
+    for entries in ReferenceModel(SHIPPED_CATALOG).tools.values():
+        for before, after in pairwise(
+            tool_from_document(json.loads(entry.body), None) for entry in entries
+        ):
+            there, back = compare_tools(before, after), compare_tools(after, before)
             assert {change.place for change in there} == {change.place for change in back}
             found += there
     assert {change.kind for change in found} == {*KINDS}

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
-from accounts import missing, named_in, rows
+from accounts import find_missing_tests, find_test_references, parse_table_rows
 from running import ROOT
 from test_rejects import rules_shown
 from toolcatalog import __version__, openapi
-from toolcatalog.advice import USUAL
+from toolcatalog.advice import DEFAULT_SEVERITIES
 from toolcatalog.cli import cli
 
 DOCS = {path.name: path.read_text() for path in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]}
@@ -46,12 +46,12 @@ def test_every_rule_is_told() -> None:
     and no other.
     """
     told = re.findall(r"^\| \[`([a-z-]+)`\]", DOCS["rules.md"], re.MULTILINE)
-    assert sorted(told) == sorted(rules_shown() | {*USUAL})
+    assert sorted(told) == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
 
 
 def test_every_parameter_is_told() -> None:
     """docs/api.md names every query parameter of the OpenAPI document."""
-    operations = [path["get"] for path in openapi.document()["paths"].values()]
+    operations = [path["get"] for path in openapi.build_document()["paths"].values()]
     names = {
         parameter["name"]
         for operation in operations
@@ -91,9 +91,9 @@ def test_every_link_leads_somewhere(name: str) -> None:
     assert {link for link in links if not (folder / Path(link)).exists()} == set()
 
 
-@pytest.mark.parametrize("name", sorted(name for name in DOCS if named_in(DOCS[name])))
+@pytest.mark.parametrize("name", sorted(name for name in DOCS if find_test_references(DOCS[name])))
 def test_every_test_that_is_named_is_there(name: str) -> None:
-    assert missing(DOCS[name]) == []
+    assert find_missing_tests(DOCS[name]) == []
 
 
 def test_the_accounts_are_whole() -> None:
@@ -103,7 +103,7 @@ def test_the_accounts_are_whole() -> None:
     doors = {
         *re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
     }
-    found = rows(DOCS["reliability.md"])
+    found = parse_table_rows(DOCS["reliability.md"])
     assert len(found) > 30
     assert [
         row
@@ -113,18 +113,21 @@ def test_the_accounts_are_whole() -> None:
     assert [
         row
         for row in found
-        if not named_in(row[1]) and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors
+        if not find_test_references(row[1])
+        and not {*re.findall(r"`make ([\w-]+)`", row[1])} & doors
     ] == []
 
 
 def test_the_version_is_one() -> None:
     """The package, pyproject.toml and the OpenAPI document name the same version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert project == __version__ == openapi.document()["info"]["version"]
+    assert project == __version__ == openapi.build_document()["info"]["version"]
 
 
 def test_every_fault_has_a_test() -> None:
     """Each row of docs/faults.md names one, or says that there is none."""
     found = re.findall(r"^\| (?!fault |---)(.*) \|$", DOCS["faults.md"], re.MULTILINE)
     assert len(found) > 10
-    assert [row for row in found if not named_in(row) and not row.endswith("| none")] == []
+    assert [
+        row for row in found if not find_test_references(row) and not row.endswith("| none")
+    ] == []

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from enduring import CLIENTS, Plan, endure
+from enduring import CLIENTS, Plan, run_endurance
 
 
 def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:
@@ -10,8 +10,13 @@ def test_nothing_fails_but_what_a_killed_worker_held(tmp_path: Path) -> None:
     each from one snapshot.
     """
     plan = Plan(reloads=10, rollbacks=2, kills=1, outages=1, published=2)
-    local, following = endure(tmp_path, plan)
-    assert (local.failed, following.failed, local.mixed, following.mixed) == (0, 0, 0, 0)
-    assert local.broken <= CLIENTS * plan.kills
-    assert following.broken == 0
+    local, following = run_endurance(tmp_path, plan)
+    assert (local.failed, following.failed, local.inconsistent, following.inconsistent) == (
+        0,
+        0,
+        0,
+        0,
+    )
+    assert local.dropped <= CLIENTS * plan.kills
+    assert following.dropped == 0
     assert len(local.snapshots) == len(following.snapshots) == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.store import Filters, Store, VersionPins
 
 QUERIES = [
     "create an issue on github",
@@ -28,25 +28,25 @@ def test_the_parts_make_up_the_whole(store: Store, query: str) -> None:
     """The points of fields are those of their term, and the parts of the score those by which the
     best tools are ordered.
     """
-    found = store.matching(Filters(query=query), Pins())
-    assert found.ranked is not None
+    found = store.search(Filters(query=query), VersionPins())
+    assert found.ranking is not None
     raised = []
     for number, score in zip(
-        found.ranked.best.tolist(), found.ranked.best_scores.tolist(), strict=True
+        found.ranking.top_ids.tolist(), found.ranking.top_scores.tolist(), strict=True
     ):
         why = store.explain(query, found, number)
         assert why.score == pytest.approx(score, rel=1e-5)
-        assert [one.points for one in why.given] == sorted(
-            (one.points for one in why.given), reverse=True
+        assert [one.points for one in why.contributions] == sorted(
+            (one.points for one in why.contributions), reverse=True
         )
-        for one in why.given:
+        for one in why.contributions:
             assert sum(one.fields.values()) == pytest.approx(one.points)
         raised.append(
             (
-                sum(one.points for one in why.given)
-                * (1 + 0.3 * why.name)
-                * (1 + 0.3 * why.toolkit),
-                why.whole,
+                sum(one.points for one in why.contributions)
+                * (1 + 0.3 * why.name_coverage)
+                * (1 + 0.3 * why.toolkit_coverage),
+                why.query_score,
             )
         )
     highest = max(points for points, _ in raised)
@@ -59,8 +59,10 @@ def test_what_was_typed_is_said(store: Store) -> None:
     """A slug, the beginning of one, and a name lift a tool, in this order."""
     lifts = []
     for query in ("GMAIL_SEND_EMAIL", "GMAIL_SEND_EM", "Send an email", "send email to"):
-        found = store.matching(Filters(query=query), Pins())
+        found = store.search(Filters(query=query), VersionPins())
         lifts.append(
-            store.explain(query, found, int(store.page(found, "relevance", True, 0, 1)[0])).typed
+            store.explain(
+                query, found, int(store.select_page(found, "relevance", True, 0, 1)[0])
+            ).slug_bonus
         )
     assert lifts == [4, 3, 2, 0]

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from listing import SERVER
-from running import DEEP, SHIPPED, succeed, toolcatalog
+from running import DEEP_PROFILE, SHIPPED_CATALOG, run_successfully, run_toolcatalog
 from toolcatalog import exports
 from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Pins
+from toolcatalog.store import Filters, VersionPins
 
 TOOL = "name: Do it\ndescription: Does it.\n"
 PLAIN = "input_parameters: {x: {type: string, required: true}}\n"
@@ -41,7 +41,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path, text in files.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "catalog" / path).write_text(text)
-    succeed(
+    run_successfully(
         "build",
         "--catalog",
         folder / "catalog",
@@ -55,7 +55,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exported(build: Path, *arguments: str) -> list[dict[str, Any]]:
     """What an export that must succeed prints."""
-    found: list[dict[str, Any]] = json.loads(succeed("export", *arguments, "--build", build))
+    found: list[dict[str, Any]] = json.loads(
+        run_successfully("export", *arguments, "--build", build)
+    )
     return found
 
 
@@ -65,7 +67,7 @@ def name(definition: dict[str, Any]) -> str:
     return found
 
 
-@pytest.mark.parametrize("form", exports.FORMS)
+@pytest.mark.parametrize("form", exports.FORMATS)
 def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_build: Path) -> None:
     """Those that are named first, then those of the toolkits by slug, each once."""
     named = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
@@ -74,23 +76,23 @@ def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_buil
         for one in exported(shipped_build, form, *named, "--toolkit", "slack")
     ]
     store = open_build(shipped_build)
-    slack = store.page(
-        store.matching(Filters(toolkits=["slack"]), Pins()), "slug", False, 0, 1000
+    slack = store.select_page(
+        store.search(Filters(toolkits=["slack"]), VersionPins()), "slug", False, 0, 1000
     ).tolist()
-    slugs = [json.loads(bytes(store.document(number)[0]))["slug"] for number in slack]
+    slugs = [json.loads(bytes(store.read_document(number)[0]))["slug"] for number in slack]
     assert found == [*named[:2], *(slug for slug in slugs if slug not in named)]
     assert len(found) > 10
 
 
-@pytest.mark.parametrize("form", exports.FORMS)
+@pytest.mark.parametrize("form", exports.FORMATS)
 def test_the_site_has_the_same_bytes(form: str, shipped_build: Path) -> None:
     """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
     page leads to it.
     """
-    folders = sorted((SHIPPED / "toolkits").iterdir())
-    for folder in folders if DEEP else folders[::3]:
+    folders = sorted((SHIPPED_CATALOG / "toolkits").iterdir())
+    for folder in folders if DEEP_PROFILE else folders[::3]:
         site = shipped_build.parent / "site" / "toolkits" / folder.name
-        assert (site / f"{form}.json").read_text() == succeed(
+        assert (site / f"{form}.json").read_text() == run_successfully(
             "export", form, "--toolkit", folder.name, "--build", shipped_build
         )
         assert f'href="{form}.json"' in (site / "index.html").read_text()
@@ -130,7 +132,7 @@ def test_versions(arguments: list[str], expected: list[str], small: Path) -> Non
 
 def test_what_is_left_out_is_told_and_the_rest_printed(small: Path) -> None:
     """The exit code says that something is missing; a name that is shortened is told and no fault."""
-    done = toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
+    done = run_toolcatalog("export", "anthropic", "--toolkit", "a", "--build", small)
     short = f"{LONG[:55]}_"
     names = [name(one) for one in json.loads(done.stdout)]
     assert (done.returncode, names[:2], names[2][:56]) == (1, ["A_DO", "A_NEW"], short)
@@ -167,7 +169,7 @@ def test_a_wrong_call_is_told_in_a_sentence(
     """Exit code 2, and nothing on standard output."""
     if "\x00" in arguments:
         arguments.remove("\x00")  # no shell can hand it over
-    done = toolcatalog("export", *arguments, "--build", small)
+    done = run_toolcatalog("export", *arguments, "--build", small)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -175,7 +177,7 @@ def test_a_wrong_call_is_told_in_a_sentence(
 
 def test_all_wrong_names_are_told_at_once(small: Path) -> None:
     """Not one a run."""
-    done = toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
+    done = run_toolcatalog("export", "mcp", "A_DI", "B_DO", "--toolkit", "c", "--build", small)
     assert [line.removeprefix("error: ")[:28] for line in done.stderr.splitlines()] == [
         "There is no toolkit c.",
         "There is no tool A_DI: `tool",
@@ -188,11 +190,13 @@ def test_a_real_mcp_client_reads_what_is_exported(shipped_build: Path, tmp_path:
     was exported, page by page.
     """
     toolkits = [
-        word for folder in (SHIPPED / "toolkits").iterdir() for word in ("--toolkit", folder.name)
+        word
+        for folder in (SHIPPED_CATALOG / "toolkits").iterdir()
+        for word in ("--toolkit", folder.name)
     ]
-    text = succeed("export", "mcp", *toolkits, "--build", shipped_build)
+    text = run_successfully("export", "mcp", *toolkits, "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
-    script = "import json, sys\nfrom toolcatalog.cli.listing_mcp import listed\nprint(json.dumps(listed([sys.executable, *sys.argv[1:]], 60)))"
+    script = "import json, sys\nfrom toolcatalog.cli.listing_mcp import fetch_tools\nprint(json.dumps(fetch_tools([sys.executable, *sys.argv[1:]], 60)))"
     command = [
         sys.executable,
         "-W",

@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driving import KINDS
-from naive import Naive
-from running import SHIPPED, Server, examples
+from driving import CLIENT_LIBRARIES
+from naive import ReferenceModel
+from running import SHIPPED_CATALOG, Server, example_settings
 from toolcatalog import exports, names, versions
-from toolcatalog.parameters import TYPES, served_inputs, served_outputs, value_schema
-from toolcatalog.snapshot import Tool, tool_of
+from toolcatalog.parameters import TYPES, to_served_inputs, to_served_outputs, to_value_schema
+from toolcatalog.snapshot import Tool, tool_from_document
 
 TOOL = Tool(
     slug="MAIL_SEND",
@@ -36,7 +36,7 @@ TOOL = Tool(
     tags=("mail", "openWorldHint", "destructiveHint"),
     no_auth=False,
     deprecation=None,
-    input_parameters=served_inputs({
+    input_parameters=to_served_inputs({
         "to": {"type": "array", "required": True, "items": {"type": "string", "format": "email"}, "minItems": 2},
         "head": {
             "type": "object",
@@ -50,7 +50,7 @@ TOOL = Tool(
         "one": {"oneOf": [{"type": "integer", "nullable": True}, {"type": "string"}], "nullable": True, "title": "One", "enum": [1, "a"]},
         "state": {"type": "string", "enum": ["open", "closed"], "nullable": True, "default": None},
     }),
-    output_parameters=served_outputs({"id": {"type": "string", "description": "Its id."}, "copies": {"type": "object", "properties": {"n": {"type": "integer"}}}}),
+    output_parameters=to_served_outputs({"id": {"type": "string", "description": "Its id."}, "copies": {"type": "object", "properties": {"n": {"type": "integer"}}}}),
 )  # fmt: skip
 
 SCHEMA = {
@@ -165,7 +165,7 @@ def parameters(
 def tools() -> st.SearchStrategy[Tool]:
     """Any served tool."""
     words = st.lists(
-        st.sampled_from(["x", "y", "important", *exports.HINTS]), max_size=3, unique=True
+        st.sampled_from(["x", "y", "important", *exports.HINT_TAGS]), max_size=3, unique=True
     ).map(tuple)
     deprecations = st.none() | st.fixed_dictionaries(
         dict.fromkeys(("reason", "since", "sunset", "replaced_by"), TEXTS)
@@ -173,7 +173,7 @@ def tools() -> st.SearchStrategy[Tool]:
     return st.builds(
         Tool, slug=st.from_regex(names.TOOL_SLUG, fullmatch=True), toolkit=st.just("kit"), version=st.from_regex(versions.PATTERN, fullmatch=True),
         available_versions=st.just(()), name=TEXTS, description=TEXTS, scopes=words, tags=words, no_auth=st.booleans(), deprecation=deprecations,
-        input_parameters=parameters().map(served_inputs), output_parameters=parameters(but=frozenset(["required"])).map(served_outputs),
+        input_parameters=parameters().map(to_served_inputs), output_parameters=parameters(but=frozenset(["required"])).map(to_served_outputs),
     )  # fmt: skip
 
 
@@ -181,8 +181,8 @@ def tools() -> st.SearchStrategy[Tool]:
 def shipped_tools() -> list[Tool]:
     """Every version of every tool of the shipped catalog."""
     return [
-        tool_of(json.loads(entry.body), None)
-        for entries in Naive(SHIPPED).tools.values()
+        tool_from_document(json.loads(entry.body), None)
+        for entries in ReferenceModel(SHIPPED_CATALOG).tools.values()
         for entry in entries
     ]
 
@@ -194,7 +194,9 @@ def meta_tools(shipped_build: Path) -> list[Tool]:
         json.loads(file.read_bytes())
         for file in sorted(shipped_build.glob("current/sessions/*.json"))
     ]
-    return [tool_of(document, None) for answer in answers for document in answer["items"]]
+    return [
+        tool_from_document(document, None) for answer in answers for document in answer["items"]
+    ]
 
 
 # Schemas
@@ -213,31 +215,31 @@ def test_the_standard_form_of_outputs() -> None:
     assert exports.output_schema(TOOL.output_parameters) == ANSWER
 
 
-@examples(66)
+@example_settings(66)
 @given(parameters(), VALUES)
 def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: Any) -> None:
     """The standard form of what is served is valid, and takes the very values that the author's
     description takes.
     """
-    schema = exports.input_schema(served_inputs(authored))
+    schema = exports.input_schema(to_served_inputs(authored))
     jsonschema.Draft202012Validator.check_schema(schema)
     ours = jsonschema_rs.Draft202012Validator(schema)
     authors = jsonschema_rs.Draft202012Validator(
-        value_schema({"type": "object", "properties": authored})
+        to_value_schema({"type": "object", "properties": authored})
     )
     for tried in (
         value,
         *({name: value} for name in authored),
-        exports.sample(served_inputs(authored)),
+        exports.sample_arguments(to_served_inputs(authored)),
     ):
         assert ours.is_valid(tried) == authors.is_valid(tried)
 
 
-@examples(16)
+@example_settings(16)
 @given(parameters())
 def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
     """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
-    for name, schema in exports.input_schema(served_inputs(authored))["properties"].items():
+    for name, schema in exports.input_schema(to_served_inputs(authored))["properties"].items():
         kept = {
             key: value
             for key, value in authored[name].items()
@@ -267,13 +269,13 @@ def hold_schemas(tools: list[Tool]) -> None:
         for one in (
             schema,
             exports.output_schema(tool.output_parameters),
-            exports.json_schema(tool),
+            exports.to_json_schema(tool),
         ):
             jsonschema.Draft202012Validator.check_schema(one)
         forms = (
-            exports.openai(tool)["function"]["parameters"],
-            exports.anthropic(tool)["input_schema"],
-            exports.mcp(tool)["inputSchema"],
+            exports.to_openai(tool)["function"]["parameters"],
+            exports.to_anthropic(tool)["input_schema"],
+            exports.to_mcp(tool)["inputSchema"],
         )
         assert [*forms] == [schema] * 3
 
@@ -284,17 +286,20 @@ def hold_schemas(tools: list[Tool]) -> None:
 def test_definitions() -> None:
     """Each form has the fields of its maker, and MCP's the hints that are tags."""
     told = {"name": "MAIL_SEND", "description": TOOL.description}
-    assert exports.openai(TOOL) == {"type": "function", "function": {**told, "parameters": SCHEMA}}
-    assert exports.anthropic(TOOL) == {**told, "input_schema": SCHEMA}
+    assert exports.to_openai(TOOL) == {
+        "type": "function",
+        "function": {**told, "parameters": SCHEMA},
+    }
+    assert exports.to_anthropic(TOOL) == {**told, "input_schema": SCHEMA}
     hints = {"destructiveHint": True, "openWorldHint": True}
-    assert exports.mcp(TOOL) == {
+    assert exports.to_mcp(TOOL) == {
         **told,
         "title": "Send a mail",
         "inputSchema": SCHEMA,
         "outputSchema": ANSWER,
         "annotations": hints,
     }
-    assert exports.mcp(replace(TOOL, tags=("x",), output_parameters={})) == {
+    assert exports.to_mcp(replace(TOOL, tags=("x",), output_parameters={})) == {
         **told,
         "title": "Send a mail",
         "inputSchema": SCHEMA,
@@ -304,21 +309,23 @@ def test_definitions() -> None:
         "title": "Send a mail",
         "description": TOOL.description,
     }
-    assert exports.json_schema(TOOL) == {**head, **SCHEMA}
+    assert exports.to_json_schema(TOOL) == {**head, **SCHEMA}
 
 
 def test_tokens_are_a_quarter_of_the_characters() -> None:
     """Characters are counted, not bytes, and a begun token is a whole one."""
     empty = replace(TOOL, description="", input_parameters={})
-    length = len(json.dumps(exports.openai(empty), separators=(",", ":")))
-    counted = {more: exports.tokens(replace(empty, description="ü" * more)) for more in range(9)}
+    length = len(json.dumps(exports.to_openai(empty), separators=(",", ":")))
+    counted = {
+        more: exports.estimate_tokens(replace(empty, description="ü" * more)) for more in range(9)
+    }
     assert counted == {more: (length + more + 3) // 4 for more in range(9)}
 
 
 def test_uses_tell_the_tokens(shipped_tools: list[Tool]) -> None:
     """The same as when they are asked for alone."""
     for tool in shipped_tools:
-        assert exports.uses(tool).tokens == exports.tokens(tool)
+        assert exports.build_usage(tool).tokens == exports.estimate_tokens(tool)
 
 
 # Example arguments
@@ -391,8 +398,8 @@ def test_sample(description: dict[str, Any], expected: Any) -> None:
     """What the author names comes first, and what is made up heeds type, format, bounds and
     lengths.
     """
-    served = served_inputs({"x": {**description, "required": True}, "y": {**description}})
-    made = exports.sample(served)
+    served = to_served_inputs({"x": {**description, "required": True}, "y": {**description}})
+    made = exports.sample_arguments(served)
     assert json.dumps(made) == json.dumps({"x": expected})
 
 
@@ -401,16 +408,23 @@ def test_a_sample_stays_small() -> None:
     inner: dict[str, Any] = {"type": "string"}
     for _ in range(20):
         inner = {"type": "array", "minItems": 1000, "items": inner}
-    assert len(json.dumps(exports.sample(served_inputs({"x": {**inner, "required": True}})))) < 1000
+    assert (
+        len(
+            json.dumps(
+                exports.sample_arguments(to_served_inputs({"x": {**inner, "required": True}}))
+            )
+        )
+        < 1000
+    )
 
 
-@examples(50)
+@example_settings(50)
 @given(parameters(but=frozenset(["pattern", "format", "oneOf", "uniqueItems", *SAYING])))
 def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
     """Where nothing is named by the author, what is made up fits."""
-    served = served_inputs(authored)
+    served = to_served_inputs(authored)
     jsonschema_rs.Draft202012Validator(exports.input_schema(served)).validate(
-        exports.sample(served)
+        exports.sample_arguments(served)
     )
 
 
@@ -420,10 +434,10 @@ def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
 )
 def test_made_up_texts_have_their_format(format: str) -> None:
     """What is no text of that format is refused by a validator that asks for it."""
-    served = served_inputs({"x": {"type": "string", "format": format, "required": True}})
+    served = to_served_inputs({"x": {"type": "string", "format": format, "required": True}})
     gate = jsonschema_rs.Draft202012Validator(exports.input_schema(served), validate_formats=True)
     assert not gate.is_valid({"x": "te xt"})
-    gate.validate(exports.sample(served))
+    gate.validate(exports.sample_arguments(served))
 
 
 def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
@@ -433,7 +447,7 @@ def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
 
 def hold_samples(tools: list[Tool]) -> None:
     for tool in tools:
-        made = exports.sample(tool.input_parameters)
+        made = exports.sample_arguments(tool.input_parameters)
         jsonschema_rs.Draft202012Validator(
             exports.input_schema(tool.input_parameters), validate_formats=True
         ).validate(made)
@@ -445,7 +459,7 @@ def hold_samples(tools: list[Tool]) -> None:
 
 def test_which_snippets_there_are_and_their_order() -> None:
     """The three calls, then the definitions; a name can stand in an id."""
-    shown = [(one.name, one.title, one.language) for one in exports.uses(TOOL).snippets]
+    shown = [(one.name, one.title, one.language) for one in exports.build_usage(TOOL).snippets]
     assert shown == [
         ("curl", "curl", "bash"),
         ("python", "Python", "python"),
@@ -458,13 +472,13 @@ def test_which_snippets_there_are_and_their_order() -> None:
     ]
 
 
-@examples(16)
+@example_settings(16)
 @given(tools())
 def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
     """Python parses to the one call that is meant, the shell sees three words, and JSON is what the
     forms say.
     """
-    texts = {one.name: one.text for one in exports.uses(tool).snippets}
+    texts = {one.name: one.text for one in exports.build_usage(tool).snippets}
     calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
     constants = [
         node.value
@@ -472,28 +486,33 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
         for node in (*call.args, *(word.value for word in call.keywords))
         if isinstance(node, ast.Constant)
     ]
-    assert sorted(map(str, constants)) == sorted([exports.LOCAL, tool.slug, tool.version])
+    assert sorted(map(str, constants)) == sorted(
+        [exports.DEFAULT_BASE_URL, tool.slug, tool.version]
+    )
     assert (
         texts["curl"]
         == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
     )
     for name, form in (
-        ("openai", exports.openai),
-        ("anthropic", exports.anthropic),
-        ("mcp", exports.mcp),
-        ("json-schema", exports.json_schema),
+        ("openai", exports.to_openai),
+        ("anthropic", exports.to_anthropic),
+        ("mcp", exports.to_mcp),
+        ("json-schema", exports.to_json_schema),
     ):
         assert json.loads(texts[name]) == form(tool)
     call = json.loads(texts["mcp-call"])
     assert (call["jsonrpc"], call["method"]) == ("2.0", "tools/call")
-    assert call["params"] == {"name": tool.slug, "arguments": exports.sample(tool.input_parameters)}
+    assert call["params"] == {
+        "name": tool.slug,
+        "arguments": exports.sample_arguments(tool.input_parameters),
+    }
 
 
 def test_texts_of_the_catalog_are_kept_as_they_are() -> None:
     """Not escaped beyond what JSON asks for."""
     assert any(
         "Send “it” & <wait>." in one.text
-        for one in exports.uses(TOOL).snippets
+        for one in exports.build_usage(TOOL).snippets
         if one.name == "openai"
     )
 
@@ -510,18 +529,25 @@ def test_a_call_gets_the_tool(
         for one in shipped_tools
         if one.slug == "GITHUB_CREATE_ISSUE" and one.version != one.available_versions[-1]
     )
-    text = next(one.text for one in exports.requests(tool, f"{shipped.url}/") if one.name == name)
+    text = next(
+        one.text for one in exports.request_snippets(tool, f"{shipped.url}/") if one.name == name
+    )
     suffix, program = {
         "curl": ("sh", "sh"),
         "python": ("py", sys.executable),
         "typescript": ("mjs", "node"),
     }[name]
     if shutil.which("curl" if name == "curl" else program) is None or (
-        name == "typescript" and KINDS[2].missing()
+        name == "typescript" and CLIENT_LIBRARIES[2].missing_reason()
     ):
         pytest.skip(f"{name} cannot be run here")
     if name == "typescript":
-        (tmp_path / "node_modules").symlink_to(str(KINDS[2].place and KINDS[2].place.parent.parent))
+        (tmp_path / "node_modules").symlink_to(
+            str(
+                CLIENT_LIBRARIES[2].site_packages
+                and CLIENT_LIBRARIES[2].site_packages.parent.parent
+            )
+        )
     (tmp_path / f"run.{suffix}").write_text(text)
     env = {**os.environ, "TOOLCATALOG_KEY": shipped.key, "NO_PROXY": "*"}
     done = subprocess.run(
@@ -545,7 +571,7 @@ def test_a_call_gets_the_tool(
 def test_a_hostile_base_stays_one_text() -> None:
     """The address is an operator's, and still no command and no code."""
     base = "http://h/$(id)'\";`x`\\"
-    texts = {one.name: one.text for one in exports.requests(TOOL, base)}
+    texts = {one.name: one.text for one in exports.request_snippets(TOOL, base)}
     done = subprocess.run(
         ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
         capture_output=True,

@@ -22,9 +22,9 @@ from typing import Any
 import httpx
 import pytest
 
-from faulting import Outcome, Runner, again, many_batches, running
-from on_disk import bytes_of, left_overs
-from running import DEEP, serving, until
+from faulting import CommandRunner, Outcome, make_catalog_of_batches, rename_toolkit, start_runner
+from on_disk import find_leftovers, read_tree
+from running import DEEP_PROFILE, start_server, wait_until
 from toolcatalog import holding, keys
 from toolcatalog.build import build
 from toolcatalog.opening import open_build
@@ -34,16 +34,16 @@ ALWAYS = 1 << 40  # steps: more than any command takes
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
+def runner() -> Iterator[CommandRunner]:
     """A process that has everything imported and runs each command in a fork of itself."""
-    with running() as runner:
+    with start_runner() as runner:
         yield runner
 
 
 def in_force(out: Path) -> str:
     """The digest of the snapshot in force, which opens and of which every byte is right."""
-    digest = holding.current(out)
-    assert holding.verify(out, digest) == []
+    digest = holding.current_digest(out)
+    assert holding.verify_by_digest(out, digest) == []
     assert open_build(out).digest == digest
     return digest
 
@@ -56,10 +56,10 @@ class Building:
     another is built.
     """
 
-    def __init__(self, folder: Path, runner: Runner) -> None:
+    def __init__(self, folder: Path, runner: CommandRunner) -> None:
         self.runner, self.catalog, self.out, self.site = (
             runner,
-            many_batches(folder / "catalog"),
+            make_catalog_of_batches(folder / "catalog"),
             folder / "build",
             folder / "site",
         )
@@ -78,8 +78,8 @@ class Building:
         self.finish()
 
     def _clean(self, folder: Path, name: str) -> tuple[str, dict[str, bytes]]:
-        again(self.catalog, name)
-        return build(self.catalog, folder / "build", folder / "site").digest, bytes_of(
+        rename_toolkit(self.catalog, name)
+        return build(self.catalog, folder / "build", folder / "site").digest, read_tree(
             folder / "site"
         )
 
@@ -93,14 +93,14 @@ class Building:
             ended.append(self.runner.run(*self.command))
             return "Another build is writing" not in ended[-1].err
 
-        until(ends)
+        wait_until(ends)
         assert ended[-1].status == 0, ended[-1].err
         assert self.runner.run("snapshots", "prune", "--keep", 0, "--build", self.out).status == 0
         return ended[-1].seconds
 
 
 @pytest.fixture
-def building(tmp_path: Path, runner: Runner) -> Building:
+def building(tmp_path: Path, runner: CommandRunner) -> Building:
     """That, after a first build of all."""
     return Building(tmp_path, runner)
 
@@ -110,12 +110,12 @@ def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
     alone: which is in force, and if old.
     """
     draw, names = random.Random(SEED), cycle(building.clean)  # noqa: S311 - nothing secret
-    again(building.catalog, next(names))
+    rename_toolkit(building.catalog, next(names))
     longest = building.finish()
     for number in range(kills):
         before = in_force(building.out)
         name = next(names)
-        again(building.catalog, name)
+        rename_toolkit(building.catalog, name)
         ended = building.runner.run(
             *building.command, seconds=draw.uniform(0.02, longest), alone=number % 2 == 0
         )
@@ -127,8 +127,8 @@ def kill(building: Building, kills: int) -> Iterator[tuple[str, bool]]:
         assert in_force(building.out) == building.clean[name][0], (
             f"after kill {number} of seed {SEED}"
         )
-        assert left_overs(building.out.parent) == [], f"after kill {number} of seed {SEED}"
-        assert bytes_of(building.site) | {".lock": b""} == building.clean[name][1] | {".lock": b""}
+        assert find_leftovers(building.out.parent) == [], f"after kill {number} of seed {SEED}"
+        assert read_tree(building.site) | {".lock": b""} == building.clean[name][1] | {".lock": b""}
 
 
 @pytest.mark.deep
@@ -137,7 +137,7 @@ def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_pa
     every, olds = {digest for digest, _ in building.clean.values()}, 0
     (tmp_path / "server").mkdir()
     with ExitStack() as stack:
-        server = stack.enter_context(serving(building.out, tmp_path / "server"))
+        server = stack.enter_context(start_server(building.out, tmp_path / "server"))
         client = stack.enter_context(
             httpx.Client(base_url=server.url, headers={"x-api-key": server.key})
         )
@@ -146,7 +146,7 @@ def test_two_hundred_builds_are_killed_under_a_server(building: Building, tmp_pa
             assert answer.status_code == 200
             assert answer.headers["x-catalog-snapshot"] in every
             olds += old
-        until(
+        wait_until(
             lambda: (
                 client.get("/api/v3/tools").headers["x-catalog-snapshot"] == in_force(building.out)
             )
@@ -163,18 +163,18 @@ class Given:
     definitions to import.
     """
 
-    def __init__(self, folder: Path, runner: Runner) -> None:
+    def __init__(self, folder: Path, runner: CommandRunner) -> None:
         self.folder, catalog, out, file = (
             folder,
-            many_batches(folder / "catalog", 10),
+            make_catalog_of_batches(folder / "catalog", 10),
             folder / "build",
             folder / "keys.json",
         )
         build(catalog, out, folder / "site")
-        self.old = holding.current(out)
-        again(catalog, "Another")
+        self.old = holding.current_digest(out)
+        rename_toolkit(catalog, "Another")
         self.new = build(catalog, out, None).digest
-        holding.use(out, self.old)
+        holding.switch_current(out, self.old)
         _, key = keys.create(file, "default", None, None)
         (folder / "wire.json").write_text(json.dumps([wire(number) for number in range(3)]))
         self.slug = min(path.name for path in (catalog / "toolkits/kit").glob("KIT*"))
@@ -237,7 +237,7 @@ def wire(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory, runner: Runner) -> Given:
+def given(tmp_path_factory: pytest.TempPathFactory, runner: CommandRunner) -> Given:
     """Those, to be copied."""
     return Given(tmp_path_factory.mktemp("given"), runner)
 
@@ -254,7 +254,7 @@ def state_of(folder: Path) -> dict[str, object]:
         if path.name == "keys.json":
             found[name] = [
                 (key.project, key.expires is None, key.state(datetime.now(UTC)))
-                for key in keys.load(path)
+                for key in keys.load_keys(path)
             ]
         elif path.is_symlink():
             found[name] = path.readlink()
@@ -298,7 +298,9 @@ def fail(given: Given, name: str, error: int, at: int, to: Path) -> bool:
         return True
     assert given.run(name, to).status == 0
     assert state_of(to / "given") == given_after(given, name, to)
-    assert left_overs(to / "given") == [] or (error == errno.EROFS and not name.startswith("keys "))
+    assert find_leftovers(to / "given") == [] or (
+        error == errno.EROFS and not name.startswith("keys ")
+    )
     return False
 
 
@@ -357,7 +359,7 @@ FEW = [
 
 
 @pytest.mark.parametrize(
-    ("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP else FEW
+    ("name", "error"), sorted({*product(COMMANDS, FAULTS), *FEW}) if DEEP_PROFILE else FEW
 )
 def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
     name: str, error: int, given: Given, tmp_path: Path
@@ -365,7 +367,7 @@ def test_a_write_that_fails_is_one_sentence_and_harms_nothing(
     """From a step on the disk is full, or read-only, or one step fails; then the same command on a
     sound disk does what it would have.
     """
-    steps = spread(steps_of(given, name, error, tmp_path), 20 if DEEP else 2)
+    steps = spread(steps_of(given, name, error, tmp_path), 20 if DEEP_PROFILE else 2)
     through = [fail(given, name, error, at, tmp_path) for at in steps]
     print(f"{name}, {errno.errorcode[error]}: {len(steps)} steps, {sum(through)} got through")
     assert not all(through)
@@ -481,7 +483,7 @@ def assert_one_sentence(ended: Outcome) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
-    "arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP else [])]
+    "arguments", [["search", "stories"], *([["explain"], ["--help"]] if DEEP_PROFILE else [])]
 )
 def test_output_that_nobody_takes(arguments: list[str], small_build: Path) -> None:
     """Standard output on a full disk is no bug but one sentence."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcatalog import feeds
-from toolcatalog.feeds import Changed
+from toolcatalog.feeds import ToolChange
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 MAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
@@ -22,8 +22,8 @@ def changed(
     version: str = "20251027_00",
     what: str = "new tool",
     text: str = "Send",
-) -> Changed:
-    return Changed(slug, text, ("mail", text), version, what, text)
+) -> ToolChange:
+    return ToolChange(slug, text, ("mail", text), version, what, text)
 
 
 def read(data: bytes) -> ElementTree.Element:
@@ -58,7 +58,7 @@ def seen_to_be_atom(data: bytes) -> ElementTree.Element:
 
 def test_a_feed_without_a_home() -> None:
     feed = seen_to_be_atom(
-        feeds.atom(
+        feeds.render_atom(
             "Mail: changes",
             "toolkits/mail/feed.xml",
             "",
@@ -93,7 +93,9 @@ def test_a_feed_without_a_home() -> None:
 
 @pytest.mark.parametrize("home", [HOME, f"{HOME}/"])
 def test_a_feed_with_a_home(home: str) -> None:
-    feed = seen_to_be_atom(feeds.atom("Changes", "feed.xml", home, [changed(what="deprecated")]))
+    feed = seen_to_be_atom(
+        feeds.render_atom("Changes", "feed.xml", home, [changed(what="deprecated")])
+    )
     assert one(feed, "id") == f"{HOME}/feed.xml"
     assert links(feed) == {"self": f"{HOME}/feed.xml", "alternate": f"{HOME}/index.html"}
     (entry,) = feed.findall(f"{ATOM}entry")
@@ -102,7 +104,7 @@ def test_a_feed_with_a_home(home: str) -> None:
 
 
 def test_an_empty_feed_has_a_fixed_date() -> None:
-    feed = seen_to_be_atom(feeds.atom("Changes", "feed.xml", "", []))
+    feed = seen_to_be_atom(feeds.render_atom("Changes", "feed.xml", "", []))
     assert one(feed, "updated") == "1970-01-01T00:00:00Z"
     assert links(feed) == {"self": "feed.xml", "alternate": "index.html"}
 
@@ -112,8 +114,8 @@ def test_a_feed_has_the_newest_hundred_whatever_their_order() -> None:
         changed(f"MAIL_{number % 7}", f"{20250101 + number % 28}_{number:02}")
         for number in range(100)
     ] + [changed(f"OLD_{number}", "20240101_00") for number in range(50)]
-    data = feeds.atom("Changes", "feed.xml", "", iter(every))
-    assert data == feeds.atom("Changes", "feed.xml", "", reversed(every))
+    data = feeds.render_atom("Changes", "feed.xml", "", iter(every))
+    assert data == feeds.render_atom("Changes", "feed.xml", "", reversed(every))
     entries = seen_to_be_atom(data).findall(f"{ATOM}entry")
     updated = [one(entry, "updated") for entry in entries]
     assert len(entries) == 100
@@ -125,9 +127,9 @@ def test_a_feed_has_the_newest_hundred_whatever_their_order() -> None:
 def test_no_text_breaks_the_xml(text: str) -> None:
     """Nor passes on what cannot be seen, what XML forbids among it."""
     data = [
-        feeds.atom(text, "feed.xml", HOME, [changed(text=text)]),
-        feeds.opensearch({"title": text, "description": text, "home": HOME}),
-        *(part.make() for part in feeds.sitemap(HOME, [text], 1)),
+        feeds.render_atom(text, "feed.xml", HOME, [changed(text=text)]),
+        feeds.render_opensearch({"title": text, "description": text, "home": HOME}),
+        *(part.render() for part in feeds.render_sitemaps(HOME, [text], 1)),
     ]
     seen_to_be_atom(data[0])
     for file in data:
@@ -137,9 +139,9 @@ def test_no_text_breaks_the_xml(text: str) -> None:
 
 def test_texts_are_said_as_they_are() -> None:
     text = "]]><b a='x'>&amp;\x00\n\"y\"</b> \u202e"
-    (entry,) = seen_to_be_atom(feeds.atom(text, "feed.xml", "", [changed(text=text)])).findall(
-        f"{ATOM}entry"
-    )
+    (entry,) = seen_to_be_atom(
+        feeds.render_atom(text, "feed.xml", "", [changed(text=text)])
+    ).findall(f"{ATOM}entry")
     assert one(entry, "summary") == "]]><b a='x'>&amp; \"y\"</b> U+202E"
     assert entry.find(f"{ATOM}category").get("label") == "]]><b a='x'>&amp; \"y\"</b> U+202E"  # type: ignore[union-attr]
 
@@ -161,7 +163,7 @@ def test_texts_are_said_as_they_are() -> None:
     ],
 )
 def test_the_moment_of_a_version(version: str, moment: str) -> None:
-    assert feeds.moment(version) == moment
+    assert feeds.version_timestamp(version) == moment
 
 
 @given(
@@ -170,8 +172,8 @@ def test_the_moment_of_a_version(version: str, moment: str) -> None:
 )
 def test_moments_are_real_and_in_the_order_of_versions(some: str, other: str) -> None:
     before, after = sorted((some, other))
-    assert feeds.moment(before)[:10] <= feeds.moment(after)[:10]
-    day = date.fromisoformat(feeds.moment(some)[:10])
+    assert feeds.version_timestamp(before)[:10] <= feeds.version_timestamp(after)[:10]
+    day = date.fromisoformat(feeds.version_timestamp(some)[:10])
     said = f"{day:%Y%m%d}".rjust(8, "0")
     assert said <= some[:8] or day == date.min
     assert (
@@ -182,7 +184,7 @@ def test_moments_are_real_and_in_the_order_of_versions(some: str, other: str) ->
 
 def test_a_sitemap() -> None:
     paths = ["index.html", "tags/a b&c/index.html"]
-    ((name, leads_to, make),) = feeds.sitemap(f"{HOME}/", paths, 2)
+    ((name, leads_to, make),) = feeds.render_sitemaps(f"{HOME}/", paths, 2)
     assert (name, leads_to) == ("sitemap.xml", paths)
     assert [loc.text for loc in read(make()).findall(f"{MAP}url/{MAP}loc")] == [
         f"{HOME}/index.html",
@@ -193,7 +195,9 @@ def test_a_sitemap() -> None:
 def test_a_long_sitemap_is_split() -> None:
     """No file has more than 50,000 addresses, and together they have all, in order."""
     paths = [f"tools/T{number}/index.html" for number in range(100_001)]
-    files = {part.path: part.make for part in feeds.sitemap(HOME, iter(paths), len(paths))}
+    files = {
+        part.path: part.render for part in feeds.render_sitemaps(HOME, iter(paths), len(paths))
+    }
     names = ["sitemap-1.xml", "sitemap-2.xml", "sitemap-3.xml"]
     assert sorted(files) == [*names, "sitemap.xml"]
     index = read(files["sitemap.xml"]())
@@ -204,13 +208,15 @@ def test_a_long_sitemap_is_split() -> None:
     parts = [[loc.text for loc in read(files[name]()).iter(f"{MAP}loc")] for name in names]
     assert [len(part) for part in parts] == [50_000, 50_000, 1]
     assert [loc for part in parts for loc in part] == [f"{HOME}/{path}" for path in paths]
-    assert [part.path for part in feeds.sitemap(HOME, paths[:50_000], 50_000)] == ["sitemap.xml"]
+    assert [part.path for part in feeds.render_sitemaps(HOME, paths[:50_000], 50_000)] == [
+        "sitemap.xml"
+    ]
     assert sorted(feeds.sitemap_paths(len(paths))) == sorted(files)
 
 
 def test_opensearch() -> None:
     found = read(
-        feeds.opensearch(
+        feeds.render_opensearch(
             {
                 "title": "A catalog of many tools",
                 "description": "word " * 300,
@@ -226,8 +232,8 @@ def test_opensearch() -> None:
         "template": "https://x.example/%7Ba%7D/tools/index.html?q={searchTerms}",
     }
     assert (
-        read(feeds.opensearch({"title": "W" * 40, "description": "", "home": HOME})).findtext(
-            f"{SEARCH}ShortName"
-        )
+        read(
+            feeds.render_opensearch({"title": "W" * 40, "description": "", "home": HOME})
+        ).findtext(f"{SEARCH}ShortName")
         == "W" * 16
     )

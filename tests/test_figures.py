@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from running import succeed
+from running import run_successfully
 from toolcatalog import exports, figures, snapshot
-from toolcatalog.figures import Figures
+from toolcatalog.figures import CatalogStats
 from toolcatalog.opening import open_build
 
 
 @pytest.fixture(scope="module")
-def found(shipped_build: Path) -> Figures:
+def found(shipped_build: Path) -> CatalogStats:
     """The figures of the shipped catalog."""
-    return figures.figures(open_build(shipped_build))
+    return figures.compute_stats(open_build(shipped_build))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def nameless(one: dict[str, Any]) -> list[str]:
     ]
 
 
-def test_the_numbers(found: Figures, documents: list[bytes], shipped_build: Path) -> None:
+def test_the_numbers(found: CatalogStats, documents: list[bytes], shipped_build: Path) -> None:
     """Each number is what a plain count gives."""
     tools = [json.loads(document) for document in documents]
     counts = json.loads((shipped_build / "current" / "manifest.json").read_bytes())["counts"]
@@ -71,11 +71,11 @@ def test_the_numbers(found: Figures, documents: list[bytes], shipped_build: Path
     )
     assert (found.bytes_whole, found.bytes_median) == (sum(sizes), int(median(sizes)))
     assert found.tokens_median == int(
-        median(exports.tokens(snapshot.tool_of(tool, None)) for tool in tools)
+        median(exports.estimate_tokens(snapshot.tool_from_document(tool, None)) for tool in tools)
     )
 
 
-def test_the_lists(found: Figures, documents: list[bytes]) -> None:
+def test_the_lists(found: CatalogStats, documents: list[bytes]) -> None:
     """The most used labels, the largest definitions, the newest versions, each in its order."""
     tools = {
         document["slug"]: (document, len(data))
@@ -98,11 +98,11 @@ def test_the_lists(found: Figures, documents: list[bytes]) -> None:
     )[:5]
 
 
-def test_a_sample_is_told(shipped_build: Path, found: Figures) -> None:
+def test_a_sample_is_told(shipped_build: Path, found: CatalogStats) -> None:
     """In a larger catalog only some documents are read, and the figures say how many; all else is
     the same.
     """
-    some = figures.figures(open_build(shipped_build), sample=20)
+    some = figures.compute_stats(open_build(shipped_build), sample_size=20)
     assert some.sampled == 20 < some.tools
     assert 0 < some.parameters < found.parameters
     whole = (
@@ -119,12 +119,12 @@ def test_a_sample_is_told(shipped_build: Path, found: Figures) -> None:
     assert [getattr(some, field) for field in whole] == [getattr(found, field) for field in whole]
 
 
-def test_text_and_json(shipped_build: Path, found: Figures) -> None:
+def test_text_and_json(shipped_build: Path, found: CatalogStats) -> None:
     """JSON has every figure under its name; the text says the same for people."""
-    told = json.loads(succeed("stats", "--build", shipped_build, "--format", "json"))
-    assert [*told] == [*Figures.__dataclass_fields__]
+    told = json.loads(run_successfully("stats", "--build", shipped_build, "--format", "json"))
+    assert [*told] == [*CatalogStats.__dataclass_fields__]
     assert told["tools"] == found.tools
-    text = succeed("stats", "--build", shipped_build)
+    text = run_successfully("stats", "--build", shipped_build)
     assert f"Tools                   {found.tools} in {found.versions} versions\n" in text
     assert f"Deprecated              {found.deprecated} of {found.tools} (" in text
     assert found.largest[0][0] in text
@@ -135,7 +135,7 @@ def test_an_empty_catalog(tmp_path: Path) -> None:
     """Nothing at all is no mistake."""
     (tmp_path / "catalog").mkdir()
     (tmp_path / "catalog" / "catalog.yaml").write_text("title: A\n")
-    succeed("build", "--no-site", cwd=tmp_path)
-    told = json.loads(succeed("stats", "--format", "json", cwd=tmp_path))
+    run_successfully("build", "--no-site", cwd=tmp_path)
+    told = json.loads(run_successfully("stats", "--format", "json", cwd=tmp_path))
     assert {value for value in told.values() if not isinstance(value, list)} == {0}
-    assert "Tools                   0 in 0 versions" in succeed("stats", cwd=tmp_path)
+    assert "Tools                   0 in 0 versions" in run_successfully("stats", cwd=tmp_path)

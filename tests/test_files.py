@@ -13,10 +13,10 @@ import pytest
 from toolcatalog import files
 
 WRITERS = [
-    files.write,
-    files.write_changed,
-    lambda path, data: files.fill(path, [data]),
-    lambda path, data: files.point(path, data.decode()),
+    files.write_synced,
+    files.write_if_changed,
+    lambda path, data: files.write_pieces(path, [data]),
+    lambda path, data: files.replace_symlink(path, data.decode()),
 ]
 
 
@@ -29,9 +29,9 @@ def test_write_replaces_in_one_step(tmp_path: Path) -> None:
     new ones; nothing else is left.
     """
     path = tmp_path / "file"
-    files.write(path, b"old")
+    files.write_synced(path, b"old")
     with path.open("rb") as old:
-        files.write(path, b"new")
+        files.write_synced(path, b"new")
         assert old.read() == b"old"
     assert path.read_bytes() == b"new"
     assert names(tmp_path) == ["file"]
@@ -44,7 +44,7 @@ def test_write_gives_the_mode_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_bytes(b"")
     path.chmod(0o644)
-    files.write(path, b"secret", mode=0o600)
+    files.write_synced(path, b"secret", mode=0o600)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -58,7 +58,7 @@ def test_what_fails_leaves_nothing(write: Callable[[Path, bytes], object], tmp_p
     assert names(tmp_path / "place") == ["inside"]
 
 
-@pytest.mark.parametrize("filled", [files.fill, files.seal, files.pour])
+@pytest.mark.parametrize("filled", [files.write_pieces, files.write_sealed, files.write_new])
 def test_what_is_refused_elsewhere_names_that(
     filled: Callable[[Path, Iterable[bytes]], object], tmp_path: Path
 ) -> None:
@@ -98,11 +98,11 @@ def test_write_changed_leaves_equal_files_untouched(tmp_path: Path) -> None:
     says which it was.
     """
     path = tmp_path / "a/b/file"
-    assert files.write_changed(path, b"x")
+    assert files.write_if_changed(path, b"x")
     before = path.stat()
-    assert not files.write_changed(path, b"x")
+    assert not files.write_if_changed(path, b"x")
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-    assert files.write_changed(path, b"y")
+    assert files.write_if_changed(path, b"y")
     assert path.read_bytes() == b"y"
 
 
@@ -113,12 +113,12 @@ def test_point_moves_a_link_in_one_step(tmp_path: Path) -> None:
     link = tmp_path / "current"
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    files.point(link, "one")
+    files.replace_symlink(link, "one")
     done = threading.Event()
 
     def alternate() -> None:
         for number in range(1000):
-            files.point(link, ("one", "two")[number % 2])
+            files.replace_symlink(link, ("one", "two")[number % 2])
         done.set()
 
     mover = threading.Thread(target=alternate)
@@ -149,10 +149,10 @@ def test_clean_knows_its_own_names(tmp_path: Path) -> None:
     (tmp_path / ours[1]).symlink_to("nowhere")
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / ours[0]).write_text("")
-    files.clean(tmp_path)
+    files.remove_temporary_files(tmp_path)
     assert names(tmp_path) == sorted(theirs)
     assert names(tmp_path / "below") == [ours[0]]
-    files.clean(tmp_path / "nowhere")
+    files.remove_temporary_files(tmp_path / "nowhere")
 
 
 WRITE = """
@@ -160,8 +160,8 @@ import sys
 from pathlib import Path
 from toolcatalog import files
 while True:
-    files.write_changed(Path(sys.argv[1]), b"x" * 20_000_000)
-    files.write_changed(Path(sys.argv[1]), b"y" * 20_000_000)
+    files.write_if_changed(Path(sys.argv[1]), b"x" * 20_000_000)
+    files.write_if_changed(Path(sys.argv[1]), b"y" * 20_000_000)
 """
 
 
@@ -177,7 +177,7 @@ def test_clean_removes_what_a_killed_writer_leaves(tmp_path: Path) -> None:
         if (tmp_path / "file").exists():
             assert (tmp_path / "file").read_bytes() in (b"x" * 20_000_000, b"y" * 20_000_000)
         left = [name for name in names(tmp_path) if name != "file"]
-        files.clean(tmp_path)
+        files.remove_temporary_files(tmp_path)
         assert [name for name in names(tmp_path) if name != "file"] == []
         if left:
             assert len(left) == 1
@@ -202,7 +202,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from toolcatalog import files
-with files.alone(Path(sys.argv[1])):
+with files.lock(Path(sys.argv[1])):
     print(1, flush=True)
     sys.stdin.read()
 """
@@ -218,13 +218,13 @@ def test_a_lock_is_one_process_s_and_ends_with_it(tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == b"1\n"
-        with files.alone(lock) as got_it:
+        with files.lock(lock) as got_it:
             assert not got_it
         start = time.monotonic()
-        with files.alone(lock, wait=0.2) as got_it:
+        with files.lock(lock, timeout=0.2) as got_it:
             assert not got_it
         assert time.monotonic() - start >= 0.2
         holder.kill()
-    with files.alone(lock) as got_it:
+    with files.lock(lock) as got_it:
         assert got_it
     assert os.access(lock, os.R_OK)

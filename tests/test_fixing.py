@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from running import DEEP, toolcatalog
+from running import DEEP_PROFILE, run_toolcatalog
 from test_rejects import ALL
 from toolcatalog import checking, fixing
 from toolcatalog.errors import Problem
@@ -47,24 +47,24 @@ CASES = {
 def problems(root: Path, text: str) -> list[Problem]:
     (root / TOOL).parent.mkdir(parents=True, exist_ok=True)
     (root / TOOL).write_bytes(text.encode())
-    return [*checking.examine(root, TOOL).problems]
+    return [*checking.check_file(root, TOOL).problems]
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
     """Comments, order, line ends and whatever else stays; mending once more changes nothing."""
-    found = fixing.fixed(text.encode(), problems(tmp_path, text))
+    found = fixing.fix_once(text.encode(), problems(tmp_path, text))
     assert found.data.decode() == expected
-    assert found.mended == sum(problem.fix is not None for problem in problems(tmp_path, text))
+    assert found.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
     again = problems(tmp_path, expected)
     assert not any(problem.fix is not None for problem in again)
-    assert fixing.fixed(found.data, again) == fixing.Fixed(found.data, 0, 0)
+    assert fixing.fix_once(found.data, again) == fixing.FixResult(found.data, 0, 0)
 
 
 def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
     """Between checking and mending an editor may have written."""
     found = problems(tmp_path, "name: 5\ndescription: x\n")
-    assert fixing.fixed(b"name: 50\ndescription: x\n", found) == fixing.Fixed(
+    assert fixing.fix_once(b"name: 50\ndescription: x\n", found) == fixing.FixResult(
         b"name: 50\ndescription: x\n", 0, 0
     )
 
@@ -84,7 +84,7 @@ def test_what_hides_behind_another_fault_is_mended_too(tmp_path: Path) -> None:
     problems(tmp_path, HIDDEN)
     (tmp_path / "catalog.yaml").write_text("title: Test\n")
     out = tmp_path.parent / f"{tmp_path.name}-build"
-    done = toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", out)
+    done = run_toolcatalog("check", "--fix", "--catalog", tmp_path, "--out", out)
     assert "Mended 2 problem(s) in 1 file(s)" in done.stderr
     assert (tmp_path / TOOL).read_text() == HIDDEN.replace("pattern: 0", 'pattern: "0"').replace(
         "default: 0", 'default: "0"'
@@ -99,10 +99,10 @@ def mended(root: Path, path: str) -> bytes:
 
     def look(data: bytes) -> list[Problem]:
         (root / path).write_bytes(data)
-        return [*checking.examine(root, path).problems]
+        return [*checking.check_file(root, path).problems]
 
     data = (root / path).read_bytes()
-    return fixing.settled(data, look(data), look).data
+    return fixing.fix_until_stable(data, look(data), look).data
 
 
 def twice(root: Path, path: str) -> tuple[bytes, bytes]:
@@ -123,7 +123,7 @@ def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
                 assert again == once, case
                 assert [
                     one
-                    for one in checking.examine(root, file.relative_to(root).as_posix()).problems
+                    for one in checking.check_file(root, file.relative_to(root).as_posix()).problems
                     if one.fix is not None
                 ] == [], case
 
@@ -182,7 +182,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@settings(max_examples=2_000 if DEEP else 40)
+@settings(max_examples=2_000 if DEEP_PROFILE else 40)
 @given(value=odd_tool(), indent=st.sampled_from([None, 1]))
 def test_mending_any_file_twice_is_mending_it_once(
     value: dict[str, Any], indent: int | None, root: Path

@@ -17,14 +17,14 @@ import orjson
 import pytest
 
 import storing
-from running import Server, serving, toolcatalog, until
-from storing import Faults, Proxy
+from running import Server, run_toolcatalog, start_server, wait_until
+from storing import FaultyProxy, ProxyFaults
 from toolcatalog import depot, fetching, files, following, sending, snapshot, verifying
 from toolcatalog.following import Follower
-from toolcatalog.objects import Objects
+from toolcatalog.objects import ObjectStorage
 from toolcatalog.opening import open_build
-from toolcatalog.progress import quietly
-from toolcatalog.snapshot import Stated
+from toolcatalog.progress import no_progress
+from toolcatalog.snapshot import FileInfo
 
 Publish = Callable[[Path], str]
 
@@ -32,23 +32,23 @@ Publish = Callable[[Path], str]
 @pytest.fixture
 def bucket(s3: str) -> str:
     """A bucket of one's own."""
-    return storing.new_bucket(s3)
+    return storing.create_bucket(s3)
 
 
 @pytest.fixture
 def publish(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> Publish:
     """Publishes a build there, past the proxy; tells its digest."""
-    for name, value in {**storing.credentials, "AWS_ENDPOINT_URL": s3}.items():
+    for name, value in {**storing.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
-    door = Objects(f"s3://{bucket}/p")
-    return lambda build: sending.send(door, build, 4, quietly).digest
+    door = ObjectStorage(f"s3://{bucket}/p")
+    return lambda build: sending.upload_snapshot(door, build, 4, no_progress).digest
 
 
 @pytest.fixture
 def follower(
     publish: Publish,  # noqa: ARG001
     bucket: str,
-    proxy: Proxy,
+    proxy: FaultyProxy,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Follower:
@@ -62,7 +62,7 @@ def follower(
 def named(cache: Path) -> str:
     """The digest of the snapshot that can be served from a cache, every byte of it verified."""
     folder = cache / "current"
-    assert verifying.verify(folder.resolve()) == []
+    assert verifying.verify_snapshot(folder.resolve()) == []
     assert open_build(cache).digest == folder.readlink().name
     return folder.readlink().name
 
@@ -79,7 +79,7 @@ def test_a_follower_has_the_very_files(
     back takes nothing.
     """
     first = publish(shipped_build)
-    follower.follow()
+    follower.poll()
     assert named(follower.cache) == first
     copied = {
         path.relative_to(follower.cache / "current"): path.read_bytes()
@@ -91,17 +91,22 @@ def test_a_follower_has_the_very_files(
         for path in (shipped_build / "current").rglob("*")
         if path.is_file()
     }
-    objects, size = follower.objects, follower.size
+    objects, size = follower.objects_fetched, follower.bytes_fetched
     second = publish(changed_build)
-    follower.follow()
+    follower.poll()
     assert named(follower.cache) == second != first
-    assert 0 < follower.objects - objects < objects / 2
-    assert 0 < follower.size - size < size
-    objects = follower.objects
+    assert 0 < follower.objects_fetched - objects < objects / 2
+    assert 0 < follower.bytes_fetched - size < size
+    objects = follower.objects_fetched
     publish(shipped_build)
-    follower.follow()
+    follower.poll()
     assert named(follower.cache) == first
-    assert (follower.objects, follower.fetched, follower.refused, follower.last_error) == (
+    assert (
+        follower.objects_fetched,
+        follower.snapshots_fetched,
+        follower.snapshots_rejected,
+        follower.last_error,
+    ) == (
         objects,
         2,
         0,
@@ -111,15 +116,15 @@ def test_a_follower_has_the_very_files(
 
 
 def test_a_pointer_that_stays_costs_one_small_answer(
-    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
     """Where nothing is new, the store says so and no more."""
     publish(small_build)
-    follower.follow()
-    proxy.seen.clear()
+    follower.poll()
+    proxy.requests.clear()
     for _ in range(3):
-        follower.follow()
-    assert [(one.path.rpartition("/")[2], one.received) for one in proxy.seen] == [
+        follower.poll()
+    assert [(one.path.rpartition("/")[2], one.received) for one in proxy.requests] == [
         ("current.json", 0)
     ] * 3
 
@@ -139,7 +144,7 @@ def test_replicas_follow_by_themselves(
     try:
         for build in (small_build, other_build, small_build):
             digest = publish(build)
-            until(
+            wait_until(
                 lambda wanted=digest: all(  # type: ignore[misc]
                     os.path.realpath(one.cache / "current").endswith(wanted) for one in replicas
                 )
@@ -157,68 +162,68 @@ def test_what_is_not_the_snapshot_is_refused(
     publish: Publish,
     small_build: Path,
     other_build: Path,
-    proxy: Proxy,
+    proxy: FaultyProxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A body cut off, cut short, too long or wrong, and errors: the old snapshot stays, one line
     says why, and it comes when all is well.
     """
     first = publish(small_build)
-    follower.follow()
+    follower.poll()
     second = publish(other_build)
-    proxy.faults = Faults(kind)
+    proxy.faults = ProxyFaults(kind)
     with caplog.at_level(logging.WARNING):
         for _ in range(5):
-            follower.follow()
+            follower.poll()
     assert named(follower.cache) == first
     assert follower.last_error
     assert [one.levelname for one in caplog.records] == ["WARNING"]
     assert "What is here stays" in caplog.text
     assert parts(follower.cache) == []
-    proxy.faults = Faults()
-    until(lambda: follower.follow() or not follower.last_error)  # type: ignore[func-returns-value]
+    proxy.faults = ProxyFaults()
+    wait_until(lambda: follower.poll() or not follower.last_error)  # type: ignore[func-returns-value]
     assert named(follower.cache) == second
 
 
 def test_what_is_refused_is_not_fetched_again_and_again(
-    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
     """Between two attempts only the pointer is asked for, and the attempts become rarer; another
     snapshot is taken at once.
     """
     publish(small_build)
-    proxy.faults = Faults("wrong")
-    follower = Follower(follower._objects.url, follower.cache, interval=60)
-    follower.follow()
-    proxy.seen.clear()
+    proxy.faults = ProxyFaults("wrong")
+    follower = Follower(follower._storage.url, follower.cache, interval=60)
+    follower.poll()
+    proxy.requests.clear()
     for _ in range(10):
-        follower.follow()
-    assert {one.path.rpartition("/")[2] for one in proxy.seen} == {"current.json"}
-    assert (follower.refused, len(proxy.seen)) == (1, 10)
+        follower.poll()
+    assert {one.path.rpartition("/")[2] for one in proxy.requests} == {"current.json"}
+    assert (follower.snapshots_rejected, len(proxy.requests)) == (1, 10)
 
 
 def test_another_snapshot_ends_the_waiting(
-    follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: Proxy
+    follower: Follower, publish: Publish, small_build: Path, other_build: Path, proxy: FaultyProxy
 ) -> None:
     """A snapshot that was refused is not waited for when a better one is published."""
     publish(small_build)
-    follower = Follower(follower._objects.url, follower.cache, interval=60)
-    proxy.faults = Faults("wrong")
-    follower.follow()
-    assert follower.refused == 1
-    proxy.faults = Faults()
+    follower = Follower(follower._storage.url, follower.cache, interval=60)
+    proxy.faults = ProxyFaults("wrong")
+    follower.poll()
+    assert follower.snapshots_rejected == 1
+    proxy.faults = ProxyFaults()
     second = publish(other_build)
-    follower.follow()
+    follower.poll()
     assert named(follower.cache) == second
 
 
 def test_a_slow_store_is_waited_for(
-    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy
 ) -> None:
     """Slow is not wrong."""
     first = publish(small_build)
-    proxy.faults = Faults("slow")
-    follower.follow()
+    proxy.faults = ProxyFaults("slow")
+    follower.poll()
     assert named(follower.cache) == first
     assert follower.last_error == ""
 
@@ -228,24 +233,24 @@ def test_a_store_that_goes_and_comes_back(
     publish: Publish,
     small_build: Path,
     other_build: Path,
-    proxy: Proxy,
+    proxy: FaultyProxy,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Away: what is here is served, and the log says so once. Back: followed again."""
     first = publish(small_build)
-    follower.follow()
-    proxy.away()
+    follower.poll()
+    proxy.stop()
     caplog.set_level(logging.INFO)
     for _ in range(2):
-        follower.follow()
+        follower.poll()
     assert named(follower.cache) == first
     assert len(caplog.records) == 1
     assert "error sending request" in follower.last_error
     # what a server that is started now begins with
-    assert Follower(follower._objects.url, follower.cache).has_one()
+    assert Follower(follower._storage.url, follower.cache).has_snapshot()
     second = publish(other_build)
-    proxy.there()
-    follower.follow()
+    proxy.start()
+    follower.poll()
     assert named(follower.cache) == second
     assert "is followed again" in caplog.text
 
@@ -253,22 +258,22 @@ def test_a_store_that_goes_and_comes_back(
 def replaced_manifest(s3: str, bucket: str, digest: str, **changes: object) -> str:
     """Publish past everybody a snapshot whose manifest says something else; its digest."""
     manifest = {
-        **json.loads(storing.get(s3, f"{bucket}/p/snapshots/{digest}/manifest.json").data),
+        **json.loads(storing.get_object(s3, f"{bucket}/p/snapshots/{digest}/manifest.json").data),
         **changes,
     }
     del manifest["digest"]
-    other = snapshot.sha256(snapshot.dump(manifest))
-    storing.put(
+    other = snapshot.sha256_hex(snapshot.dump_json(manifest))
+    storing.put_object(
         s3,
         f"{bucket}/p/snapshots/{other}/manifest.json",
-        snapshot.dump({"digest": other, **manifest}),
+        snapshot.dump_json({"digest": other, **manifest}),
     )
-    storing.put(
+    storing.put_object(
         s3,
         f"{bucket}/p/snapshots/{other}/chunks.json",
-        storing.get(s3, f"{bucket}/p/snapshots/{digest}/chunks.json").data,
+        storing.get_object(s3, f"{bucket}/p/snapshots/{digest}/chunks.json").data,
     )
-    storing.put(s3, f"{bucket}/p/current.json", depot.pointer(other))
+    storing.put_object(s3, f"{bucket}/p/current.json", depot.render_pointer(other))
     return other
 
 
@@ -278,21 +283,21 @@ class Published:
     def __init__(self, s3: str, bucket: str, digest: str) -> None:
         self.s3, self.bucket, self.digest = s3, bucket, digest
         self.folder = f"{bucket}/p/snapshots/{digest}"
-        self.manifest = storing.get(s3, f"{self.folder}/manifest.json").data
-        self.chunks = json.loads(storing.get(s3, f"{self.folder}/chunks.json").data)
+        self.manifest = storing.get_object(s3, f"{self.folder}/manifest.json").data
+        self.chunks = json.loads(storing.get_object(s3, f"{self.folder}/chunks.json").data)
         self.files = self.chunks["files"]
 
     def point(self, data: bytes) -> None:
         """Put another pointer."""
-        storing.put(self.s3, f"{self.bucket}/p/current.json", data)
+        storing.put_object(self.s3, f"{self.bucket}/p/current.json", data)
 
     def put(self, manifest: bytes) -> None:
         """Put another manifest under the same digest."""
-        storing.put(self.s3, f"{self.folder}/manifest.json", manifest)
+        storing.put_object(self.s3, f"{self.folder}/manifest.json", manifest)
 
     def list(self, files: dict[str, object]) -> None:
         """Put another list of chunks."""
-        storing.put(
+        storing.put_object(
             self.s3,
             f"{self.folder}/chunks.json",
             orjson.dumps({**self.chunks, "files": {**self.files, **files}}),
@@ -300,8 +305,10 @@ class Published:
 
     def of_another(self) -> None:
         """Point to a digest where this one's manifest lies."""
-        storing.put(self.s3, f"{self.bucket}/p/snapshots/{'1' * 64}/manifest.json", self.manifest)
-        self.point(depot.pointer("1" * 64))
+        storing.put_object(
+            self.s3, f"{self.bucket}/p/snapshots/{'1' * 64}/manifest.json", self.manifest
+        )
+        self.point(depot.render_pointer("1" * 64))
 
     def without_a_file(self) -> None:
         """Put a list of chunks in which a file is not named."""
@@ -310,13 +317,13 @@ class Published:
 
     def without_a_chunk(self) -> None:
         """Remove a chunk."""
-        storing.remove(self.s3, f"{self.bucket}/p/objects/{self.files['tools.json'][0][0]}")
+        storing.remove_object(self.s3, f"{self.bucket}/p/objects/{self.files['tools.json'][0][0]}")
 
 
 # what is wrong: how that comes about, and what is said of it
 SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
     "names nothing": (
-        lambda it: it.point(depot.pointer("0" * 64)),
+        lambda it: it.point(depot.render_pointer("0" * 64)),
         "names a snapshot that is not there",
     ),
     "no pointer": (
@@ -324,7 +331,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         "current.json is damaged",
     ),
     "huge pointer": (
-        lambda it: it.point(depot.pointer(it.digest) + b" " * 5000),
+        lambda it: it.point(depot.render_pointer(it.digest) + b" " * 5000),
         "more than the 4,096 bytes",
     ),
     "newer depot": (
@@ -347,7 +354,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         lambda it: it.put(it.manifest[:-50]),
         "The manifest of the build in snapshots/",
     ),
-    "half": (lambda it: storing.remove(it.s3, f"{it.folder}/chunks.json"), "is not there"),
+    "half": (lambda it: storing.remove_object(it.s3, f"{it.folder}/chunks.json"), "is not there"),
     "a chunk is gone": (Published.without_a_chunk, "is not in s3://"),
     "chunks of another file": (
         lambda it: it.list({"tools.json": it.files["query.sets"]}),
@@ -376,12 +383,12 @@ def test_what_is_published_wrongly_is_refused(
     written elsewhere, the old one stays.
     """
     first = publish(small_build)
-    follower.follow()
+    follower.poll()
     spoil, said = SPOILT[how]
     spoil(Published(s3, bucket, publish(other_build)))
     # else what changed little would need none of what is wrong
     shutil.rmtree(follower.cache / "chunks")
-    follower.follow()
+    follower.poll()
     assert said in follower.last_error
     assert named(follower.cache) == first
     assert parts(follower.cache) == []
@@ -391,15 +398,15 @@ def test_what_is_published_wrongly_is_refused(
         "snapshots",
     ]
     publish(small_build)
-    follower.follow()
+    follower.poll()
     assert (named(follower.cache), follower.last_error) == (first, "")
 
 
 def test_nothing_published_yet_is_said(follower: Follower) -> None:
     """An empty bucket is no snapshot, and no fault of the machine."""
-    follower.follow()
+    follower.poll()
     assert "Nothing is published in" in follower.last_error
-    assert not follower.has_one()
+    assert not follower.has_snapshot()
 
 
 @contextlib.contextmanager
@@ -422,11 +429,11 @@ def test_a_full_disk_costs_one_line(
 ) -> None:
     """What does not fit leaves nothing behind, is said once, and the old snapshot stays."""
     first = publish(small_build)
-    follower.follow()
+    follower.poll()
     publish(other_build)
     with caplog.at_level(logging.WARNING), files_of_at_most(2_000):
         for _ in range(5):
-            follower.follow()
+            follower.poll()
     assert "Cannot write to" in caplog.text
     assert len(caplog.records) == 1
     assert parts(follower.cache) == []
@@ -436,9 +443,9 @@ def test_a_full_disk_costs_one_line(
 def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
     """A snapshot that is larger than what is free is not begun."""
     most, sha256 = 1 << 61, "0" * 64
-    fetching._make_room(tmp_path, {"a": Stated(1, sha256)}, most)
+    fetching._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
     with pytest.raises(OSError, match=r"No room for a snapshot of 1,152,921,504,606,846,976 bytes"):
-        fetching._make_room(tmp_path, {"a": Stated(1 << 60, sha256)}, most)
+        fetching._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
 
 
 def test_old_snapshots_go(
@@ -446,7 +453,7 @@ def test_old_snapshots_go(
 ) -> None:
     """The three newest stay, and what is known of their chunks."""
     digest = publish(small_build)
-    follower.follow()
+    follower.poll()
     made = [
         replaced_manifest(
             s3,
@@ -456,7 +463,7 @@ def test_old_snapshots_go(
         )
         for number in range(1)
     ]
-    follower.follow()
+    follower.poll()
     for number in range(1, 4):
         made.append(
             replaced_manifest(
@@ -466,7 +473,7 @@ def test_old_snapshots_go(
                 about={"title": str(number), "description": "", "home": "", "repository": ""},
             )
         )
-        follower.follow()
+        follower.poll()
         assert follower.last_error == ""
     held = sorted(path.name for path in (follower.cache / "snapshots").iterdir())
     assert held == sorted(made[-3:])
@@ -479,13 +486,13 @@ def test_a_damaged_copy_is_fetched_again(
 ) -> None:
     """A cache that lost a file, or has another byte in one, is not what is started from, and heals."""
     first = publish(small_build)
-    follower.follow()
-    assert follower.has_one()
+    follower.poll()
+    assert follower.has_snapshot()
     file = follower.cache / "current/tools.json"
     file.write_bytes(file.read_bytes()[:-1])
-    fresh = Follower(follower._objects.url, follower.cache)
-    assert not fresh.has_one()
-    fresh.follow()
+    fresh = Follower(follower._storage.url, follower.cache)
+    assert not fresh.has_snapshot()
+    fresh.poll()
     assert named(follower.cache) == first
 
 
@@ -495,10 +502,10 @@ def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_b
     """
     first = publish(small_build)
     follower.cache.mkdir()
-    with files.alone(follower.cache / ".lock"):
-        follower.follow()
-        assert not follower.has_one()
-    follower.follow()
+    with files.lock(follower.cache / ".lock"):
+        follower.poll()
+        assert not follower.has_snapshot()
+    follower.poll()
     assert named(follower.cache) == first
 
 
@@ -518,45 +525,45 @@ def test_a_server_follows_a_store(
     publish: Publish,
     small_build: Path,
     other_build: Path,
-    proxy: Proxy,
+    proxy: FaultyProxy,
     tmp_path: Path,
 ) -> None:
     """`serve --from`, with two workers: takes over what is published, goes on while the store is
     away, and starts while it is.
     """
-    url, cache = follower._objects.url, tmp_path / "cache"
+    url, cache = follower._storage.url, tmp_path / "cache"
     (tmp_path / "keys").mkdir()
     first = publish(small_build)
-    with serving(
+    with start_server(
         url, tmp_path / "keys", "--cache", cache, "--workers", "2", env=proxy.env
     ) as server:
-        until(lambda: {ready(server) for _ in range(8)} == {first})
+        wait_until(lambda: {ready(server) for _ in range(8)} == {first})
         second = publish(other_build)
-        until(lambda: {ready(server) for _ in range(8)} == {second})
-        proxy.away()
-        until(lambda: "What is here stays" in server.log.read_text())
+        wait_until(lambda: {ready(server) for _ in range(8)} == {second})
+        proxy.stop()
+        wait_until(lambda: "What is here stays" in server.log.read_text())
         assert (
             httpx.get(f"{server.url}/api/v3/tools", headers={"x-api-key": server.key}).status_code
             == 200
         )
-    with serving(url, tmp_path / "keys", "--cache", cache, env=proxy.env) as server:
+    with start_server(url, tmp_path / "keys", "--cache", cache, env=proxy.env) as server:
         assert ready(server) == second
         publish(small_build)
-        proxy.there()
-        until(lambda: ready(server) == first)
+        proxy.start()
+        wait_until(lambda: ready(server) == first)
 
 
 def test_a_server_waits_for_its_first_snapshot(
-    follower: Follower, publish: Publish, small_build: Path, proxy: Proxy, tmp_path: Path
+    follower: Follower, publish: Publish, small_build: Path, proxy: FaultyProxy, tmp_path: Path
 ) -> None:
     """Started before anything is published: it is not ready, says why, and serves what comes."""
-    with serving(
-        follower._objects.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env
+    with start_server(
+        follower._storage.url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env
     ) as server:
-        until(lambda: "Nothing is published in s3://" in server.log.read_text())
+        wait_until(lambda: "Nothing is published in s3://" in server.log.read_text())
         assert ready(server) == ""
         first = publish(small_build)
-        until(lambda: ready(server) == first)
+        wait_until(lambda: ready(server) == first)
 
 
 def ready(server: Server) -> str:
@@ -569,9 +576,9 @@ def ready(server: Server) -> str:
 
 def test_a_server_has_one_source(tmp_path: Path) -> None:
     """A folder or a store, not both; and an address that is one."""
-    done = toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
+    done = run_toolcatalog("serve", "--from", "s3://tools/p", "--build", tmp_path)
     assert done.returncode == 2
     assert "A server has one source" in done.stderr
-    done = toolcatalog("serve", "--from", "tools/p")
+    done = run_toolcatalog("serve", "--from", "tools/p")
     assert done.returncode == 2
     assert "is no address of a store" in done.stderr

@@ -11,17 +11,17 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from reading import newest
+from reading import read_newest_documents
 from toolcatalog import keys
-from toolcatalog.minting import digest_of
+from toolcatalog.minting import hash_secret
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app
-from toolcatalog.server.answers import lines, suggested
-from toolcatalog.server.app import long_way
-from toolcatalog.server.front import Front
-from toolcatalog.server.heads import Head
-from toolcatalog.server.limiting import Counts, Rate
-from toolcatalog.server.live import Live
+from toolcatalog.server.answers import encode_headers, suggested
+from toolcatalog.server.app import create_full_app
+from toolcatalog.server.front import FastPath
+from toolcatalog.server.heads import RequestHead
+from toolcatalog.server.limiting import LocalRateLimiter, Rate
+from toolcatalog.server.live import AppState
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 Headers = tuple[tuple[str, str], ...]
@@ -68,9 +68,9 @@ class Ways:
             keys.KeyRing(folder / "keys.json"),
             build.parent / "site",
         )
-        self.live = Live(ring, store)
+        self.live = AppState(ring, store)
         self.short = create_app(self.live, site)
-        self.long = long_way(self.live, site)
+        self.long = create_full_app(self.live, site)
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +79,11 @@ def ways(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Ways:
     return Ways(shipped_build, tmp_path_factory.mktemp("ways"))
 
 
-def repeated(front: Front, target: str, secret: str) -> tuple[int, bytes, bytes] | None:
+def repeated(front: FastPath, target: str, secret: str) -> tuple[int, bytes, bytes] | None:
     """The answer to a packet whose head is known: status, lines of headers, body."""
     rest = b"\nhost: a\r\nx-api-key: %b\r\n\r\n" % secret.encode()
-    head = Head(rest, None, digest_of(secret.encode()))
-    found = front.again(b"GET %b HTTP/1.1\r" % target.encode() + rest, head)
+    head = RequestHead(rest, None, hash_secret(secret.encode()))
+    found = front.replay(b"GET %b HTTP/1.1\r" % target.encode() + rest, head)
     return None if found is None else (found[0], found[1], b"".join(found[2]))
 
 
@@ -162,7 +162,7 @@ def test_another_method_gets_the_same_answer_too(ways: Ways, target: str, method
 @pytest.mark.parametrize("target", PLAIN)
 def test_a_plain_request_goes_the_short_way(ways: Ways, target: str) -> None:
     """It is answered without Starlette, also where it is refused."""
-    front = Front(ways.live, nowhere)
+    front = FastPath(ways.live, nowhere)
     for key in (ways.secret, "tc_unknown"):
         for headers in HEADERS:
             assert ask(front, target, (("x-api-key", key), *headers))[0] in (
@@ -190,10 +190,10 @@ def test_a_fault_takes_the_long_way(
     build = Path(shutil.copytree(shipped_build, tmp_path / "build", symlinks=True))
     file, document = (
         build / "current" / "tools.json",
-        newest(build / "current")["GITHUB_CREATE_ISSUE"],
+        read_newest_documents(build / "current")["GITHUB_CREATE_ISSUE"],
     )
     file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
-    app = create_app(Live(ways.live.keys, open_build(build)), None)
+    app = create_app(AppState(ways.live.keys, open_build(build)), None)
     status, headers, body = ask(app, TOOL, (("x-request-id", "bad"), ("x-api-key", ways.secret)))
     assert (status, dict(headers)[b"x-request-id"]) == (500, b"bad")
     assert b"internal_error" in body
@@ -231,7 +231,7 @@ def test_a_known_head_gets_the_answer_of_the_long_way(ways: Ways, target: str) -
     nothing is worked out for another way again.
     """
     front = ways.short
-    assert isinstance(front, Front)
+    assert isinstance(front, FastPath)
     status, headers, body = ask(ways.long, target, (("x-api-key", ways.secret),))
     for _ in range(2):
         found = repeated(front, target, ways.secret)
@@ -239,7 +239,7 @@ def test_a_known_head_gets_the_answer_of_the_long_way(ways: Ways, target: str) -
         assert found[0] == status
         mine, theirs = (without_id(text) for text in (found[2], body))
         assert mine == theirs
-        assert without_id(found[1]) == without_id(lines(headers))
+        assert without_id(found[1]) == without_id(encode_headers(headers))
 
 
 def without_id(text: bytes) -> bytes:
@@ -254,17 +254,17 @@ def test_one_list_too_many_is_refused_before_it_is_searched(
     still there.
     """
     secret, _ = keys.create(tmp_path / "keys.json", "default", None, None)
-    live = Live(
+    live = AppState(
         keys.KeyRing(tmp_path / "keys.json"),
         open_build(shipped_build),
-        limits=Counts(Rate(5, 3600)),
+        rate_limiter=LocalRateLimiter(Rate(5, 3600)),
     )
-    front = Front(live, long_way(live, None))
-    assert live.now
+    front = FastPath(live, create_full_app(live, None))
+    assert live.current
     targets = [f"{LIST}?query=word{number}" for number in range(9)]
     answers = [repeated(front, target, secret) for target in targets]
     assert [answer and answer[0] for answer in answers] == [200] * 5 + [429] * 4
-    assert len(live.now.remembered) == 5
+    assert len(live.current.cache) == 5
     found = repeated(front, targets[0], secret)
     assert found
     assert found[0] == 429

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import feeding
-from running import DEEP, ROOT
+from running import DEEP_PROFILE, ROOT
 from toolcatalog.errors import ToolcatalogError
 
 FOUND = [
     pytest.param(room, file, id=f"{room}/{file.name}")
-    for room in feeding.ROOMS
-    for file in feeding.found(room)
+    for room in feeding.TARGETS
+    for file in feeding.load_regressions(room)
 ]
 PIECES = [
     *b'" { } [ ] : , - # & * ! | > % \\ \\u0000 \\ud800 null true 0 -1 1e999 99999999999999999999 NaN $ref latest'.split(),
@@ -92,7 +92,7 @@ ANYTHING = st.recursive(
 @st.composite
 def damaged(draw: st.DrawFn, room: str) -> bytes:
     """An example of a room with a few places in it changed."""
-    data = draw(st.sampled_from(feeding.examples(room)))
+    data = draw(st.sampled_from(feeding.load_examples(room)))
     for _ in range(draw(st.integers(1, 3))):
         start, cut = draw(st.integers(0, len(data))), draw(st.integers(0, 8))
         new = draw(
@@ -120,7 +120,7 @@ def replaced(draw: st.DrawFn, room: str) -> bytes:
     """An example of a room that is JSON, with anything in the place of one value or in the whole's."""
     values = [
         json.loads(data)
-        for data in feeding.examples(room)
+        for data in feeding.load_examples(room)
         if data[:1] in (b"{", b"[") and is_json(data)
     ]
     chosen = draw(st.sampled_from(values)) if values else None
@@ -148,16 +148,18 @@ def is_json(data: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize("room", feeding.ROOMS)
+@pytest.mark.parametrize("room", feeding.TARGETS)
 def test_whatever_comes_is_taken_or_refused_in_words(room: str) -> None:
     """No input is a fault of ours, and what is taken is what the room says of it: see `feeding`."""
 
     @settings(
-        deadline=None, suppress_health_check=[*HealthCheck], max_examples=2_000 if DEEP else 30
+        deadline=None,
+        suppress_health_check=[*HealthCheck],
+        max_examples=2_000 if DEEP_PROFILE else 30,
     )
     @given(damaged(room) | replaced(room) | st.binary(max_size=60))
     def fed(data: bytes) -> None:
-        feeding.feed(room, data)
+        feeding.run_target(room, data)
 
     fed()
 
@@ -167,11 +169,11 @@ def test_nothing_in_any_place_is_a_fault(room: str) -> None:
     """Each odd value in each place of each example, of those rooms that are small enough for all of
     them.
     """
-    for data in feeding.examples(room):
+    for data in feeding.load_examples(room):
         value = json.loads(data)
         for way in ways(value):
             for odd in ODD:
-                feeding.feed(room, json.dumps(put(value, way, odd)).encode())
+                feeding.run_target(room, json.dumps(put(value, way, odd)).encode())
 
 
 @pytest.mark.parametrize(("room", "file"), FOUND)
@@ -179,20 +181,20 @@ def test_what_was_found_once_is_no_fault_any_more(room: str, file: Path) -> None
     """Every file of the corpus: taken or refused in words, and in time (thrice what is promised, as
     machines are shared).
     """
-    assert feeding.feed(room, file.read_bytes()) < 3 * feeding.SECONDS
+    assert feeding.run_target(room, file.read_bytes()) < 3 * feeding.SECONDS
 
 
-@pytest.mark.parametrize("room", feeding.ROOMS)
+@pytest.mark.parametrize("room", feeding.TARGETS)
 def test_the_examples_are_taken(room: str) -> None:
     """At least one example of each room is taken whole: mutations of what is refused at once would
     show little.
     """
-    assert any(taken(room, data) for data in feeding.examples(room))
+    assert any(taken(room, data) for data in feeding.load_examples(room))
 
 
 def taken(room: str, data: bytes) -> bool:
     try:
-        feeding.ROOMS[room](data)
+        feeding.TARGETS[room](data)
     except ToolcatalogError:
         return False
     return True

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reading import documents, query
+from reading import read_documents, read_query_files
 from toolcatalog.build import build
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,13 +37,13 @@ def made(case: str, folder: Path) -> dict[str, bytes]:
         for path, data in files_of(snapshot).items()
         if not path.startswith("query.")
     }
-    texts = [*documents(snapshot).values()]
+    texts = [*read_documents(snapshot).values()]
     assert tree["snapshot/tools.json"] == b"[" + b",".join(texts) + b"]"
     tree["snapshot/tools.json"] = b"[" + b",\n".join(texts) + b"]\n"
     manifest = json.loads(tree["snapshot/manifest.json"])
     of_text = {path: of for path, of in manifest["files"].items() if not path.startswith("query.")}
     tree["snapshot/manifest.json"] = lines({**manifest, "digest": "", "files": of_text})
-    tree["query.json"] = lines(query(snapshot))
+    tree["query.json"] = lines(read_query_files(snapshot))
     if case == WITH_SITE:
         tree |= {
             f"site/{path}": data

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from generating import add_tool, generate
-from on_disk import bytes_of, left_overs, state_of
-from running import one_sentence, succeed, toolcatalog
+from generating import add_tool, generate_catalog
+from on_disk import find_leftovers, read_tree, snapshot_state
+from running import error_sentence, run_successfully, run_toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import UsageError
 
@@ -18,7 +18,7 @@ from toolcatalog.errors import UsageError
 @pytest.fixture
 def catalog(tmp_path: Path) -> Path:
     """A small catalog."""
-    return generate(tmp_path / "catalog", 6, 2)
+    return generate_catalog(tmp_path / "catalog", 6, 2)
 
 
 @pytest.fixture
@@ -71,46 +71,46 @@ def test_a_link_in_the_place_of_a_folder_is_refused(
     """
     arguments = ("--catalog", catalog, "--out", tmp_path / "build")
     if built:
-        succeed("build", *arguments, "--site", tmp_path / "site")
+        run_successfully("build", *arguments, "--site", tmp_path / "site")
     link(tmp_path / place, outside)
-    before = state_of(outside)
-    done = toolcatalog("build", *arguments, "--site", tmp_path / "site")
+    before = snapshot_state(outside)
+    done = run_toolcatalog("build", *arguments, "--site", tmp_path / "site")
     option = "--site" if place.startswith("site") else "--out"
-    assert f"{tmp_path / place} is a symbolic link" in one_sentence(done)
-    assert option in one_sentence(done)
-    assert state_of(outside) == before
+    assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
+    assert option in error_sentence(done)
+    assert snapshot_state(outside) == before
     if option == "--out":
-        done = toolcatalog("check", *arguments)
-        assert f"{tmp_path / place} is a symbolic link" in one_sentence(done)
-        assert state_of(outside) == before
+        done = run_toolcatalog("check", *arguments)
+        assert f"{tmp_path / place} is a symbolic link" in error_sentence(done)
+        assert snapshot_state(outside) == before
 
 
 @pytest.mark.parametrize("place", ["build/.lock", "site/.lock"])
 def test_a_lock_is_no_link(place: str, catalog: Path, tmp_path: Path) -> None:
     """No file appears where one leads to."""
     link(tmp_path / place, tmp_path / "made")
-    done = toolcatalog(
+    done = run_toolcatalog(
         "build", "--catalog", catalog, "--out", tmp_path / "build", "--site", tmp_path / "site"
     )
-    assert f"Cannot write {tmp_path / place}" in one_sentence(done)
+    assert f"Cannot write {tmp_path / place}" in error_sentence(done)
     assert not (tmp_path / "made").exists()
 
 
 def test_a_page_that_is_a_link_becomes_a_page(catalog: Path, outside: Path, tmp_path: Path) -> None:
     """What it led to stays, also where it had the very bytes of the page."""
     build(catalog, tmp_path / "build", tmp_path / "site")
-    whole = bytes_of(tmp_path / "site")
+    whole = read_tree(tmp_path / "site")
     page, toolkit = tmp_path / "site/index.html", tmp_path / "site/toolkits/kit0/index.html"
     (outside / "same.html").write_bytes(toolkit.read_bytes())
     for file, to in ((page, outside / "index.html"), (toolkit, outside / "same.html")):
         file.unlink()
         file.symlink_to(to)
-    before = state_of(outside)
+    before = snapshot_state(outside)
     build(catalog, tmp_path / "build", tmp_path / "site")
-    assert state_of(outside) == before
+    assert snapshot_state(outside) == before
     assert not page.is_symlink()
     assert not toolkit.is_symlink()
-    assert bytes_of(tmp_path / "site") == whole
+    assert read_tree(tmp_path / "site") == whole
 
 
 @pytest.mark.parametrize(
@@ -132,27 +132,29 @@ def test_folders_inside_of_each_other_are_refused(
     out: str, site: str, catalog: Path, tmp_path: Path
 ) -> None:
     """A catalog, a build and a site lie next to each other; nothing is written otherwise."""
-    before = state_of(tmp_path)
-    done = toolcatalog("build", "--catalog", "catalog", "--out", out, "--site", site, cwd=tmp_path)
-    assert "Name folders next to each other" in one_sentence(done)
-    assert state_of(tmp_path) == before
+    before = snapshot_state(tmp_path)
+    done = run_toolcatalog(
+        "build", "--catalog", "catalog", "--out", out, "--site", site, cwd=tmp_path
+    )
+    assert "Name folders next to each other" in error_sentence(done)
+    assert snapshot_state(tmp_path) == before
     assert catalog.is_dir()
 
 
 def test_a_checkout_that_is_its_own_site_loses_nothing(tmp_path: Path) -> None:
     """A link `site` to the top of a checkout, with a list of pages that names what lies there."""
     folder = tmp_path / "checkout"
-    generate(folder / "catalog", 3)
+    generate_catalog(folder / "catalog", 3)
     listed = [".git/HEAD", "src/work.py", "src/page.html", "index.html"]
     for path in listed:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text("precious")
     (folder / ".generated").write_text(json.dumps(listed))
     (folder / "site").symlink_to(".")
-    before = state_of(folder)
-    done = toolcatalog("build", cwd=folder)
-    assert "site is a symbolic link" in one_sentence(done)
-    now = state_of(folder)
+    before = snapshot_state(folder)
+    done = run_toolcatalog("build", cwd=folder)
+    assert "site is a symbolic link" in error_sentence(done)
+    now = snapshot_state(folder)
     assert {path: now[path] for path in before if path != folder} == {
         path: said for path, said in before.items() if path != folder
     }
@@ -202,16 +204,16 @@ def test_a_build_that_fails_leaves_the_site_as_it_was(
     add_tool(catalog, "kit1", "KIT1_NEW", 9)
     obstacle = site / ("tools/KIT1_NEW/index.html" if kind == "folder" else "tools/KIT1_NEW")
     obstacle.mkdir(parents=True) if kind == "folder" else obstacle.write_text("mine")
-    before, current = state_of(site), (out / "current").readlink()
+    before, current = snapshot_state(site), (out / "current").readlink()
     with pytest.raises((UsageError, OSError), match="KIT1_NEW"):
         build(catalog, out, site)
-    assert {**state_of(site), site: ()} == {**before, site: ()}
+    assert {**snapshot_state(site), site: ()} == {**before, site: ()}
     assert (out / "current").readlink() == current
     shutil.rmtree(site / "tools/KIT1_NEW") if kind == "folder" else obstacle.unlink()
     build(catalog, out, site)
     build(catalog, tmp_path / "fresh/build", tmp_path / "fresh/site")
-    assert bytes_of(site) == bytes_of(tmp_path / "fresh/site")
-    assert left_overs(out, site) == []
+    assert read_tree(site) == read_tree(tmp_path / "fresh/site")
+    assert find_leftovers(out, site) == []
     assert not (site / ".staged").exists()
 
 

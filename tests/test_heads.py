@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from running import Server, serving
+from running import Server, start_server
 from test_protocol import TARGETS, TOOL, answers, connected
 from toolcatalog import keys, minting
-from toolcatalog.server.heads import Head, learn
+from toolcatalog.server.heads import RequestHead, learn_head
 
 KEY = b"tc_secret"
 HEAD = b"\nHost: a\r\nx-api-key: tc_secret\r\nAccept: */*\r\n\r\n"
@@ -32,17 +32,17 @@ def with_line(line: bytes, place: int) -> bytes:
     return b"\r\n".join([*lines[:place], line, *lines[place:]])
 
 
-def known(rest: bytes = HEAD, *more: tuple[bytes, bytes]) -> Head:
+def known(rest: bytes = HEAD, *more: tuple[bytes, bytes]) -> RequestHead:
     """A head that was learned."""
-    head = learn(rest, [*PARSED, *more])
+    head = learn_head(rest, [*PARSED, *more])
     assert head is not None
     return head
 
 
 def test_a_known_head_tells_whose_request_it_is() -> None:
     """The digest of the key, as the key file has it."""
-    assert known().digest == minting.digest_of(KEY)
-    assert known().again(HEAD) == (True, None)
+    assert known().key_digest == minting.hash_secret(KEY)
+    assert known().matches(HEAD) == (True, None)
 
 
 @pytest.mark.parametrize("place", [1, 2, 3])
@@ -51,7 +51,7 @@ def test_the_tag_held_may_be_another_each_time(place: int, name: bytes) -> None:
     """A head with a tag is the same with another one, and nothing else may differ."""
     head = known(with_line(name + b': "first"', place), (b"if-none-match", b'"first"'))
     for tag in (TAG, b"*", b'"first"', b'"' + b"x" * 70 + b'"'):
-        assert head.again(with_line(name + b": " + tag, place)) == (True, tag)
+        assert head.matches(with_line(name + b": " + tag, place)) == (True, tag)
     for other in (
         b'"x", "y"',
         b'"x" ',
@@ -63,7 +63,7 @@ def test_the_tag_held_may_be_another_each_time(place: int, name: bytes) -> None:
         b'"x"\r\n\r\n',
         b'"\xe9"',
     ):
-        assert not head.again(with_line(name + b": " + other, place))[0], other
+        assert not head.matches(with_line(name + b": " + other, place))[0], other
     whole = with_line(name + b': "first"', place)
     for rest in (
         HEAD,
@@ -73,7 +73,7 @@ def test_the_tag_held_may_be_another_each_time(place: int, name: bytes) -> None:
         whole.replace(b"Accept", b"accept"),
         whole.replace(b"secret", b"secre7"),
     ):
-        assert not head.again(rest)[0], rest
+        assert not head.matches(rest)[0], rest
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_tag_held_may_be_another_each_time(place: int, name: bytes) -> None:
 )
 def test_nothing_else_is_taken_for_it(other: bytes) -> None:
     """Other bytes are another head, also where they only differ by what comes after."""
-    assert known().again(other) == (False, None)
+    assert known().matches(other) == (False, None)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_is_not_understood_is_not_learned(
     """A head whose tag is not in the one plain spelling, or that will not come again, is parsed
     each time.
     """
-    assert learn(rest, [*PARSED, *more]) is None
+    assert learn_head(rest, [*PARSED, *more]) is None
 
 
 def asked(server: Server, target: str, *lines: str) -> bytes:
@@ -230,7 +230,7 @@ def test_the_end_of_a_body_is_no_start_of_a_head(shipped: Server) -> None:
 @pytest.fixture
 def own(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
     """A server with a key file of its own."""
-    with serving(shipped_build, tmp_path) as server:
+    with start_server(shipped_build, tmp_path) as server:
         yield server
 
 
@@ -239,7 +239,7 @@ def test_a_known_head_with_a_key_that_ends_is_refused(own: Server) -> None:
     with connected(own) as connection:
         for _ in range(3):
             assert told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 200")
-        (key,) = keys.load(own.keys_file)
+        (key,) = keys.load_keys(own.keys_file)
         keys.revoke(own.keys_file, key.id)
         end = time.monotonic() + 20
         while told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 200"):

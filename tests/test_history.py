@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from generating import add_toolkit
-from gitting import CLEAN, TOOL, commit, git, repository, tool
+from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
 from running import ROOT
 from toolcatalog import advice
-from toolcatalog.against import since
+from toolcatalog.against import check_against_revision
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.lints.history import PASTS
+from toolcatalog.lints.history import RULES
 
 TODAY = "2026-02-01"
 NEEDY = TOOL + "input_parameters:\n  to: {type: string, description: Whom., required: true}\n"
@@ -29,14 +29,14 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def catalog(tmp_path: Path) -> Path:
     """A catalog whose A_DO is as plain as can be, committed."""
-    found = repository(tmp_path)
-    tool(found, "A_DO", text=TOOL)
+    found = create_repository(tmp_path)
+    write_tool(found, "A_DO", text=TOOL)
     commit(tmp_path)
     return found
 
 
 def found(catalog: Path, today: str = TODAY) -> list[Finding]:
-    return since(catalog, "HEAD", today).findings
+    return check_against_revision(catalog, "HEAD", today).findings
 
 
 def rules(catalog: Path, today: str = TODAY) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ def deprecated(sunset: str) -> str:
     ],
 )
 def test_a_published_version_changed(catalog: Path, text: str, said: str) -> None:
-    tool(catalog, "A_DO", text=text)
+    write_tool(catalog, "A_DO", text=text)
     (finding,) = found(catalog)
     assert (finding.rule, finding.path) == ("history-version-changed", A_DO)
     assert said in finding.message
@@ -80,10 +80,10 @@ def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, 
         + f"{field}:\n  x: {{type: object, properties: {{%s: {{type: string}}, %s: {{type: string}}}}}}\n"
         "  %s: {type: string}\n  %s: {type: string}\n"
     )
-    tool(catalog, "A_DO", "20250202_00", text % ("a", "b", "y", "z"))
+    write_tool(catalog, "A_DO", "20250202_00", text % ("a", "b", "y", "z"))
     commit(tmp_path)
     for names in (("a", "b", "z", "y"), ("b", "a", "y", "z")):
-        tool(catalog, "A_DO", "20250202_00", text % names)
+        write_tool(catalog, "A_DO", "20250202_00", text % names)
         assert rules(catalog) == [("history-version-changed", "toolkits/a/A_DO/20250202_00.yaml")]
         (finding,) = found(catalog)
         assert "in another order" in finding.message
@@ -92,7 +92,7 @@ def test_another_order_of_parameters_is_a_change(catalog: Path, tmp_path: Path, 
 
 def test_what_a_finding_points_at(catalog: Path) -> None:
     """The field of the file that changed."""
-    tool(catalog, "A_DO", text=NEEDY)
+    write_tool(catalog, "A_DO", text=NEEDY)
     (finding,) = found(catalog)
     assert (finding.pointer, finding.at_key) == (("input_parameters",), True)
 
@@ -107,9 +107,9 @@ def test_what_a_finding_points_at(catalog: Path) -> None:
     ],
 )
 def test_deprecation_comments_and_layout_are_no_change(catalog: Path, text: str) -> None:
-    tool(catalog, "A_DO", text=text)
+    write_tool(catalog, "A_DO", text=text)
     assert rules(catalog) == []
-    assert since(catalog, "HEAD", TODAY).changed == {A_DO}
+    assert check_against_revision(catalog, "HEAD", TODAY).changed_paths == {A_DO}
 
 
 def test_a_toolkit_may_change(catalog: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_toolkit_may_change(catalog: Path) -> None:
     """
     kit = catalog / "toolkits" / "a" / "toolkit.yaml"
     kit.write_text(f"{kit.read_text()}no_auth: true\n")
-    tool(catalog, "A_DO", text=deprecated(""))
+    write_tool(catalog, "A_DO", text=deprecated(""))
     assert rules(catalog) == []
 
 
@@ -126,7 +126,7 @@ def test_a_toolkit_may_change(catalog: Path) -> None:
 
 
 def test_a_version_that_jumps_back(catalog: Path) -> None:
-    tool(catalog, "A_DO", "20241231_99", TOOL)
+    write_tool(catalog, "A_DO", "20241231_99", TOOL)
     (finding,) = found(catalog)
     assert (finding.rule, finding.path) == (
         "history-version-back",
@@ -136,8 +136,8 @@ def test_a_version_that_jumps_back(catalog: Path) -> None:
 
 
 def test_a_new_version_that_goes_forward(catalog: Path) -> None:
-    tool(catalog, "A_DO", "20260101_00", TOOL.replace("Does", "Can do"))
-    tool(catalog, "A_NEW", "20200101_00", TOOL)
+    write_tool(catalog, "A_DO", "20260101_00", TOOL.replace("Does", "Can do"))
+    write_tool(catalog, "A_NEW", "20200101_00", TOOL)
     assert rules(catalog) == []
 
 
@@ -145,7 +145,7 @@ def test_a_new_version_that_breaks(catalog: Path) -> None:
     """Callers of the version before are told by its `sunset`; a deprecation without one says
     nothing of how long it stays.
     """
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     (finding,) = found(catalog)
     assert (finding.rule, finding.path, finding.pointer) == (
         "history-breaking",
@@ -156,19 +156,19 @@ def test_a_new_version_that_breaks(catalog: Path) -> None:
         finding.message
         == "this version breaks callers of 20250101_00: input to is new and required"
     )
-    tool(catalog, "A_DO", text=deprecated(""))
+    write_tool(catalog, "A_DO", text=deprecated(""))
     assert rules(catalog) == [("history-breaking", NEW)]
-    tool(catalog, "A_DO", text=deprecated("2026-12-31"))
+    write_tool(catalog, "A_DO", text=deprecated("2026-12-31"))
     assert rules(catalog) == []
-    tool(catalog, "A_DO", "20260202_00", NEEDY)  # the next one after that breaks nothing more
+    write_tool(catalog, "A_DO", "20260202_00", NEEDY)  # the next one after that breaks nothing more
     assert rules(catalog) == []
 
 
 def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Path) -> None:
     """The version before may have been deprecated long ago, and not be touched now."""
-    tool(catalog, "A_DO", text=deprecated("2026-12-31"))
+    write_tool(catalog, "A_DO", text=deprecated("2026-12-31"))
     commit(tmp_path)
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert rules(catalog) == []
 
 
@@ -183,51 +183,51 @@ def test_a_deprecation_that_was_published_counts_too(catalog: Path, tmp_path: Pa
 def test_a_removal_needs_a_day_that_has_come(
     tmp_path: Path, what: str, sunset: str, passes: bool
 ) -> None:
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     for slug in ("A_DO", "A_SEE"):
-        tool(catalog, slug, text=deprecated(sunset))
+        write_tool(catalog, slug, text=deprecated(sunset))
     if what == "version":
-        tool(catalog, "A_DO", "20260101_00", TOOL)
+        write_tool(catalog, "A_DO", "20260101_00", TOOL)
     commit(tmp_path)
     if what == "toolkit":
         add_toolkit(catalog, "b")
-        git(tmp_path, "rm", "-rq", "catalog/toolkits/a")
+        run_git(tmp_path, "rm", "-rq", "catalog/toolkits/a")
     else:
-        tool(catalog, "A_DO").unlink()
+        write_tool(catalog, "A_DO").unlink()
     path = "toolkits/a/toolkit.yaml" if what == "toolkit" else A_DO
     assert rules(catalog) == ([] if passes else [(f"history-{what}-removed", path)])
 
 
 def test_a_removal_without_a_word(catalog: Path) -> None:
-    tool(catalog, "A_DO").unlink()
+    write_tool(catalog, "A_DO").unlink()
     (finding,) = found(catalog)
     assert (
         finding.message
         == "the tool `A_DO` was removed, and nothing had announced that, by a `sunset`"
     )
     assert f"git checkout HEAD -- {A_DO}" in finding.help
-    git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
+    run_git(catalog, "checkout", "HEAD", "--", A_DO)  # as the help says
     assert rules(catalog) == []
 
 
 def test_a_deprecation_in_the_same_change_is_too_late(catalog: Path) -> None:
     """What counts is what was published, not what the last commit before the removal says."""
-    tool(catalog, "A_DO", text=deprecated("2020-01-01"))
-    git(catalog, "add", ".")
-    tool(catalog, "A_DO").unlink()
+    write_tool(catalog, "A_DO", text=deprecated("2020-01-01"))
+    run_git(catalog, "add", ".")
+    write_tool(catalog, "A_DO").unlink()
     assert rules(catalog) == [("history-tool-removed", A_DO)]
 
 
 def test_a_file_renamed_to_a_new_version(catalog: Path) -> None:
     """It is a removal, and a version that is compared with what was removed."""
-    tool(catalog, "A_DO").rename(tool(catalog, "A_DO", "20260101_00"))
-    tool(catalog, "A_DO", "20260101_00", NEEDY)
+    write_tool(catalog, "A_DO").rename(write_tool(catalog, "A_DO", "20260101_00"))
+    write_tool(catalog, "A_DO", "20260101_00", NEEDY)
     assert rules(catalog) == [("history-version-removed", A_DO), ("history-breaking", NEW)]
 
 
 def test_a_toolkit_is_told_of_once(catalog: Path) -> None:
     """Not again for each of its tools, but where its own file stays, of each tool."""
-    for file in (tool(catalog, "A_DO"), tool(catalog, "A_SEE")):
+    for file in (write_tool(catalog, "A_DO"), write_tool(catalog, "A_SEE")):
         file.unlink()
     assert rules(catalog) == [("history-tool-removed", A_DO), ("history-tool-removed", A_SEE)]
     (catalog / "toolkits" / "a" / "toolkit.yaml").unlink()
@@ -240,11 +240,11 @@ def test_a_toolkit_is_told_of_once(catalog: Path) -> None:
 
 
 def test_what_was_not_sound_cannot_be_compared(catalog: Path, tmp_path: Path) -> None:
-    tool(catalog, "A_DO", text=TOOL + "colour: red\n")
-    tool(catalog, "A_SEE", text="name: [\n")
+    write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
+    write_tool(catalog, "A_SEE", text="name: [\n")
     commit(tmp_path)
-    tool(catalog, "A_DO", text=TOOL)
-    tool(catalog, "A_SEE", "20260101_00", TOOL)
+    write_tool(catalog, "A_DO", text=TOOL)
+    write_tool(catalog, "A_SEE", "20260101_00", TOOL)
     found_ = {finding.path: finding for finding in found(catalog)}
     assert "before: line 3: " in found_[A_DO].message
     assert {finding.rule for finding in found_.values()} == {"history-not-compared"}
@@ -252,8 +252,8 @@ def test_what_was_not_sound_cannot_be_compared(catalog: Path, tmp_path: Path) ->
 
 def test_what_is_not_sound_now_is_for_check_to_tell(catalog: Path) -> None:
     """It has a line and a column there; that it is not compared is not worth a second word."""
-    tool(catalog, "A_DO", text=TOOL + "colour: red\n")
-    tool(catalog, "A_SEE", "20260101_00", "name: [\n")
+    write_tool(catalog, "A_DO", text=TOOL + "colour: red\n")
+    write_tool(catalog, "A_SEE", "20260101_00", "name: [\n")
     assert rules(catalog) == []
 
 
@@ -264,21 +264,23 @@ def test_what_others_merged_meanwhile_is_not_ours(catalog: Path, tmp_path: Path)
     """Held against a branch that has gone on, only our own work counts: their new tool is not one
     that we removed.
     """
-    git(tmp_path, "switch", "--quiet", "--create", "ours")
-    tool(catalog, "A_MINE", text=TOOL)
+    run_git(tmp_path, "switch", "--quiet", "--create", "ours")
+    write_tool(catalog, "A_MINE", text=TOOL)
     commit(tmp_path)
-    git(tmp_path, "switch", "--quiet", "main")
-    tool(catalog, "A_THEIRS", text=TOOL)
-    tool(catalog, "A_DO", "20260101_00", TOOL)
+    run_git(tmp_path, "switch", "--quiet", "main")
+    write_tool(catalog, "A_THEIRS", text=TOOL)
+    write_tool(catalog, "A_DO", "20260101_00", TOOL)
     commit(tmp_path)
-    git(tmp_path, "switch", "--quiet", "ours")
-    assert since(catalog, "main", TODAY).findings == []
-    assert since(catalog, "main", TODAY).changed == {"toolkits/a/A_MINE/20250101_00.yaml"}
+    run_git(tmp_path, "switch", "--quiet", "ours")
+    assert check_against_revision(catalog, "main", TODAY).findings == []
+    assert check_against_revision(catalog, "main", TODAY).changed_paths == {
+        "toolkits/a/A_MINE/20250101_00.yaml"
+    }
 
 
 def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
     with pytest.raises(UsageError, match="knows no revision `nope`"):
-        since(catalog, "nope", TODAY)
+        check_against_revision(catalog, "nope", TODAY)
 
 
 # The rules themselves
@@ -286,12 +288,12 @@ def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
 
 def test_every_rule_has_its_weight_and_its_page() -> None:
     """The registry, what `catalog.yaml` can change, and the rulebook say the same."""
-    for past in PASTS:
+    for past in RULES:
         page = (ROOT / "src" / "toolcatalog" / "rulebook" / f"{past.rule}.md").read_text()
-        assert advice.USUAL[past.rule] == past.severity
+        assert advice.DEFAULT_SEVERITIES[past.rule] == past.severity
         assert page.startswith(f"# {past.rule}\n\n")
         assert f"\nSeverity: {past.severity}\n" in page
         assert 15 <= page.count("\n") <= 30
-    assert {past.rule for past in PASTS} == {
-        rule for rule in advice.USUAL if rule.startswith("history-")
+    assert {past.rule for past in RULES} == {
+        rule for rule in advice.DEFAULT_SEVERITIES if rule.startswith("history-")
     }

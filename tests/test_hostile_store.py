@@ -20,14 +20,14 @@ import pytest
 from pyroaring import BitMap
 
 import storing
-from running import serving, succeed, toolcatalog, until
-from storing import Faults, Proxy
+from running import run_successfully, run_toolcatalog, start_server, wait_until
+from storing import FaultyProxy, ProxyFaults
 from toolcatalog import depot, following, holding, snapshot, table, verifying
 from toolcatalog.errors import SnapshotError
 from toolcatalog.following import Follower
-from toolcatalog.objects import Objects, StoreError
+from toolcatalog.objects import ObjectStorage, StoreError
 from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Pins
+from toolcatalog.store import Filters, VersionPins
 
 MIB = 1 << 20
 _FOLLOWS = """
@@ -42,11 +42,11 @@ def peak():
 
 good, hostile, cache = sys.argv[1:]
 first = Follower(good, Path(cache))
-first.follow()
+first.poll()
 assert first.last_error == "", first.last_error
 before = peak()
 second = Follower(hostile, Path(cache))
-second.follow()
+second.poll()
 print(peak() - before)
 print(second.last_error)
 """
@@ -66,8 +66,8 @@ class Store:
         """Put bytes there in chunks: the list of those."""
         pieces = [data[begin : begin + size] for begin in range(0, len(data), size)]
         for piece in pieces:
-            (self.folder / "objects" / snapshot.sha256(piece)).write_bytes(piece)
-        return [[snapshot.sha256(piece), len(piece)] for piece in pieces]
+            (self.folder / "objects" / snapshot.sha256_hex(piece)).write_bytes(piece)
+        return [[snapshot.sha256_hex(piece), len(piece)] for piece in pieces]
 
     def publish(
         self, changes: dict[str, Any], files: dict[str, Any], chunks: dict[str, Any] | bytes
@@ -76,26 +76,26 @@ class Store:
         said = {name: value for name, value in self.manifest.items() if name != "digest"}
         said["about"] = {**said["about"], "title": "other"}
         said = {**said, "files": {**said["files"], **files}, **changes}
-        digest = snapshot.sha256(snapshot.dump(said))
+        digest = snapshot.sha256_hex(snapshot.dump_json(said))
         at = self.folder / "snapshots" / digest
         at.mkdir(exist_ok=True)
-        (at / "manifest.json").write_bytes(snapshot.dump({"digest": digest, **said}))
+        (at / "manifest.json").write_bytes(snapshot.dump_json({"digest": digest, **said}))
         if isinstance(chunks, dict):
-            listed = {"format": depot.FORMAT, "files": {**self.chunks, **chunks}}
-            chunks = snapshot.dump(listed)
+            listed = {"format": depot.LAYOUT_FORMAT, "files": {**self.chunks, **chunks}}
+            chunks = snapshot.dump_json(listed)
         (at / "chunks.json").write_bytes(chunks)
         self.point(digest)
         return digest
 
     def point(self, digest: str) -> None:
         """Put a pointer."""
-        (self.folder / "current.json").write_bytes(depot.pointer(digest))
+        (self.folder / "current.json").write_bytes(depot.render_pointer(digest))
 
 
 @pytest.fixture
 def store(small_build: Path, tmp_path: Path) -> Store:
     """A store with a good snapshot, to be changed."""
-    digest = succeed("publish", f"file://{tmp_path}/store", "--build", small_build).strip()
+    digest = run_successfully("publish", f"file://{tmp_path}/store", "--build", small_build).strip()
     return Store(tmp_path / "store", digest)
 
 
@@ -103,7 +103,7 @@ def store(small_build: Path, tmp_path: Path) -> Store:
 def follower(store: Store, tmp_path: Path) -> Follower:
     """Has followed that store once, and found it good."""
     found = Follower(store.url, tmp_path / "cache", interval=0.05)
-    found.follow()
+    found.poll()
     assert found.last_error == ""
     return found
 
@@ -117,7 +117,7 @@ def left(cache: Path) -> list[str]:
 
 def stated(data: bytes) -> dict[str, Any]:
     """What a manifest says of a file."""
-    return {"size": len(data), "sha256": snapshot.sha256(data)}
+    return {"size": len(data), "sha256": snapshot.sha256_hex(data)}
 
 
 def many_times(store: Store, path: str, chunk: int, times: int) -> None:
@@ -134,7 +134,7 @@ def huge_listing(store: Store, data: bytes) -> None:
 def full_listing(store: Store) -> None:
     """Publish a listing of very many files, which is well formed."""
     entry = b'"a/%06d":{"size":0,"sha256":"' + b"0" * 64 + b'"}'
-    entries = [entry % number for number in range(snapshot.MOST_FILES)]
+    entries = [entry % number for number in range(snapshot.MAX_FILES)]
     huge_listing(store, b"{" + b",".join(entries) + b"}")
 
 
@@ -202,7 +202,7 @@ def test_what_is_huge_costs_little_memory(
     leaves no file.
     """
     good = f"file://{tmp_path}/good"
-    succeed("publish", good, "--build", small_build)
+    run_successfully("publish", good, "--build", small_build)
     publish, said = HUGE[what]
     publish(store)
     cache = tmp_path / "cache"
@@ -234,21 +234,21 @@ def test_nothing_is_fetched_of_a_snapshot_that_is_too_large(store: Store, tmp_pa
     """
     listing = (store.folder / "objects" / store.chunks["files.json"][0][0]).read_bytes()
     beside = sum(said["size"] for said in store.manifest["files"].values())
-    deep = sum(said.size for said in snapshot.parse_listing(listing).values())
+    deep = sum(said.size for said in snapshot.parse_file_list(listing).values())
     for most, kept in ((beside - 1, ()), (beside + deep - 1, store.chunks["files.json"])):
         for chunk in (store.folder / "objects").iterdir():
             if chunk.name not in {sha256 for sha256, _ in kept}:
                 chunk.rename(tmp_path / chunk.name)
-        follower = Follower(store.url, tmp_path / "cache", most=most)
-        follower.follow()
+        follower = Follower(store.url, tmp_path / "cache", max_size=most)
+        follower.poll()
         assert f"and {most:,} are allowed: raise --max-snapshot-size" in follower.last_error
         assert left(follower.cache) == [".lock", "snapshots"]
         for chunk in tmp_path.glob("[0-9a-f]*"):
             chunk.rename(store.folder / "objects" / chunk.name)
-    follower = Follower(store.url, tmp_path / "cache", most=beside + deep)
-    follower.follow()
+    follower = Follower(store.url, tmp_path / "cache", max_size=beside + deep)
+    follower.poll()
     assert follower.last_error == ""
-    assert follower.has_one()
+    assert follower.has_snapshot()
 
 
 ODD: dict[str, dict[str, Any]] = {
@@ -272,15 +272,15 @@ def test_an_odd_manifest_is_one_line(
     store.publish(ODD[what], {}, {})
     with caplog.at_level(logging.INFO):
         for _ in range(5):
-            slow.follow()
+            slow.poll()
     lines = [one.getMessage() for one in caplog.records if one.levelno > logging.INFO]
     assert len(lines) == 1
     assert "The manifest of the build in snapshots/" in lines[0]
     assert lines[0].isprintable()
     assert not any(one.exc_info for one in caplog.records)
-    assert slow.refused == 1
+    assert slow.snapshots_rejected == 1
     assert left(follower.cache) == before
-    assert holding.current(follower.cache) == store.digest
+    assert holding.current_digest(follower.cache) == store.digest
 
 
 def test_pruning_goes_on_beside_an_odd_snapshot(store: Store, follower: Follower) -> None:
@@ -288,19 +288,19 @@ def test_pruning_goes_on_beside_an_odd_snapshot(store: Store, follower: Follower
     folder = follower.cache / "snapshots"
     said = {**store.manifest, "counts": {}}
     del said["digest"]
-    odd = snapshot.sha256(snapshot.dump(said))
+    odd = snapshot.sha256_hex(snapshot.dump_json(said))
     (folder / odd).mkdir()
-    (folder / odd / "manifest.json").write_bytes(snapshot.dump({"digest": odd, **said}))
-    done = toolcatalog("snapshots", "list", "--build", follower.cache)
+    (folder / odd / "manifest.json").write_bytes(snapshot.dump_json({"digest": odd, **said}))
+    done = run_toolcatalog("snapshots", "list", "--build", follower.cache)
     assert done.returncode == 0, done.stderr
     assert f"{odd[:12]}" in done.stdout
     assert "is damaged" in done.stderr
     other = store.publish({}, {}, {})
-    follower.follow()
+    follower.poll()
     assert follower.last_error == ""
     assert {path.name for path in folder.iterdir()} == {store.digest, other}
     (folder / odd).mkdir()
-    done = toolcatalog("snapshots", "prune", "--build", follower.cache)
+    done = run_toolcatalog("snapshots", "prune", "--build", follower.cache)
     assert (done.returncode, done.stdout) == (0, f"{odd}\n")
 
 
@@ -316,12 +316,12 @@ def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path
     ]
     for digest in bad[:2] * 5:
         store.point(digest)
-        follower.follow()
-    assert follower.refused == 2
+        follower.poll()
+    assert follower.snapshots_rejected == 2
     for digest in bad:
         store.point(digest)
-        follower.follow()
-    assert follower.refused == following._MOST_REFUSED
+        follower.poll()
+    assert follower.snapshots_rejected == following._MAX_REMEMBERED_FAILURES
     assert follower.last_error
 
 
@@ -333,8 +333,8 @@ def test_a_good_snapshot_between_does_not_end_a_pause(store: Store, follower: Fo
     bad = store.publish({}, {}, {"tools.json": []})
     for digest in [bad, store.digest] * 4:
         store.point(digest)
-        slow.follow()
-    assert slow.refused == 1
+        slow.poll()
+    assert slow.snapshots_rejected == 1
     assert slow.last_error == ""
 
 
@@ -346,19 +346,19 @@ def test_an_object_that_is_too_long_is_no_fault_of_the_network(
     sha256, _ = store.put(data)[0]
     (store.folder / "objects" / sha256).write_bytes(data * 2)
     store.publish({}, {"tools.json": stated(data)}, {"tools.json": [[sha256, len(data)]]})
-    follower.follow()
+    follower.poll()
     assert "has other bytes than its name says" in follower.last_error
-    assert follower.refused == 1
+    assert follower.snapshots_rejected == 1
 
 
 def test_folders_in_folders_do_not_fill_the_disk(store: Store, follower: Follower) -> None:
     """A short listing of empty files in very many folders is refused before one of them is made."""
     before = left(follower.cache)
     paths = [f"a{number}/{'b/' * 200}c" for number in range(20)]
-    listing = snapshot.dump({path: stated(b"") for path in paths})
+    listing = snapshot.dump_json({path: stated(b"") for path in paths})
     said = {"files.json": store.put(listing), **{path: [] for path in paths}}
     store.publish({}, {"files.json": stated(listing)}, said)
-    follower.follow()
+    follower.poll()
     assert "files.json is not the one that was written" in follower.last_error
     assert left(follower.cache) == before
 
@@ -369,21 +369,21 @@ def test_a_list_of_chunks_is_kept_without_what_else_it_has(
     """Chunks of files that are not of the snapshot are not kept: they would be read again for each
     fetch.
     """
-    more = [[snapshot.sha256(b"%d" % number), 1] for number in range(1000)]
+    more = [[snapshot.sha256_hex(b"%d" % number), 1] for number in range(1000)]
     digest = store.publish({}, {}, {"more": more})
-    follower.follow()
+    follower.poll()
     assert follower.last_error == ""
     kept = (follower.cache / "chunks" / f"{digest}.json").read_bytes()
-    assert depot.unpack(kept).keys() == store.chunks.keys()
+    assert depot.parse_chunk_list(kept).keys() == store.chunks.keys()
 
 
 def full_table(data: bytes) -> bytes:
     """A table without a free slot, where a search for an unknown name would not end."""
-    magic, count, slots, _, last = table._HEAD.unpack(data[: table._HEAD.size])
-    begin, end = table._HEAD.size + 4 * slots, table._HEAD.size + 4 * slots + 8 * (count + 1)
-    numbers = struct.unpack(f"<{slots}I", data[table._HEAD.size : begin])
+    magic, count, slots, _, last = table._HEADER.unpack(data[: table._HEADER.size])
+    begin, end = table._HEADER.size + 4 * slots, table._HEADER.size + 4 * slots + 8 * (count + 1)
+    numbers = struct.unpack(f"<{slots}I", data[table._HEADER.size : begin])
     index = struct.pack(f"<{slots}I", *(number or 1 for number in numbers)) + data[begin:end]
-    return table._HEAD.pack(magic, count, slots, zlib.crc32(index), last) + index + data[end:]
+    return table._HEADER.pack(magic, count, slots, zlib.crc32(index), last) + index + data[end:]
 
 
 # a file, and what becomes of it
@@ -411,10 +411,10 @@ def test_what_cannot_be_opened_is_never_in_force(
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks[path])
     other = change(data)
     store.publish({}, {path: stated(other)}, {path: store.put(other)})
-    follower.follow()
+    follower.poll()
     assert "snapshots/" in follower.last_error
     assert "publish to file://" in follower.last_error
-    assert follower.refused == 1
+    assert follower.snapshots_rejected == 1
     assert not any(one.exc_info for one in caplog.records)
     assert left(follower.cache) == before
     assert open_build(follower.cache).digest == store.digest
@@ -425,16 +425,16 @@ def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) 
     objects = store.folder / "objects"
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks["query.sets"])
     sets = table.Table(data)
-    values = dict(sets.at(number) for number in range(len(sets)))
+    values = dict(sets.entry_at(number) for number in range(len(sets)))
     every = BitMap(range(1 << 20)).serialize()
     values = {name: every if name.startswith("toolkit ") else values[name] for name in values}
     sizes = [len(value) for value in values.values()]
-    other = b"".join(table.pack([*values], sizes, values.values()))
+    other = b"".join(table.pack_table([*values], sizes, values.values()))
     store.publish({}, {"query.sets": stated(other)}, {"query.sets": store.put(other)})
-    follower.follow()
+    follower.poll()
     opened = open_build(follower.cache)
     with pytest.raises(SnapshotError, match="A set of tools has other bytes"):
-        opened.matching(Filters(toolkits=["hackernews"]), Pins())
+        opened.search(Filters(toolkits=["hackernews"]), VersionPins())
 
 
 @pytest.mark.parametrize("where", ["current.json", "objects", "snapshots"])
@@ -446,22 +446,22 @@ def test_a_pipe_in_a_store_ends_nothing(where: str, store: Store, tmp_path: Path
         if path.is_file():
             path.unlink()
             os.mkfifo(path)
-    with serving(store.url, tmp_path, "--cache", tmp_path / "cache") as server:
-        until(lambda: "is not a regular file" in server.log.read_text())
+    with start_server(store.url, tmp_path, "--cache", tmp_path / "cache") as server:
+        wait_until(lambda: "is not a regular file" in server.log.read_text())
     assert server.process.returncode == 0
 
 
 def test_a_store_that_does_not_answer_keeps_no_server(
-    s3: str, proxy: Proxy, small_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3: str, proxy: FaultyProxy, small_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that is fetching, and gets no answer, ends when it is told to."""
-    for name, value in {**storing.credentials, "AWS_ENDPOINT_URL": s3}.items():
+    for name, value in {**storing.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
-    url = f"s3://{storing.new_bucket(s3)}/p"
-    succeed("publish", url, "--build", small_build)
-    proxy.faults = Faults("slow", pause=50)
-    with serving(url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env) as server:
-        until(lambda: proxy.busy)
+    url = f"s3://{storing.create_bucket(s3)}/p"
+    run_successfully("publish", url, "--build", small_build)
+    proxy.faults = ProxyFaults("slow", pause=50)
+    with start_server(url, tmp_path, "--cache", tmp_path / "cache", env=proxy.env) as server:
+        wait_until(lambda: proxy.busy)
         server.process.terminate()
         server.process.wait(timeout=20)
     assert server.process.returncode == 0
@@ -471,14 +471,14 @@ def test_a_pause_grows_to_an_hour() -> None:
     """Each failure of a snapshot doubles its pause up to the most, shortened by some chance so that
     servers do not ask together; a success ends it.
     """
-    failures = following._Failures(1.5)
+    failures = following._FailedDownloads(1.5)
     pauses = []
     for _ in range(20):
-        failures.add("a", "because", following._MOST_REFUSAL)
-        pauses.append(failures._failures["a"].until - time.monotonic())
+        failures.add("a", "because", following._MAX_REJECTION_DELAY)
+        pauses.append(failures._failures["a"].retry_at - time.monotonic())
     for pause, wanted in zip(pauses, [min(3600, 1.5 * 2**n) for n in range(1, 21)], strict=True):
         assert wanted * 0.79 - 1 < pause <= wanted
-    with pytest.raises(depot.Refused, match="because"):
+    with pytest.raises(depot.InvalidRemoteSnapshot, match="because"):
         failures.check("a")
     failures.check("b")
     failures.remove("a")
@@ -514,7 +514,7 @@ def dripping(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
             threading.Thread(target=drip, args=(connection,), daemon=True).start()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        for name, value in storing.credentials.items():
+        for name, value in storing.CREDENTIALS.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
         monkeypatch.setenv("AWS_TIMEOUT", "1s")
@@ -527,13 +527,13 @@ def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Followe
     """An answer that never ends is asked for a few times, then it is an error like any other."""
     begin = time.monotonic()
     with pytest.raises(StoreError):
-        Objects("s3://bucket/p").read(depot.POINTER, depot.MOST_POINTER)
+        ObjectStorage("s3://bucket/p").read(depot.POINTER, depot.MAX_POINTER_SIZE)
     assert len(dripping) <= 6
     assert time.monotonic() - begin < 60
     slow = Follower("s3://bucket/p", follower.cache)
-    slow.follow()
+    slow.poll()
     assert "cannot be read" in slow.last_error
-    assert verifying.verify(Path(os.path.realpath(follower.cache / "current"))) == []
+    assert verifying.verify_snapshot(Path(os.path.realpath(follower.cache / "current"))) == []
 
 
 def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -548,12 +548,12 @@ def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) ->
             connection.sendall(head % len(body) + body)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        for name, value in storing.credentials.items():
+        for name, value in storing.CREDENTIALS.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(StoreError, match="refuses these credentials") as caught:
-            Objects("s3://bucket/p").read(depot.POINTER, depot.MOST_POINTER)
+            ObjectStorage("s3://bucket/p").read(depot.POINTER, depot.MAX_POINTER_SIZE)
     assert "gone" in str(caught.value)
     assert str(caught.value).isprintable()
 
@@ -569,6 +569,6 @@ def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_a_size_that_is_none_is_said(arguments: list[str], said: str, store: Store) -> None:
     """A size has a number and a unit, and goes with a store."""
-    done = toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
+    done = run_toolcatalog("serve", *(one.format(url=store.url) for one in arguments))
     assert done.returncode == 2
     assert said in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from running import toolcatalog
+from running import run_toolcatalog
 from toolcatalog import schema, source, tree
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import additions, wire
@@ -43,38 +43,40 @@ def catalog(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def added(root: Path, *definitions: Any, today: str = TODAY, version: str = "") -> additions.Added:
+def added(
+    root: Path, *definitions: Any, today: str = TODAY, version: str = ""
+) -> additions.ImportResult:
     """What an import of these into the catalog would write, on that day."""
 
     def record(path: str) -> Any:
-        document, _ = source.load(root, path)
-        return schema.record(document)[0] if document and document.readable else None
+        document, _ = source.load_file(root, path)
+        return schema.validate(document)[0] if document and document.is_readable else None
 
-    return additions.files(
-        wire.additions([*definitions]),
-        tree.scan(root)[0],
+    return additions.build_files(
+        wire.import_tools([*definitions]),
+        tree.list_paths(root)[0],
         version=version,
         read=record,
         today=today,
     )
 
 
-def write(root: Path, new: additions.Added) -> None:
+def write(root: Path, new: additions.ImportResult) -> None:
     """Put the files there."""
-    for path, data in new.tree.items():
+    for path, data in new.files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
 
 
-def counts(new: additions.Added) -> tuple[int, int, int]:
+def counts(new: additions.ImportResult) -> tuple[int, int, int]:
     """New, renewed, unchanged."""
-    return new.new, new.renewed, new.unchanged
+    return new.new, new.updated, new.unchanged
 
 
 def test_the_same_again_writes_nothing(catalog: Path) -> None:
     """An import of what is there already gives no file."""
     again = added(catalog, definition(), definition())
-    assert (dict(again.tree), counts(again), again.tools) == ({}, (0, 0, 1), 1)
+    assert (dict(again.files), counts(again), again.tools) == ({}, (0, 0, 1), 1)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_only_content_counts(catalog: Path, text: str) -> None:
 def test_a_change_is_a_version_of_the_day(catalog: Path, more: dict[str, Any]) -> None:
     """A tool of which anything has changed gets a version of its own, and the old one stays."""
     again = added(catalog, definition(**more))
-    assert ([*again.tree], counts(again)) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], (0, 1, 0))
+    assert ([*again.files], counts(again)) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], (0, 1, 0))
     write(catalog, again)
     assert counts(added(catalog, definition(**more))) == (0, 0, 1)
 
@@ -128,7 +130,7 @@ def test_a_version_is_newer_than_all_before(catalog: Path, newest: str, version:
     is free.
     """
     (catalog / FIRST).with_name(f"{newest}.yaml").write_bytes((catalog / FIRST).read_bytes())
-    assert [*added(catalog, definition(name="New")).tree] == [f"toolkits/a/A_DO/{version}.yaml"]
+    assert [*added(catalog, definition(name="New")).files] == [f"toolkits/a/A_DO/{version}.yaml"]
 
 
 def test_where_no_version_is_left_it_is_told(catalog: Path) -> None:
@@ -145,7 +147,7 @@ def test_new_tools_are_of_the_day_where_their_toolkit_has_tools(catalog: Path) -
     starts without a date.
     """
     again = added(catalog, definition("A_NEW"), definition("B_NEW"))
-    assert [*again.tree] == [
+    assert [*again.files] == [
         f"toolkits/a/A_NEW/{TODAY}.yaml",
         "toolkits/b/B_NEW/00000000_00.yaml",
         "toolkits/b/toolkit.yaml",
@@ -171,7 +173,7 @@ def test_a_version_that_is_said_counts(
     of them.
     """
     new = added(catalog, definition(name=name, version=said), version=option)
-    assert [*new.tree] == [f"toolkits/a/A_DO/{version}.yaml" for version in expected]
+    assert [*new.files] == [f"toolkits/a/A_DO/{version}.yaml" for version in expected]
 
 
 def test_a_change_keeps_what_the_catalog_says_of_its_deprecation(catalog: Path) -> None:
@@ -183,7 +185,7 @@ def test_a_change_keeps_what_the_catalog_says_of_its_deprecation(catalog: Path) 
     changed = f"toolkits/a/A_DO/{TODAY}.yaml"
     sayings: tuple[dict[str, Any], ...] = ({}, {"is_deprecated": True})
     for more in sayings:
-        value = yaml.safe_load(added(catalog, definition(name="New", **more)).tree[changed])
+        value = yaml.safe_load(added(catalog, definition(name="New", **more)).files[changed])
         assert value["deprecation"] == {"reason": "Old.", "replaced_by": "A_NEW"}
         assert [*value] == ["name", "description", "tags", "deprecation", "input_parameters"]
     assert counts(added(catalog, definition(is_deprecated=True))) == (0, 0, 1)
@@ -201,7 +203,7 @@ def test_what_the_toolkit_says_of_authentication_counts(catalog: Path) -> None:
 def test_a_file_that_cannot_be_read_is_left_and_followed(catalog: Path) -> None:
     """A newest version that is no YAML stays as it is; the next import puts a sound one after it."""
     (catalog / FIRST).write_text("name: [")
-    assert [*added(catalog, definition()).tree] == [f"toolkits/a/A_DO/{TODAY}.yaml"]
+    assert [*added(catalog, definition()).files] == [f"toolkits/a/A_DO/{TODAY}.yaml"]
 
 
 def test_files_that_are_no_versions_do_not_count(catalog: Path) -> None:
@@ -211,7 +213,7 @@ def test_files_that_are_no_versions_do_not_count(catalog: Path) -> None:
     (catalog / "toolkits/a/A_EMPTY/old.yaml").write_text("name: Old\n")
     assert counts(added(catalog, definition())) == (0, 0, 1)
     new = added(catalog, definition(name="New"))
-    assert ([*new.tree], new.gone) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], ("A_EMPTY",))
+    assert ([*new.files], new.missing) == ([f"toolkits/a/A_DO/{TODAY}.yaml"], ("A_EMPTY",))
 
 
 def test_what_is_gone_is_listed(catalog: Path) -> None:
@@ -227,8 +229,8 @@ def test_what_is_gone_is_listed(catalog: Path) -> None:
             definition("B_OTHER"),
         ),
     )
-    assert added(catalog, definition()).gone == ("A_GONE",)
-    assert added(catalog, definition("C_NEW")).gone == ()
+    assert added(catalog, definition()).missing == ("A_GONE",)
+    assert added(catalog, definition("C_NEW")).missing == ()
 
 
 def test_two_unlike_definitions_of_one_tool_are_refused(catalog: Path) -> None:
@@ -245,7 +247,7 @@ def test_the_command_writes_what_has_changed_and_says_so(tmp_path: Path) -> None
 
     def run(*definitions: Any, options: tuple[str, ...] = ()) -> str:
         page.write_text(json.dumps([*definitions]))
-        done = toolcatalog("import", "wire", page, "--into", tmp_path / "catalog", *options)
+        done = run_toolcatalog("import", "wire", page, "--into", tmp_path / "catalog", *options)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
         return done.stderr
 
@@ -284,7 +286,7 @@ def test_a_changed_definition_under_a_version_that_is_there_is_refused(tmp_path:
                 [definition("A_FIRST", name=name), definition(name=name, version="20250101_00")]
             )
         )
-        done = toolcatalog("import", "wire", page, "--into", tmp_path / "catalog")
+        done = run_toolcatalog("import", "wire", page, "--into", tmp_path / "catalog")
         assert done.returncode == code
     there = tmp_path / "catalog/toolkits/a/A_DO/20250101_00.yaml"
     assert f"{there} is there and differs: a published version does not change" in done.stderr

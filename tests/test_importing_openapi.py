@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from running import ROOT, SHARED, examples, succeed, toolcatalog
+from running import ROOT, SHARED, example_settings, run_successfully, run_toolcatalog
 from toolcatalog import checking, schema, yaml12, yamlout
 from toolcatalog import source as source_of
 from toolcatalog.cli import main
@@ -34,10 +34,12 @@ REAL = {
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
-def added(document: Any, *, present: tuple[str, ...] = (), **options: str) -> additions.Added:
+def added(
+    document: Any, *, present: tuple[str, ...] = (), **options: str
+) -> additions.ImportResult:
     """The additions that a document's value makes."""
-    source = documents.Source("it.yaml", document, b"")
-    return additions.files(openapi.additions(source, **options), present)
+    source = documents.SourceDocument("it.yaml", document, b"")
+    return additions.build_files(openapi.import_tools(source, **options), present)
 
 
 def operation(**more: Any) -> dict[str, Any]:
@@ -48,15 +50,17 @@ def operation(**more: Any) -> dict[str, Any]:
 def outcome(path: Path) -> dict[str, Any]:
     """What becomes of a case: files and notes, or the sentences that refuse it."""
     try:
-        new = additions.files(openapi.additions(documents.read(path.read_bytes(), path.name)), ())
+        new = additions.build_files(
+            openapi.import_tools(documents.read_document(path.read_bytes(), path.name)), ()
+        )
     except UsageError as error:
         return {"refused": str(error).splitlines()}
     notes = [
-        f"{note.of} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
+        f"{note.subject} {'.'.join(map(str, note.loss.pointer))}: {note.loss.what} ({note.loss.detail})"
         for note in new.notes
     ]
     return {
-        "files": {name: yaml12.value(data) for name, data in sorted(new.tree.items())},
+        "files": {name: yaml12.parse_fast(data) for name, data in sorted(new.files.items())},
         "notes": notes,
     }
 
@@ -73,14 +77,16 @@ def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> N
     """
     found = outcome(path)
     assert json.dumps(found) == json.dumps(
-        yaml12.value(expected(path).read_bytes(), documents.DEEPEST)
+        yaml12.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
     )
     if "files" in found:
         for name, value in found["files"].items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_bytes(yamlout.emit(value))
+            (tmp_path / name).write_bytes(yamlout.to_yaml(value))
         assert [
-            problem for problem in checking.check(tmp_path).problems if problem.severity == "error"
+            problem
+            for problem in checking.check_folder(tmp_path).problems
+            if problem.severity == "error"
         ] == []
 
 
@@ -98,10 +104,10 @@ def test_the_order_of_a_document_means_nothing(path: Path) -> None:
     """A document whose keys stand the other way round becomes the same files, but for the order of
     their keys.
     """
-    value = documents.read(path.read_bytes(), path.name).value
-    one, other = added(value).tree, added(reordered(value)).tree
-    assert {name: yaml12.value(data) for name, data in one.items()} == {
-        name: yaml12.value(data) for name, data in other.items()
+    value = documents.read_document(path.read_bytes(), path.name).value
+    one, other = added(value).files, added(reordered(value)).files
+    assert {name: yaml12.parse_fast(data) for name, data in one.items()} == {
+        name: yaml12.parse_fast(data) for name, data in other.items()
     }
 
 
@@ -114,21 +120,24 @@ def test_real_documents_become_catalogs_without_errors(name: str, tmp_path: Path
     if not path.exists():
         pytest.skip(f"the real document {name} lies outside the repository, and not here")
     toolkit, count = REAL[name]
-    said = toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    said = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
     assert f"{count} new, 0 in a new version, 0 unchanged." in said
     assert len([*(tmp_path / "catalog" / "toolkits" / toolkit).glob("*/00000000_00.yaml")]) == count
     assert (
-        toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json").returncode == 0
+        run_toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json").returncode
+        == 0
     )
-    succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
-    again = toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
+    run_successfully(
+        "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
+    )
+    again = run_toolcatalog("import", "openapi", path, "--into", tmp_path / "catalog").stderr
     assert f"0 new, 0 in a new version, {count} unchanged." in again
     slugs_made = [
         path.name
         for path in (tmp_path / "catalog" / "toolkits" / toolkit).iterdir()
         if path.is_dir()
     ]
-    assert max(map(len, slugs_made)) <= slugs.LONGEST
+    assert max(map(len, slugs_made)) <= slugs.MAX_LENGTH
     assert all(slug.startswith(f"{toolkit.upper()}_") for slug in slugs_made)
 
 
@@ -191,7 +200,7 @@ def test_a_document_of_thousands_of_operations_that_say_nothing() -> None:
     with pytest.raises(UsageError, match="There are 2,049 tools here"):
         added(document)
     assert next(
-        iter(openapi.additions(documents.Source("it", document, b" " * 2_049 * 512)))
+        iter(openapi.import_tools(documents.SourceDocument("it", document, b" " * 2_049 * 512)))
     ).slug.endswith("_GET_DO0")
 
 
@@ -201,18 +210,18 @@ def test_the_toolkit_is_named_by_flags_first() -> None:
     """
     document = operation()
     new = added(document, toolkit="other-kit", name="Other", logo="https://example.com/logo.png")
-    assert [*new.tree] == [
+    assert [*new.files] == [
         "toolkits/other-kit/OTHER_KIT_DO/00000000_00.yaml",
         "toolkits/other-kit/toolkit.yaml",
         "catalog.yaml",
     ]
-    assert yaml12.value(new.tree["toolkits/other-kit/toolkit.yaml"]) == {
+    assert yaml12.parse_fast(new.files["toolkits/other-kit/toolkit.yaml"]) == {
         "name": "Other",
         "logo": "https://example.com/logo.png",
     }
     assert (
         "toolkits/small/toolkit.yaml"
-        not in added(document, present=("toolkits/small/toolkit.yaml",)).tree
+        not in added(document, present=("toolkits/small/toolkit.yaml",)).files
     )
 
 
@@ -247,7 +256,7 @@ ANYTHING = st.recursive(
     max_leaves=5,
 )
 WHOLE = [
-    documents.read(path.read_bytes(), path.name).value
+    documents.read_document(path.read_bytes(), path.name).value
     for path in DOCUMENTS
     if path.stem in ("swagger-2", "openapi-3.0", "openapi-3.1")
 ]
@@ -266,7 +275,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(inner, (*at, key))
 
 
-@examples(100, *HealthCheck)
+@example_settings(100, *HealthCheck)
 @given(
     st.sampled_from(WHOLE).flatmap(
         lambda whole: st.tuples(st.just(whole), st.sampled_from([*places(whole)]))
@@ -288,11 +297,16 @@ def test_a_document_with_anything_anywhere_is_read_or_refused(
         new = added(document)
     except UsageError:
         return
-    for path, data in new.tree.items():
+    for path, data in new.files.items():
         kind, _, rest = path.partition("/")
         if kind == "toolkits" and rest.count("/") == 2:
-            place = source_of.Place("tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"})
-            assert schema.record(source_of.Document(path, place, yaml12.value(data), True))[1] == []
+            place = source_of.Location(
+                "tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"}
+            )
+            assert (
+                schema.validate(source_of.Document(path, place, yaml12.parse_fast(data), True))[1]
+                == []
+            )
 
 
 @pytest.mark.parametrize(
@@ -310,7 +324,7 @@ def test_references_that_multiply_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few definitions that unfold to thousands of millions of schemas end in one sentence; the
     bound is small here, for time's sake.
     """
-    monkeypatch.setattr(openapi, "_WHOLE", 30_000)
+    monkeypatch.setattr(openapi, "_MAX_SCHEMAS", 30_000)
     row = {
         f"d{number}": {
             "properties": {
@@ -393,19 +407,19 @@ def test_a_deep_document_is_read() -> None:
     answer = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
     for data in (
         json.dumps(operation(responses=answer)).encode(),
-        yamlout.emit(operation(responses=answer)),
+        yamlout.to_yaml(operation(responses=answer)),
     ):
-        new = additions.files(openapi.additions(documents.read(data, "it")), ())
+        new = additions.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
         assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
 
 
 def test_help_has_examples() -> None:
     """The command's help shows how it is called."""
-    assert "toolcatalog import openapi openapi.json --into catalog" in succeed(
+    assert "toolcatalog import openapi openapi.json --into catalog" in run_successfully(
         "import", "openapi", "--help"
     )
 
 
 if __name__ == "__main__":
     for document in DOCUMENTS:
-        expected(document).write_bytes(yamlout.emit(outcome(document)))
+        expected(document).write_bytes(yamlout.to_yaml(outcome(document)))

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from editing import Editor
-from generating import generate
-from on_disk import bytes_of, left_overs, state_of
-from running import ROOT, errors, succeed
+from editing import CatalogEditor
+from generating import generate_catalog
+from on_disk import find_leftovers, read_tree, snapshot_state
+from running import ROOT, only_errors, run_successfully
 from toolcatalog import checking, parts
 from toolcatalog.advice import SEVERITIES
-from toolcatalog.batches import batches
+from toolcatalog.batches import split_into_batches
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, UsageError
-from toolcatalog.progress import Advance, Track
-from toolcatalog.publishing import Built
+from toolcatalog.progress import Advance, Progress
+from toolcatalog.publishing import BuildResult
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
 
@@ -39,14 +39,14 @@ class Folders:
     def cache(self) -> Path:
         return self.out / ".cache"
 
-    def build(self) -> Built:
+    def build(self) -> BuildResult:
         return build(self.catalog, self.out, self.site)
 
     def parts(self) -> dict[Path, int]:
         """Each part in the cache, and which file it is."""
         return {path: path.stat().st_ino for path in (self.cache / "parts").glob("*/*")}
 
-    def assert_as_new(self, built: Built) -> None:
+    def assert_as_new(self, built: BuildResult) -> None:
         """Snapshot and site are those of a build into empty folders, and nothing is left over."""
         fresh = self.folder / "fresh"
         new = build(self.catalog, fresh / "build", fresh / "site")
@@ -56,25 +56,27 @@ class Folders:
             new.tools,
             new.tool_versions,
         )
-        assert bytes_of(self.out / "current") == bytes_of(fresh / "build" / "current")
-        assert bytes_of(self.site) == bytes_of(fresh / "site")
-        assert left_overs(self.out, self.site) == []
+        assert read_tree(self.out / "current") == read_tree(fresh / "build" / "current")
+        assert read_tree(self.site) == read_tree(fresh / "site")
+        assert find_leftovers(self.out, self.site) == []
         shutil.rmtree(fresh)
 
 
 @pytest.fixture
-def editor(tmp_path: Path) -> Editor:
-    return Editor(tmp_path / "catalog", seed=0)
+def editor(tmp_path: Path) -> CatalogEditor:
+    return CatalogEditor(tmp_path / "catalog", seed=0)
 
 
 @pytest.fixture
-def folders(editor: Editor, tmp_path: Path) -> Folders:
+def folders(editor: CatalogEditor, tmp_path: Path) -> Folders:
     return Folders(editor.root, tmp_path)
 
 
-def test_the_catalog_has_many_batches(editor: Editor) -> None:
+def test_the_catalog_has_many_batches(editor: CatalogEditor) -> None:
     """What follows would show little if all tools were in one batch."""
-    assert len(batches([str(tool.relative_to(editor.root)) for tool in editor.tools()])) > 8
+    assert (
+        len(split_into_batches([str(tool.relative_to(editor.root)) for tool in editor.tools()])) > 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,20 +87,20 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
     and problems told as `check` does. Checks in between, which count no words, tell what one
     without a cache tells.
     """
-    editor = Editor(tmp_path / "catalog", seed)
+    editor = CatalogEditor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
     for number in range(14):
         if number == 6:
             time.sleep(SETTLED)  # from here on the states of most files are relied on
-        edits = [editor.edit() for _ in range(editor.draw.randrange(1, 4))]
-        before, pages = state_of(folders.site), bytes_of(folders.site)
-        if editor.draw.random() < 0.4:
+        edits = [editor.edit_randomly() for _ in range(editor.random.randrange(1, 4))]
+        before, pages = snapshot_state(folders.site), read_tree(folders.site)
+        if editor.random.random() < 0.4:
             assert_checked(editor, folders)
-        if editor.draw.random() < 0.3:
+        if editor.random.random() < 0.3:
             assert_refused(editor, folders)
         built = folders.build()
-        after, written = bytes_of(folders.site), state_of(folders.site)
+        after, written = read_tree(folders.site), snapshot_state(folders.site)
         changed = {path for path in after if after[path] != pages.get(path)}
         assert changed == {
             path
@@ -109,30 +111,34 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
         assert not folders.build().changed
 
 
-def assert_checked(editor: Editor, folders: Folders) -> None:
+def assert_checked(editor: CatalogEditor, folders: Folders) -> None:
     """A check finds, twice, what one without a cache does, and changes nothing but the cache."""
-    before = state_of(folders.site, folders.out / "current", folders.out / "snapshots")
-    expected = checking.check(editor.root)
+    before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
+    expected = checking.check_folder(editor.root)
     for _ in range(2):
         found = check(editor.root, folders.out, SEVERITIES)
         assert (*found.problems,) == expected.problems
-        assert (found.files, found.rules) == (expected.files, expected.catalog.about.rules)
-    assert state_of(folders.site, folders.out / "current", folders.out / "snapshots") == before
+        assert (found.files, found.rules) == (expected.file_count, expected.catalog.about.rules)
+    assert (
+        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == before
+    )
 
 
-def assert_refused(editor: Editor, folders: Folders) -> None:
+def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
     """What is broken is told as `check` tells it, twice, and nothing changes."""
-    mend = editor.damage()
-    before = state_of(folders.site, folders.out / "current", folders.out / "snapshots")
-    expected = checking.check(editor.root)
+    mend = editor.break_something()
+    before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
+    expected = checking.check_folder(editor.root)
     for _ in range(2):
         with pytest.raises(InvalidCatalog) as caught:
             folders.build()
-        assert (caught.value.problems, caught.value.files) == (
-            (*errors(expected.problems),),
-            expected.files,
+        assert (caught.value.problems, caught.value.file_count) == (
+            (*only_errors(expected.problems),),
+            expected.file_count,
         )
-    assert state_of(folders.site, folders.out / "current", folders.out / "snapshots") == before
+    assert (
+        snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots") == before
+    )
     mend()
 
 
@@ -150,12 +156,14 @@ def settled(folders: Folders) -> Folders:
 def rewritten(before: dict[Path, tuple[int, int, bytes]], site: Path) -> set[str]:
     return {
         path.relative_to(site).as_posix()
-        for path, state in state_of(site).items()
+        for path, state in snapshot_state(site).items()
         if path.is_file() and before.get(path) != state
     }
 
 
-def test_only_pages_and_parts_that_are_concerned_are_made(editor: Editor, settled: Folders) -> None:
+def test_only_pages_and_parts_that_are_concerned_are_made(
+    editor: CatalogEditor, settled: Folders
+) -> None:
     """A tool: its part, its pages, its toolkit's and the lists that it is in, of other tools none;
     a title: every page; a session: none.
     """
@@ -177,37 +185,37 @@ def test_only_pages_and_parts_that_are_concerned_are_made(editor: Editor, settle
         (editor.change_title, 0, None),
     ]
     for change, made, pages in cases:
-        site, parts = state_of(settled.site), settled.parts()
+        site, parts = snapshot_state(settled.site), settled.parts()
         change()
         settled.build()
         kept = settled.parts()
         assert len(kept.keys() - parts.keys()) == made
         assert all(kept[path] == parts[path] for path in kept.keys() & parts.keys())
         found = {path for path in rewritten(site, settled.site) if path.endswith(".html")}
-        every = {path for path in bytes_of(settled.site) if path.endswith(".html")}
+        every = {path for path in read_tree(settled.site) if path.endswith(".html")}
         assert found == every if pages is None else about_one(found) == pages
 
 
 def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build(
-    editor: Editor, folders: Folders
+    editor: CatalogEditor, folders: Folders
 ) -> None:
     """Whoever begins with a check finds most of the work of a build done; who edits and checks does
     not wait for what only search needs.
     """
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
-    assert all(parts.load(folders.cache, key) for key in first)
+    assert all(parts.load_batch(folders.cache, key) for key in first)
     noted = (folders.cache / "seen").read_bytes()
     assert all(key.encode() in noted for key in first)  # so a build need not look for them
     tool = editor.tools()[0]
     editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
     check(editor.root, folders.out, SEVERITIES)
     (key,) = {path.stem for path in folders.parts() if path.suffix == ".compiled"} - first
-    assert parts.load(folders.cache, key, ("facts", "newest", "advice"))
-    assert parts.load(folders.cache, key) is None
+    assert parts.load_batch(folders.cache, key, ("facts", "newest", "advice"))
+    assert parts.load_batch(folders.cache, key) is None
     assert key.encode() not in (folders.cache / "seen").read_bytes()
     folders.assert_as_new(folders.build())
-    assert parts.load(folders.cache, key)
+    assert parts.load_batch(folders.cache, key)
 
 
 def about_one(paths: set[str]) -> set[str]:
@@ -217,9 +225,11 @@ def about_one(paths: set[str]) -> set[str]:
     }
 
 
-def test_a_toolkit_concerns_the_batches_of_its_tools(editor: Editor, settled: Folders) -> None:
+def test_a_toolkit_concerns_the_batches_of_its_tools(
+    editor: CatalogEditor, settled: Folders
+) -> None:
     """Parts with a tool of the toolkit are made anew, and no others; pages follow."""
-    found = batches(
+    found = split_into_batches(
         [
             str(tool.relative_to(editor.root))
             for tool in sorted(editor.root.glob("toolkits/*/*/"))
@@ -240,23 +250,27 @@ def test_a_toolkit_concerns_the_batches_of_its_tools(editor: Editor, settled: Fo
     assert b"Omega" in (settled.site / "tools/ALPHA_READ/index.html").read_bytes()
 
 
-def test_a_page_that_was_changed_or_taken_comes_back(editor: Editor, settled: Folders) -> None:
+def test_a_page_that_was_changed_or_taken_comes_back(
+    editor: CatalogEditor, settled: Folders
+) -> None:
     """A site in which somebody has worked is mended, page by page; so is a folder that another site
     takes the place of.
     """
     tool = editor.tools()[0].name
-    good = bytes_of(settled.site)
+    good = read_tree(settled.site)
     changed, taken = settled.site / f"tools/{tool}/index.html", settled.site / "index.html"
     changed.write_bytes(changed.read_bytes().replace(b"<main>", b"<MAIN>"))
     taken.unlink()
     assert not settled.build().changed
-    assert bytes_of(settled.site) == good
+    assert read_tree(settled.site) == good
     shutil.rmtree(settled.site)
     settled.build()
-    assert bytes_of(settled.site) == good
+    assert read_tree(settled.site) == good
 
 
-def test_a_file_written_again_at_once_is_read_again(editor: Editor, folders: Folders) -> None:
+def test_a_file_written_again_at_once_is_read_again(
+    editor: CatalogEditor, folders: Folders
+) -> None:
     """Right after it was built, with the same size and time of change: what it holds now is built."""
     file = editor.files()[0]
     folders.build()
@@ -335,14 +349,14 @@ def test_whatever_happens_to_the_cache(seed: int, tmp_path: Path) -> None:
     """Bits flipped, files cut, swapped, taken away or put there: at most time is lost, with or
     without an edit beside it.
     """
-    editor = Editor(tmp_path / "catalog", seed)
+    editor = CatalogEditor(tmp_path / "catalog", seed)
     folders = Folders(editor.root, tmp_path)
     folders.build()
     time.sleep(SETTLED)
     folders.build()
     for _ in range(14):
-        corrupt(folders.cache, editor.draw)
-        edited = editor.draw.random() < 0.5 and editor.edit()
+        corrupt(folders.cache, editor.random)
+        edited = editor.random.random() < 0.5 and editor.edit_randomly()
         built = folders.build()
         assert edited or not built.changed
         folders.assert_as_new(built)
@@ -355,29 +369,29 @@ def test_what_a_killed_build_was_writing_goes_also_where_nothing_has_changed(
     folder = next((settled.cache / "parts").iterdir())
     (folder / ".x.compiled.0123abcd.part").write_bytes(b"half")
     assert not settled.build().changed
-    assert left_overs(settled.out, settled.site) == []
+    assert find_leftovers(settled.out, settled.site) == []
 
 
 def test_an_older_cache_or_one_of_another_catalog(
-    editor: Editor, folders: Folders, tmp_path: Path
+    editor: CatalogEditor, folders: Folders, tmp_path: Path
 ) -> None:
     """A cache that was kept elsewhere and put back later, as a CI system does, or under another
     catalog's build, misleads nobody.
     """
-    other = Folders(generate(tmp_path / "other catalog", 30), tmp_path / "other")
+    other = Folders(generate_catalog(tmp_path / "other catalog", 30), tmp_path / "other")
     other.build()
     folders.build()
     kept = Path(shutil.copytree(folders.cache, tmp_path / "kept"))
     for cache in (kept, other.cache, kept):
-        editor.edit()
-        editor.edit()
+        editor.edit_randomly()
+        editor.edit_randomly()
         folders.build()
         shutil.rmtree(folders.cache)
         shutil.copytree(cache, folders.cache)
         folders.assert_as_new(folders.build())
 
 
-def test_two_catalogs_take_turns(editor: Editor, folders: Folders, tmp_path: Path) -> None:
+def test_two_catalogs_take_turns(editor: CatalogEditor, folders: Folders, tmp_path: Path) -> None:
     """Two catalogs with the same names of toolkits and tools, built into one place by turns, do not
     mix.
     """
@@ -393,18 +407,18 @@ def test_two_catalogs_take_turns(editor: Editor, folders: Folders, tmp_path: Pat
         turn.assert_as_new(turn.build())
 
 
-def test_with_and_without_a_site(editor: Editor, folders: Folders) -> None:
+def test_with_and_without_a_site(editor: CatalogEditor, folders: Folders) -> None:
     """A site that was left out, or another one that was made meanwhile, is brought up to date by
     the next build that has it.
     """
     folders.build()
     for _ in range(3):
-        editor.change()
+        editor.change_file()
         build(folders.catalog, folders.out, None)
         build(folders.catalog, folders.out, folders.folder / "another")
         assert not build(folders.catalog, folders.out, None).changed
         folders.assert_as_new(folders.build())
-        assert bytes_of(folders.folder / "another") == bytes_of(folders.site)
+        assert read_tree(folders.folder / "another") == read_tree(folders.site)
 
 
 def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
@@ -426,7 +440,7 @@ def test_folders_that_have_moved(folders: Folders, tmp_path: Path) -> None:
 
 
 def test_another_program_takes_nothing_over(
-    editor: Editor, folders: Folders, tmp_path: Path
+    editor: CatalogEditor, folders: Folders, tmp_path: Path
 ) -> None:
     """After one byte of the program has changed, everything is made by the new one."""
     package = Path(
@@ -438,11 +452,11 @@ def test_another_program_takes_nothing_over(
     )
     arguments = ("build", "--catalog", editor.root, "--out", folders.out, "--site", folders.site)
     env = {"PYTHONPATH": str(package.parent)}
-    succeed(*arguments, env=env)
+    run_successfully(*arguments, env=env)
     parts = folders.parts()
     template = package / "templates" / "base.html"
     template.write_text(template.read_text().replace("</main>", "<p>New.</p></main>"))
-    succeed(*arguments, env=env)
+    run_successfully(*arguments, env=env)
     assert len(parts) == len(folders.parts()) > 8
     assert not parts.keys() & folders.parts().keys()
     assert all(
@@ -460,12 +474,12 @@ def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
     """A build says that files have changed, tells what does not fit, or builds; the next build has
     them all.
     """
-    editor = Editor(tmp_path / "catalog", 4)
+    editor = CatalogEditor(tmp_path / "catalog", 4)
     folders = Folders(editor.root, tmp_path)
     folders.build()
     for at in range(4):
         editor.change_title()
-        editor.change()
+        editor.change_file()
         meanwhile = edit_at(stage, at, editor, folders.cache / "parts")
         try:
             build(folders.catalog, folders.out, folders.site, meanwhile)
@@ -481,7 +495,7 @@ def test_edits_while_a_build_is_at_work(stage: str, tmp_path: Path) -> None:
         folders.assert_as_new(folders.build())
 
 
-def edit_at(stage: str, at: int, editor: Editor, parts: Path) -> Track:
+def edit_at(stage: str, at: int, editor: CatalogEditor, parts: Path) -> Progress:
     """Edit where a stage of a build begins, or where so much of it is done; then the cache goes
     too.
     """
@@ -494,11 +508,11 @@ def edit_at(stage: str, at: int, editor: Editor, parts: Path) -> Track:
             nonlocal done
             done += 1
             if label == stage and done == at:
-                editor.edit()
+                editor.edit_randomly()
                 shutil.rmtree(parts, ignore_errors=True)
 
         if label == stage and at == 0:
-            editor.edit()
+            editor.edit_randomly()
         yield advance
 
     return track
@@ -506,12 +520,12 @@ def edit_at(stage: str, at: int, editor: Editor, parts: Path) -> Track:
 
 def test_with_several_processes(tmp_path: Path) -> None:
     """Also where workers make parts and pages."""
-    root = generate(tmp_path / "catalog", 650)
+    root = generate_catalog(tmp_path / "catalog", 650)
     folders = Folders(root, tmp_path)
     digests = []
     arguments = ("--catalog", root, "--out", folders.out, "--site", folders.site, "--jobs", 2)
     for number in range(3):
-        digests.append(succeed("build", *arguments).strip())
+        digests.append(run_successfully("build", *arguments).strip())
         for tool in sorted((root / "toolkits/kit1").glob("KIT1_*"))[number::60]:
             shutil.rmtree(tool)
         (root / "toolkits/kit2/toolkit.yaml").write_text(
@@ -522,7 +536,7 @@ def test_with_several_processes(tmp_path: Path) -> None:
             / "parts"
             / sorted(path.name for path in (folders.cache / "parts").iterdir())[number]
         )
-    digests.append(succeed("build", *arguments).strip())
+    digests.append(run_successfully("build", *arguments).strip())
     assert len({*digests}) == 4
     folders.assert_as_new(build(root, folders.out, folders.site))
     assert (folders.out / "current").readlink().name == digests[-1]

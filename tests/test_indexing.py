@@ -14,32 +14,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from naive import related, terms
-from running import examples
+from naive import are_related, extract_terms
+from running import example_settings
 from toolcatalog import counting, indexing, scoring, snapshot
-from toolcatalog.analysis import called
-from toolcatalog.counting import Said
+from toolcatalog.analysis import name_checksum
+from toolcatalog.counting import ToolFields
 from toolcatalog.lexicon import Lexicon
-from toolcatalog.postings import Postings
+from toolcatalog.postings import TextIndex
 from toolcatalog.table import Table
 
 WEIGHTS, LENGTHS = (1.5, 2, 0.4, 0.8, 0.7, 0.3), (0.3, 0.75, 0.4, 0.4, 0.75, 0.75)
 
 TOOLS = [
-    counting.said("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, newest=True),
-    counting.said("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, newest=False),
-    counting.said("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, newest=True),
-    counting.said("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, newest=True),
+    counting.extract_fields("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, is_newest=True),
+    counting.extract_fields("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, is_newest=False),
+    counting.extract_fields("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, is_newest=True),
+    counting.extract_fields("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, is_newest=True),
 ]  # fmt: skip
 
 
-def opened(*batches: Sequence[Said]) -> Postings:
+def opened(*batches: Sequence[ToolFields]) -> TextIndex:
     """The index of these batches, opened."""
-    counts = [(str(number), counting.count(batch)) for number, batch in enumerate(batches)]
+    counts = [(str(number), counting.count_terms(batch)) for number, batch in enumerate(batches)]
     files = {
-        path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()
+        path: b"".join(pieces)
+        for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
     }
-    return Postings(Table(files[snapshot.WORDS]), files, sum(map(len, batches)))
+    return TextIndex(Table(files[snapshot.WORDS]), files, sum(map(len, batches)))
 
 
 class Plain(NamedTuple):
@@ -51,22 +52,22 @@ class Plain(NamedTuple):
     tools: dict[int, tuple[float, bool, bool]]
 
 
-def plain(tools: Sequence[Said]) -> dict[str, Plain]:
+def plain(tools: Sequence[ToolFields]) -> dict[str, Plain]:
     """The same worked out one by one."""
-    counts = [[Counter(terms(" ".join(field))) for field in tool.fields] for tool in tools]
+    counts = [[Counter(extract_terms(" ".join(field))) for field in tool.fields] for tool in tools]
     lengths = [[sum(count.values()) for count in fields] for fields in counts]
     usual = []
     for field in range(6):
         filled = [
             length[field]
             for length, tool in zip(lengths, tools, strict=True)
-            if tool.newest and length[field]
+            if tool.is_newest and length[field]
         ]
         usual.append(sum(filled) / len(filled) if filled else 1)
-    newest, found = sum(tool.newest for tool in tools), {}
+    newest, found = sum(tool.is_newest for tool in tools), {}
     for term in {term for fields in counts for count in fields for term in count}:
         held = sum(
-            tool.newest and any(term in count for count in fields)
+            tool.is_newest and any(term in count for count in fields)
             for tool, fields in zip(tools, counts, strict=True)
         )
         impacts = {}
@@ -87,30 +88,32 @@ def plain(tools: Sequence[Said]) -> dict[str, Plain]:
     return found
 
 
-def matches(index: Postings, tools: Sequence[Said]) -> None:
+def matches(index: TextIndex, tools: Sequence[ToolFields]) -> None:
     """Hold an index against what it must say."""
     expected = plain(tools)
-    every = [index.at(number) for number in range(len(index._words))]
+    every = [index.term_at(number) for number in range(len(index._terms))]
     assert [term.text for term in every] == sorted(expected)
     numbers = [*range(len(tools))]
     for term in every:
         rarity, impacts = expected[term.text]
-        assert term.rarity == pytest.approx(rarity, rel=1e-6)
-        assert term == index.term(term.text)
-        values = index.values(term, array(numbers)).tolist()
+        assert term.idf == pytest.approx(rarity, rel=1e-6)
+        assert term == index.find_term(term.text)
+        values = index.term_values(term, array(numbers)).tolist()
         assert {number for number, value in enumerate(values) if value} == {*impacts}
         for number, (impact, in_name, in_toolkit) in impacts.items():
             assert values[number] >> 2 == pytest.approx(
-                impact / scoring.MOST * snapshot.MOST_IMPACT, abs=0.51
+                impact / scoring.MAX_IMPACT * snapshot.MAX_ENCODED_IMPACT, abs=0.51
             )
             assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
         kin = sorted(
             (abs(len(other) - len(term.text)), other)
             for other in expected
-            if related(term.text, other)
+            if are_related(term.text, other)
         )
-        assert [index.at(number).text for number in term.kin] == [other for _, other in kin]
-    for place, (column, of) in enumerate(zip(index.names_hold, (1, 2), strict=True)):
+        assert [index.term_at(number).text for number in term.related] == [
+            other for _, other in kin
+        ]
+    for place, (column, of) in enumerate(zip(index.name_idf_sums, (1, 2), strict=True)):
         for number in numbers:
             total = sum(
                 told.rarity
@@ -118,7 +121,7 @@ def matches(index: Postings, tools: Sequence[Said]) -> None:
                 if number in told.tools and told.tools[number][of]
             )
             assert column[number] == pytest.approx(total, rel=1e-5), place
-    assert index.names.tolist() == [called(tool.name) for tool in tools]
+    assert index.name_checksums.tolist() == [name_checksum(tool.name) for tool in tools]
 
 
 def array(numbers: Sequence[int]) -> NDArray[np.uint32]:
@@ -129,7 +132,7 @@ def test_the_fields_of_a_tool() -> None:
     """A slug counts as far as it says more than name and toolkit; parameters count at every level,
     under their names.
     """
-    fields = [terms(" ".join(field)) for field in TOOLS[3].fields]
+    fields = [extract_terms(" ".join(field)) for field in TOOLS[3].fields]
     assert fields == [
         ["send", "e", "mail"],
         ["googl", "mail", "gmail"],
@@ -138,15 +141,15 @@ def test_the_fields_of_a_tool() -> None:
         ["address"],
         ["mail", "address"],
     ]
-    nested = counting.said(
+    nested = counting.extract_fields(
         "X_PULL_IT",
         "Pull",
         "",
         ("x", "X"),
         {"properties": {"additionalProperties": {"description": "free"}}},
-        newest=True,
+        is_newest=True,
     )
-    assert [terms(" ".join(field)) for field in nested.fields] == [
+    assert [extract_terms(" ".join(field)) for field in nested.fields] == [
         ["pull"],
         ["x"],
         [],
@@ -166,19 +169,19 @@ def test_impacts_rarities_and_relatives() -> None:
 def test_no_tools() -> None:
     """An index of nothing has nothing."""
     index = opened()
-    assert index.term("issue") is None
-    assert index.beginning("i", 5) == index.near("issue") == []
+    assert index.find_term("issue") is None
+    assert index.terms_with_prefix("i", 5) == index.similar_terms("issue") == []
     matches(opened([]), [])
 
 
 LETTERS = st.text(st.sampled_from("abcde"), min_size=1, max_size=7)
 PIECES = st.lists(st.text(st.sampled_from("abcdeB1"), min_size=1, max_size=7), max_size=6)
-SAIDS = st.builds(Said, st.tuples(*[PIECES] * 6), LETTERS, st.booleans())
+SAIDS = st.builds(ToolFields, st.tuples(*[PIECES] * 6), LETTERS, st.booleans())
 
 
-@examples(20)
+@example_settings(20)
 @given(st.lists(st.lists(SAIDS, max_size=5), max_size=4))
-def test_any_tools(batches: list[list[Said]]) -> None:
+def test_any_tools(batches: list[list[ToolFields]]) -> None:
     """Whatever tools say, common and rare terms alike."""
     matches(opened(*batches), [tool for batch in batches for tool in batch])
 
@@ -186,14 +189,14 @@ def test_any_tools(batches: list[list[Said]]) -> None:
 def test_adding_up_is_the_same_for_rows_and_pairs() -> None:
     """A term of many tools is kept as a row, one of few as pairs; both add the same."""
     draw = random.Random(5)  # noqa: S311 - nothing secret
-    tools = [Said(([f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"], [], [], [], [], []), "", True) for _ in range(200)]  # fmt: skip
+    tools = [ToolFields(([f"common{'' if draw.random() < 0.6 else 's'}", f"w{draw.randrange(30)}"], [], [], [], [], []), "", True) for _ in range(200)]  # fmt: skip
     index = opened(tools[:90], tools[90:])
-    every = [index.at(number) for number in range(len(index._words))]
-    assert {term.is_row for term in every} == {True, False}
+    every = [index.term_at(number) for number in range(len(index._terms))]
+    assert {term.is_dense for term in every} == {True, False}
     for term in every:
         scores = np.zeros(200, np.float32)
-        index.add(term, 0.5, scores)
-        values = index.values(term, array([*range(200)]))
+        index.add_scores(term, 0.5, scores)
+        values = index.term_values(term, array([*range(200)]))
         assert scores.tolist() == pytest.approx((values * 0.5).tolist())
 
 
@@ -202,16 +205,16 @@ def test_a_term_is_told_in_its_shortest_spelling() -> None:
     letters.
     """
     batches = [
-        [Said(([word], [], [], [], [], []), "", True)]
+        [ToolFields(([word], [], [], [], [], []), "", True)]
         for word in ("studying", "studies", "study", "studied")
     ]
     for some in (batches, batches[::-1], [[tool for (tool,) in batches]]):
-        found = opened(*some).term("studi")
+        found = opened(*some).find_term("studi")
         assert found
-        assert found.spelt == "study"
-    found = opened(batches[1], batches[3]).term("studi")
+        assert found.spelling == "study"
+    found = opened(batches[1], batches[3]).find_term("studi")
     assert found
-    assert found.spelt == "studied"
+    assert found.spelling == "studied"
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 5000])
@@ -219,18 +222,21 @@ def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.Mo
     """However few are made at a time, the files have the same bytes."""
     draw = random.Random(6)  # noqa: S311 - nothing secret
     tools = [
-        Said(
+        ToolFields(
             ([f"w{draw.randrange(1, 2 + number)}" for number in range(9)], ["kit"], [], [], [], []),
             "",
             True,
         )
         for _ in range(90)
     ]
-    counts = [("one", counting.count(tools[:50])), ("two", counting.count(tools[50:]))]
+    counts = [("one", counting.count_terms(tools[:50])), ("two", counting.count_terms(tools[50:]))]
     whole = {
-        path: b"".join(pieces) for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()
+        path: b"".join(pieces)
+        for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
     }
-    monkeypatch.setattr(indexing, "_AT_ONCE", at_once)
-    pieces = {path: [*pieces] for path, pieces in indexing.merge(lambda: counts, Lexicon()).items()}
+    monkeypatch.setattr(indexing, "_MAX_BLOCK_SIZE", at_once)
+    pieces = {
+        path: [*pieces] for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
+    }
     assert {path: b"".join(some) for path, some in pieces.items()} == whole
     assert len(pieces[snapshot.POSTINGS]) > 2 or at_once > len(whole[snapshot.POSTINGS])

@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from generating import generate
-from running import PATIENCE, new_key, toolcatalog, until
-from toolcatalog.crew import cores
-from toolcatalog.interrupts import loading
+from generating import generate_catalog
+from running import TIMEOUT, create_key, run_toolcatalog, wait_until
+from toolcatalog.crew import available_cpus
+from toolcatalog.interrupts import exit_on_interrupt
 
 # Interrupts the program when it begins to load one module: as early, and as late, as somebody may
 # press Ctrl-C.
@@ -67,7 +67,7 @@ def test_a_worker_that_is_interrupted_as_it_loads_says_nothing(
     with begun(
         tmp_path, "serve", "--build", shipped_build, "--port", "0", "--workers", "2"
     ) as process:
-        _, told = process.communicate(timeout=PATIENCE)
+        _, told = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, "Traceback" in told) == (130, False), told
 
 
@@ -81,18 +81,18 @@ def test_a_second_interrupt_of_a_server_says_nothing(
 ) -> None:
     """Who presses Ctrl-C once more wants it to end at once: it does."""
     arguments = command.format(
-        build=shipped_build, catalog=generate(tmp_path / "catalog", 6)
+        build=shipped_build, catalog=generate_catalog(tmp_path / "catalog", 6)
     ).split()
     with begun(tmp_path, *arguments, "--port", "0") as process:
         assert process.stderr
         said = next(
             found for line in process.stderr if (found := re.search("http://[0-9.:]+", line))
         )
-        until(lambda: answers(f"{said[0]}/"))
+        wait_until(lambda: answers(f"{said[0]}/"))
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(pause)
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
+        _, told = process.communicate(timeout=TIMEOUT)
     assert (process.returncode in {130, -signal.SIGINT}, "Traceback" in told) == (True, False), told
 
 
@@ -111,7 +111,7 @@ def begun(folder: Path, *arguments: object) -> Iterator["subprocess.Popen[str]"]
     """
     env = os.environ | {"PYTHONPATH": str(folder), "TOOLCATALOG_KEYS": str(folder / "keys.json")}
     command = [sys.executable, "-m", "toolcatalog", *map(str, arguments)]
-    new_key(folder / "keys.json")
+    create_key(folder / "keys.json")
     with subprocess.Popen(
         command, env=env, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -133,7 +133,7 @@ def test_an_interrupt_at_the_very_end_says_nothing(tmp_path: Path) -> None:
     process.
     """
     (tmp_path / "sitecustomize.py").write_text(AT_ITS_END)
-    done = toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
+    done = run_toolcatalog("completion", "bash", env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, "complete" in done.stdout, done.stderr) == (-signal.SIGINT, True, "")
 
 
@@ -148,7 +148,7 @@ print(len(os.listdir("/proc/self/task")))
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/task").exists() or cores() < 2,
+    not Path("/proc/self/task").exists() or available_cpus() < 2,
     reason="a thread for each core is told by /proc, where there are two",
 )
 @pytest.mark.parametrize(("said", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
@@ -167,7 +167,7 @@ def test_numpy_begins_no_threads(said: dict[str, str], threads: int) -> None:
 
 def test_afterwards_an_interrupt_is_heard() -> None:
     """What has been loaded puts its own things in order."""
-    with loading():
+    with exit_on_interrupt():
         pass
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
@@ -180,7 +180,7 @@ def test_what_others_do_with_interrupts_stays(handler: signal.Handlers) -> None:
     """
     before = signal.signal(signal.SIGINT, handler)
     try:
-        with loading():
+        with exit_on_interrupt():
             assert signal.getsignal(signal.SIGINT) == handler
         assert signal.getsignal(signal.SIGINT) == handler
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolcatalog import inventory
-from toolcatalog.inventory import Row
+from toolcatalog.inventory import FolderRow
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
 Change = Callable[[Path], object]
@@ -110,9 +110,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def seen(root: Path, folder: str, rows: list[Row]) -> list[Row]:
+def seen(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
     """What a look at a folder gives to be noted, after a look at what it tells."""
-    found = inventory.look(root, [folder], rows)
+    found = inventory.scan_folders(root, [folder], rows)
     truth = {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (root / folder).rglob("*.yaml")
@@ -122,7 +122,7 @@ def seen(root: Path, folder: str, rows: list[Row]) -> list[Row]:
     return [*found.rows]
 
 
-def marked(rows: list[Row]) -> list[Row]:
+def marked(rows: list[FolderRow]) -> list[FolderRow]:
     """The same rows with digests that no file has, which show what was not read."""
     return [
         (folder, mark, [(path, of, "as noted") for path, of, _ in files])
@@ -137,19 +137,19 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
     """
     folder = f"toolkits/kit/{change.__name__}"
     rows = seen(root, folder, [])
-    assert inventory.unchanged(root, [folder], rows)
+    assert inventory.are_files_unchanged(root, [folder], rows)
     change(root / folder)
-    assert not inventory.unchanged(root, [folder], rows)
+    assert not inventory.are_files_unchanged(root, [folder], rows)
     if (root / folder).exists():
         seen(root, folder, seen(root, folder, rows))
     else:
-        assert inventory.look(root, [folder], rows).problems
+        assert inventory.scan_folders(root, [folder], rows).problems
 
     """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
     folder = "toolkits/kit/hollow"
     rows = seen(root, folder, [])
     (root / folder / "below" / "three.yaml").write_text("three")
-    assert not inventory.unchanged(root, [folder], rows)
+    assert not inventory.are_files_unchanged(root, [folder], rows)
     seen(root, folder, rows)
 
 
@@ -160,10 +160,10 @@ def test_what_has_not_changed_is_not_read(root: Path) -> None:
     for name, relied_on in (("still", True), ("links", False)):
         folder = f"toolkits/kit/{name}"
         rows = marked(seen(root, folder, []))
-        assert inventory.unchanged(root, [folder], rows) is relied_on
+        assert inventory.are_files_unchanged(root, [folder], rows) is relied_on
         read = {
             path.rpartition("/")[2]: digest != "as noted"
-            for path, digest in inventory.look(root, [folder], rows).files
+            for path, digest in inventory.scan_folders(root, [folder], rows).files
         }
         assert read == {"one.yaml": False, "two.yaml": False} | (
             {} if relied_on else {"link.yaml": True}
@@ -174,28 +174,28 @@ def test_a_note_of_other_folders_is_none(root: Path) -> None:
     """One folder more or less, or another order, is a change."""
     still, links = "toolkits/kit/still", "toolkits/kit/links"
     rows = seen(root, still, [])
-    assert not inventory.unchanged(root, [], rows)
-    assert not inventory.unchanged(root, [still, still], rows)
-    assert not inventory.unchanged(root, [links], rows)
-    assert not inventory.unchanged(root, [still], [])
+    assert not inventory.are_files_unchanged(root, [], rows)
+    assert not inventory.are_files_unchanged(root, [still, still], rows)
+    assert not inventory.are_files_unchanged(root, [links], rows)
+    assert not inventory.are_files_unchanged(root, [still], [])
 
 
 def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
     """What has changed just now may change again without a sign of it."""
     folder = tmp_path / "toolkits/kit/FRESH"
     folder.mkdir(parents=True)
-    rows: list[Row] = []
+    rows: list[FolderRow] = []
     for text in ("abc", "abd", "abe"):
         (folder / "one.yaml").write_text(text)
         rows = seen(tmp_path, "toolkits/kit/FRESH", rows)
-        assert not inventory.unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
+        assert not inventory.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
 
 
 def test_listed_is_the_same_without_reading(root: Path) -> None:
     """What is to be read by others has no digest yet; all else is as a look gives it."""
     folder = "toolkits/kit/still"
-    (row,) = inventory.listed(root, [folder]).rows
-    (other,) = inventory.look(root, [folder], []).rows
+    (row,) = inventory.list_batch_files(root, [folder]).rows
+    (other,) = inventory.scan_folders(root, [folder], []).rows
     assert (row[0], row[1], [(path, mark) for path, mark, _ in row[2]]) == (
         other[0],
         other[1],

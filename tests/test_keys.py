@@ -20,7 +20,13 @@ from pathlib import Path
 
 import pytest
 
-from running import new_key, succeed, toolcatalog, unmeasured, until
+from running import (
+    create_key,
+    environment_without_coverage,
+    run_successfully,
+    run_toolcatalog,
+    wait_until,
+)
 from toolcatalog import files, keys, minting
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError
@@ -31,7 +37,7 @@ DAY = timedelta(days=1)
 
 def state(file: Path, id: str) -> str:
     """The state of a key by its id."""
-    return next(key.state(datetime.now(UTC)) for key in keys.load(file) if key.id == id)
+    return next(key.state(datetime.now(UTC)) for key in keys.load_keys(file) if key.id == id)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -66,7 +72,7 @@ def test_nobody_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
 
 def test_the_folders_on_the_way_are_made(tmp_path: Path) -> None:
     """The default file lies in the user's configuration folder, which nobody else can look into."""
-    secret = succeed(
+    secret = run_successfully(
         "keys",
         "create",
         "--project",
@@ -75,7 +81,7 @@ def test_the_folders_on_the_way_are_made(tmp_path: Path) -> None:
     ).strip()
     folder = tmp_path / "config" / "toolcatalog"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert [key.hint for key in keys.load(folder / "keys.json")] == [secret[-4:]]
+    assert [key.hint for key in keys.load_keys(folder / "keys.json")] == [secret[-4:]]
 
 
 def test_the_file_is_named_by_flag_or_environment(
@@ -83,11 +89,16 @@ def test_the_file_is_named_by_flag_or_environment(
 ) -> None:
     """`--keys` goes before `TOOLCATALOG_KEYS`."""
     flag, variable = tmp_path / "flag.json", tmp_path / "variable.json"
-    assert succeed("keys", "create", "--project", "a", env={"TOOLCATALOG_KEYS": str(variable)})
-    assert succeed(
+    assert run_successfully(
+        "keys", "create", "--project", "a", env={"TOOLCATALOG_KEYS": str(variable)}
+    )
+    assert run_successfully(
         "keys", "create", "--project", "b", "--keys", flag, env={"TOOLCATALOG_KEYS": str(variable)}
     )
-    assert [[key.project for key in keys.load(file)] for file in (flag, variable)] == [["b"], ["a"]]
+    assert [[key.project for key in keys.load_keys(file)] for file in (flag, variable)] == [
+        ["b"],
+        ["a"],
+    ]
     assert main(["keys", "list", "--keys", str(flag)]) == 0
     assert " b " in capsys.readouterr().out
 
@@ -97,7 +108,7 @@ def test_only_a_hash_is_kept(tmp_path: Path) -> None:
     stands nowhere.
     """
     file = tmp_path / "keys.json"
-    done = toolcatalog("keys", "create", "--project", "default", "--keys", file)
+    done = run_toolcatalog("keys", "create", "--project", "default", "--keys", file)
     secret = done.stdout.removesuffix("\n")
     assert re.fullmatch(KEY, secret)
     assert secret not in done.stderr
@@ -112,7 +123,7 @@ def test_only_a_hash_is_kept(tmp_path: Path) -> None:
 
 def test_what_a_key_looks_like() -> None:
     """`tc_`, 30 random base-62 characters and a checksum of six; no two are alike."""
-    made = {minting.generate() for _ in range(500)}
+    made = {minting.generate_secret() for _ in range(500)}
     assert len(made) == 500
     assert all(re.fullmatch(KEY, key) for key in made)
     assert {character for key in made for character in key[3:33]} == {
@@ -125,13 +136,13 @@ def test_a_key_tells_a_typing_error_from_a_key() -> None:
     have changed places.
     """
     # the CRC-32 of the first 33 bytes in base 62, worked out apart from the code
-    assert minting.well_formed("tc_" + "0" * 30 + "2bskOd")
+    assert minting.is_well_formed("tc_" + "0" * 30 + "2bskOd")
     for _ in range(20):
-        key = minting.generate()
-        assert minting.well_formed(key)
+        key = minting.generate_secret()
+        assert minting.is_well_formed(key)
         for place in range(3, len(key)):
             other = key[:place] + ("x" if key[place] != "x" else "y") + key[place + 1 :]
-            assert not minting.well_formed(other)
+            assert not minting.is_well_formed(other)
     for text in (
         "",
         "tc_",
@@ -142,7 +153,7 @@ def test_a_key_tells_a_typing_error_from_a_key() -> None:
         key.replace("tc_", "TC_"),
         "é" * 39,
     ):
-        assert not minting.well_formed(text)
+        assert not minting.is_well_formed(text)
 
 
 def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
@@ -165,8 +176,8 @@ def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
     ]
     secrets = [process.communicate(timeout=60)[0].strip() for process in started]
     assert [process.returncode for process in started] == [0] * 6
-    assert {key.hint for key in keys.load(file)} == {secret[-4:] for secret in secrets}
-    assert len(keys.load(file)) == 6
+    assert {key.hint for key in keys.load_keys(file)} == {secret[-4:] for secret in secrets}
+    assert len(keys.load_keys(file)) == 6
 
 
 def test_threads_wait_for_each_other_too(tmp_path: Path) -> None:
@@ -176,21 +187,21 @@ def test_threads_wait_for_each_other_too(tmp_path: Path) -> None:
         made = [
             *pool.map(lambda number: keys.create(file, f"p{number}", None, None)[1].id, range(40))
         ]
-    assert {key.id for key in keys.load(file)} == {*made}
+    assert {key.id for key in keys.load_keys(file)} == {*made}
 
 
 def test_a_held_file_is_waited_for(tmp_path: Path) -> None:
     """A command waits while another one holds the file, and goes on when it lets go."""
     file = tmp_path / "keys.json"
     with ThreadPoolExecutor(1) as pool:
-        with files.alone(tmp_path / ".keys.json.lock") as got_it:
+        with files.lock(tmp_path / ".keys.json.lock") as got_it:
             assert got_it
             waiting = pool.submit(keys.create, file, "default", None, None)
             time.sleep(0.3)
             assert not waiting.done()
             assert not file.exists()
         secret, _ = waiting.result(timeout=5)
-    assert [key.hint for key in keys.load(file)] == [secret[-4:]]
+    assert [key.hint for key in keys.load_keys(file)] == [secret[-4:]]
 
 
 GOOD = {
@@ -219,7 +230,7 @@ def test_the_file_of_the_following_tests_is_fine_without_their_damage(tmp_path: 
             {"format": 1, "keys": [GOOD, {**GOOD, "toolkits": ["a"], "expires": GOOD["created"]}]}
         )
     )
-    assert [key.toolkits for key in keys.load(tmp_path / "keys.json")] == [None, ("a",)]
+    assert [key.toolkits for key in keys.load_keys(tmp_path / "keys.json")] == [None, ("a",)]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +311,7 @@ def test_another_user_cannot_read_it() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         file = Path(folder) / "keys.json"
-        new_key(file)
+        create_key(file)
         # The other user may not be able to read Python's own modules: have all that a complaint
         # needs loaded first.
         program = "import os, sys; from toolcatalog.cli import drawing, keys, main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
@@ -309,7 +320,7 @@ def test_another_user_cannot_read_it() -> None:
             capture_output=True,
             text=True,
             check=False,
-            env=unmeasured(),
+            env=environment_without_coverage(),
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert (
@@ -354,7 +365,7 @@ def test_rotating_and_revoking(tmp_path: Path) -> None:
         successor.created
     )
     assert lifetime == timedelta(days=90)
-    ends = datetime.fromisoformat(str(keys.load(file)[0].expires)) - datetime.now(UTC)
+    ends = datetime.fromisoformat(str(keys.load_keys(file)[0].expires)) - datetime.now(UTC)
     assert timedelta(minutes=59) < ends <= timedelta(hours=1)
     assert (state(file, key.id), state(file, successor.id)) == ("active", "active")
     keys.revoke(file, key.id)
@@ -366,7 +377,7 @@ def test_an_overlap_never_lengthens_a_life(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     _, key = keys.create(file, "p", None, DAY)
     keys.rotate(file, key.id, timedelta(days=30))
-    assert keys.load(file)[0].expires == key.expires
+    assert keys.load_keys(file)[0].expires == key.expires
 
 
 @pytest.mark.parametrize("lifetime", [timedelta(days=90), None])
@@ -399,7 +410,7 @@ def test_a_key_made_before_lifetimes_were_kept(tmp_path: Path) -> None:
             }
         )
     )
-    assert [key.lifetime for key in keys.load(tmp_path / "keys.json")] == [None, 86400]
+    assert [key.lifetime for key in keys.load_keys(tmp_path / "keys.json")] == [None, 86400]
 
 
 def test_a_key_without_toolkits_sees_none(
@@ -415,7 +426,7 @@ def test_a_key_without_toolkits_sees_none(
     assert re.split(r"  +", capsys.readouterr().out.splitlines()[1])[2] == "none"
     assert main(["keys", "rotate", "key_1", "--keys", str(tmp_path / "keys.json")]) == 0
     assert "for project p, toolkits none, without end." in capsys.readouterr().err
-    assert keys.load(tmp_path / "keys.json")[1].toolkits == ()
+    assert keys.load_keys(tmp_path / "keys.json")[1].toolkits == ()
 
 
 @pytest.mark.parametrize("command", ["rotate", "revoke"])
@@ -458,7 +469,7 @@ def test_a_duration(
     file = tmp_path / "keys.json"
     assert main(["keys", "create", "--project", "p", "--expires", text, "--keys", str(file)]) == 0
     capsys.readouterr()
-    (key,) = keys.load(file)
+    (key,) = keys.load_keys(file)
     assert datetime.fromisoformat(str(key.expires)) - datetime.fromisoformat(key.created) == length
 
 
@@ -518,8 +529,8 @@ def test_a_key_for_what_cannot_be_is_refused(
 def test_a_limited_key_is_limited_to_what_was_named(tmp_path: Path) -> None:
     """Blanks and repetitions in `--toolkits` mean nothing."""
     file = tmp_path / "keys.json"
-    new_key(file, "--toolkits", " slack,github ,slack,")
-    assert keys.load(file)[0].toolkits == ("slack", "github")
+    create_key(file, "--toolkits", " slack,github ,slack,")
+    assert keys.load_keys(file)[0].toolkits == ("slack", "github")
 
 
 def found(ring: keys.KeyRing, secret: str, within: float = 1.0) -> bool:
@@ -633,7 +644,7 @@ def test_only_a_key_that_is_good_is_found(tmp_path: Path) -> None:
         "old": None,
         "bad": None,
     }
-    assert ring.find(minting.generate().encode()) is None
+    assert ring.find(minting.generate_secret().encode()) is None
     assert keys.KeyRing(tmp_path / "nothing.json").find(made["good"][0].encode()) is None
     assert keys.KeyRing(None).find(made["good"][0].encode()) is None
 
@@ -644,14 +655,14 @@ def test_when_a_key_ends(tmp_path: Path) -> None:
     """
     _, key = keys.create(tmp_path / "keys.json", "default", None, DAY)
     end = datetime.fromisoformat(str(key.expires))
-    assert keys.end_of(key) == end.timestamp()
+    assert keys.compute_expiry(key) == end.timestamp()
     assert [key.state(end - timedelta(seconds=1)), key.state(end), key.state(end + DAY)] == [
         "active",
         "expired",
         "expired",
     ]
-    assert keys.end_of(replace(key, expires=None)) == math.inf
-    assert keys.end_of(replace(key, expires=None, revoked=key.created)) == 0
+    assert keys.compute_expiry(replace(key, expires=None)) == math.inf
+    assert keys.compute_expiry(replace(key, expires=None, revoked=key.created)) == 0
 
 
 def test_a_rotation_ends_its_own_key_alone(tmp_path: Path) -> None:
@@ -659,7 +670,7 @@ def test_a_rotation_ends_its_own_key_alone(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     ids = [keys.create(file, "default", None, None)[1].id for _ in range(3)]
     _, successor = keys.rotate(file, ids[1], DAY)
-    assert [(key.id, key.expires is None) for key in keys.load(file)] == [
+    assert [(key.id, key.expires is None) for key in keys.load_keys(file)] == [
         (ids[0], True),
         (ids[1], False),
         (ids[2], True),
@@ -683,7 +694,7 @@ def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> 
     file = tmp_path / "keys.json"
     keys.create(file, "default", None, None)
     file.write_text(file.read_text().replace('"default"', '"defaults"'))
-    for opens in (keys.load, keys.KeyRing):
+    for opens in (keys.load_keys, keys.KeyRing):
         with pytest.raises(
             KeyFileError, match=re.escape(f"The key file {file} is not as it was written: ")
         ):
@@ -700,7 +711,7 @@ def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCapture
     ring = keys.KeyRing(file)
     secret, _ = keys.create(file, "default", None, None)
     with caplog.at_level(logging.INFO, "toolcatalog.keys"):
-        until(lambda: ring.find(secret.encode()))
+        wait_until(lambda: ring.find(secret.encode()))
     assert caplog.messages == ["keys read again: 2"]
 
 
@@ -711,6 +722,6 @@ def test_where_keys_are_kept_unless_said_otherwise(
     monkeypatch.setenv("HOME", str(tmp_path))
     for said, folder in ((str(tmp_path / "own"), tmp_path / "own"), ("", tmp_path / ".config")):
         monkeypatch.setenv("XDG_CONFIG_HOME", said)
-        assert keys.default_file() == folder / "toolcatalog" / "keys.json"
+        assert keys.default_key_file() == folder / "toolcatalog" / "keys.json"
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert keys.default_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"
+    assert keys.default_key_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"

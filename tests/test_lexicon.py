@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcatalog import counting, indexing, lexicon
-from toolcatalog.counting import Counted, Said
+from toolcatalog.counting import TermCounts, ToolFields
 from toolcatalog.lexicon import Lexicon
 
 PROGRAM = "a program"
@@ -22,15 +22,16 @@ BATCHES = st.lists(st.lists(TEXTS, max_size=3), min_size=1, max_size=5)
 
 def counted(texts: Sequence[Sequence[str]]) -> tuple[str, bytes]:
     """A batch of tools that are described so: the key of its part, and its counts."""
-    return repr(texts), counting.count(
-        Said(([], [], [], some, [], []), "", newest=True) for some in texts
+    return repr(texts), counting.count_terms(
+        ToolFields(([], [], [], some, [], []), "", is_newest=True) for some in texts
     )
 
 
 def index(batches: Sequence[tuple[str, bytes]], words: Lexicon) -> dict[str, bytes]:
     """The files of the index of these batches."""
     return {
-        path: b"".join(pieces) for path, pieces in indexing.merge(lambda: batches, words).items()
+        path: b"".join(pieces)
+        for path, pieces in indexing.build_index(lambda: batches, words).items()
     }
 
 
@@ -43,7 +44,8 @@ def test_an_index_is_the_same_whatever_was_known(
     index([*map(counted, first)], words)
     batches = [*map(counted, [*first[:kept], *then])]
     known = Lexicon(
-        words.words(), {key: words.numbers(key, Counted(data)) for key, data in map(counted, first)}
+        words.entries(),
+        {key: words.numbers_for_batch(key, TermCounts(data)) for key, data in map(counted, first)},
     )
     assert index(batches, known) == index(batches, Lexicon())
 
@@ -55,19 +57,21 @@ def test_what_was_asked_for_comes_back(tmp_path: Path) -> None:
     (gone, some), (stays, more) = counted([["dog"], ["cats"]]), counted([["cat"], ["2025"]])
     before = Lexicon()
     for key, data in ((gone, some), (stays, more)):
-        before.numbers(key, Counted(data))
+        before.numbers_for_batch(key, TermCounts(data))
     before.save(tmp_path, PROGRAM)
-    second = lexicon.load(tmp_path, PROGRAM)
-    assert second.words() == before.words() == ["cat\tcats", "dog\tdog", "2025\t2025", "cat\tcat"]
-    nobodys = Counted(counting.count([]))  # its words are not asked for: the key is known
-    assert second.numbers(stays, nobodys).tolist() == [2, 3]
+    second = lexicon.load_lexicon(tmp_path, PROGRAM)
+    assert (
+        second.entries() == before.entries() == ["cat\tcats", "dog\tdog", "2025\t2025", "cat\tcat"]
+    )
+    nobodys = TermCounts(counting.count_terms([]))  # its words are not asked for: the key is known
+    assert second.numbers_for_batch(stays, nobodys).tolist() == [2, 3]
     second.save(tmp_path, PROGRAM)
-    third = lexicon.load(tmp_path, PROGRAM)
-    assert (third.words(), third.numbers(stays, nobodys).tolist()) == (
+    third = lexicon.load_lexicon(tmp_path, PROGRAM)
+    assert (third.entries(), third.numbers_for_batch(stays, nobodys).tolist()) == (
         ["2025\t2025", "cat\tcat"],
         [0, 1],
     )
-    assert third.numbers(gone, Counted(some)).tolist() == [2, 3]
+    assert third.numbers_for_batch(gone, TermCounts(some)).tolist() == [2, 3]
 
 
 def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
@@ -75,8 +79,8 @@ def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
     key, data = counted([["dog"]])
     found = []
     for _ in range(2):
-        words = lexicon.load(tmp_path, PROGRAM)
-        words.numbers(key, Counted(data))
+        words = lexicon.load_lexicon(tmp_path, PROGRAM)
+        words.numbers_for_batch(key, TermCounts(data))
         words.save(tmp_path, PROGRAM)
         found.append((tmp_path / "lexicon").stat().st_ino)
     assert found[0] == found[1]
@@ -93,12 +97,12 @@ def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
 )
 def test_what_is_damaged_is_nothing(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     """So is what another program has left, or nobody."""
-    assert len(lexicon.load(tmp_path, PROGRAM)) == 0
+    assert len(lexicon.load_lexicon(tmp_path, PROGRAM)) == 0
     (key, data), words = counted([["dog"]]), Lexicon()
-    words.numbers(key, Counted(data))
+    words.numbers_for_batch(key, TermCounts(data))
     words.save(tmp_path, PROGRAM)
     place = tmp_path / "lexicon"
-    assert len(lexicon.load(tmp_path, PROGRAM)) == 1
-    assert len(lexicon.load(tmp_path, "another program")) == 0
+    assert len(lexicon.load_lexicon(tmp_path, PROGRAM)) == 1
+    assert len(lexicon.load_lexicon(tmp_path, "another program")) == 0
     place.write_bytes(damage(place.read_bytes()))
-    assert len(lexicon.load(tmp_path, PROGRAM)) == 0
+    assert len(lexicon.load_lexicon(tmp_path, PROGRAM)) == 0

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from running import Server, new_key, serving, toolcatalog
+from running import Server, create_key, run_toolcatalog, start_server
 from test_front import sent_by
 from toolcatalog import keys
 from toolcatalog.opening import open_build
-from toolcatalog.server.app import create_app, long_way
-from toolcatalog.server.limiting import Counts, Rate, Standing, rate_of
-from toolcatalog.server.live import Live
-from toolcatalog.server.refusals import envelope
+from toolcatalog.server.app import create_app, create_full_app
+from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate, parse_rate
+from toolcatalog.server.live import AppState
+from toolcatalog.server.refusals import render_envelope
 
 
 class Clock:
@@ -34,9 +34,9 @@ class Clock:
         return round(self.now * 1e9)
 
 
-def within(counts: Counts, times: int, id: str = "key_a") -> int:
+def within(counts: LocalRateLimiter, times: int, id: str = "key_a") -> int:
     """How many of so many requests at once are within the rate."""
-    return sum(counts.count(id).is_within for _ in range(times))
+    return sum(counts.count(id).is_allowed for _ in range(times))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def within(counts: Counts, times: int, id: str = "key_a") -> int:
 )
 def test_a_rate(text: str, rate: Rate) -> None:
     """A number and s, m or h."""
-    assert rate_of(text) == rate
+    assert parse_rate(text) == rate
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def test_a_rate(text: str, rate: Rate) -> None:
 )
 def test_what_is_no_rate(text: str) -> None:
     """Anything else."""
-    assert rate_of(text) is None
+    assert parse_rate(text) is None
 
 
 def test_each_key_has_the_rate_by_itself() -> None:
     """A hundred at once and no more, for one key; another has its own hundred."""
-    counts = Counts(Rate(100, 60), Clock())
+    counts = LocalRateLimiter(Rate(100, 60), Clock())
     assert within(counts, 250) == 100
     assert within(counts, 250, "key_b") == 100
 
@@ -90,10 +90,10 @@ def test_a_client_without_pause_gets_the_rate(seconds: int) -> None:
     time nearly all of it.
     """
     clock, rate, moments = Clock(), Rate(100, seconds), []
-    counts = Counts(rate, clock)
+    counts = LocalRateLimiter(rate, clock)
     for _ in range(4000):  # ten windows, four times the rate
         clock.now += seconds / 400
-        if counts.count("key_a").is_within:
+        if counts.count("key_a").is_allowed:
             moments.append(clock())
     assert most_in_a_window(moments, seconds) == 100
     assert 970 <= len(moments) <= 1000
@@ -123,14 +123,14 @@ def test_no_window_has_more_than_the_rate(amount: int, seconds: int, pauses: lis
     rate allows.
     """
     now, moments = 123_456_789, list[int]()
-    counts = Counts(Rate(amount, seconds), lambda: now)
+    counts = LocalRateLimiter(Rate(amount, seconds), lambda: now)
     for pause in pauses:
         now += pause * seconds
         for _ in range(3):
             standing = counts.count("key_a")
-            if standing.is_within:
+            if standing.is_allowed:
                 moments.append(now)
-            assert 0 <= standing.remaining < amount or not standing.is_within
+            assert 0 <= standing.remaining < amount or not standing.is_allowed
     assert most_in_a_window(moments, seconds) <= amount
     assert len(counts._slices["key_a"]._counts) <= 101
 
@@ -140,9 +140,9 @@ def test_one_an_hour_is_one_an_hour() -> None:
     for offset in (0.0, 35.9, 36.0, 17.0):
         clock = Clock()
         clock.now += offset
-        counts, moments = Counts(Rate(1, 3600), clock), list[int]()
+        counts, moments = LocalRateLimiter(Rate(1, 3600), clock), list[int]()
         for _ in range(3 * 3700):
-            if counts.count("key_a").is_within:
+            if counts.count("key_a").is_allowed:
                 moments.append(clock())
             clock.now += 1
         assert most_in_a_window(moments, 3600) == 1
@@ -152,16 +152,16 @@ def test_one_an_hour_is_one_an_hour() -> None:
 def test_who_stays_below_the_rate_is_never_refused() -> None:
     """Ninety-nine in each second, evenly, are all within a hundred."""
     clock = Clock()
-    counts = Counts(Rate(100, 1), clock)
+    counts = LocalRateLimiter(Rate(100, 1), clock)
     for _ in range(2000):
         clock.now += 1 / 99
-        assert counts.count("key_a").is_within
+        assert counts.count("key_a").is_allowed
 
 
 def test_a_refused_request_does_not_count() -> None:
     """Who keeps knocking gets in as soon as one who waits."""
     clock = Clock()
-    counts = Counts(Rate(10, 60), clock)
+    counts = LocalRateLimiter(Rate(10, 60), clock)
     within(counts, 10_000)
     clock.now += 120
     assert within(counts, 10) == 10
@@ -171,15 +171,15 @@ def test_a_refused_request_does_not_count() -> None:
 def test_who_waits_as_told_gets_in(rate: Rate) -> None:
     """After the seconds that `wait` tells there is room; a moment before there is none."""
     clock = Clock()
-    counts = Counts(rate, clock)
+    counts = LocalRateLimiter(rate, clock)
     for pause in (0.0, 0.37, 0.11, 0.83, 0.02) * 20:
-        clock.now += pause * rate.seconds
-        while (now := counts.count("key_a")).is_within:
+        clock.now += pause * rate.period
+        while (now := counts.count("key_a")).is_allowed:
             pass
-        clock.now += now.wait * 0.999
-        assert counts.count("key_a").is_within == (now.wait == 0)
-        clock.now += now.wait * 0.001 + rate.seconds * 1e-6
-        assert counts.count("key_a").is_within
+        clock.now += now.reset_after * 0.999
+        assert counts.count("key_a").is_allowed == (now.reset_after == 0)
+        clock.now += now.reset_after * 0.001 + rate.period * 1e-6
+        assert counts.count("key_a").is_allowed
 
 
 def test_what_is_told() -> None:
@@ -188,7 +188,7 @@ def test_what_is_told() -> None:
     """
     clock = Clock()
     clock.now = 36_000.0  # a slice begins
-    counts = Counts(Rate(2, 3600), clock)
+    counts = LocalRateLimiter(Rate(2, 3600), clock)
     assert counts.count("key_a").headers() == [
         (b"ratelimit-policy", b'"list";q=2;w=3600'),
         (b"ratelimit", b'"list";r=1;t=3636'),
@@ -197,7 +197,7 @@ def test_what_is_told() -> None:
     assert counts.count("key_a").headers()[1] == (b"ratelimit", b'"list";r=0;t=3036')
     refused = counts.count("key_a")
     assert refused.headers()[1:] == [(b"ratelimit", b'"list";r=0;t=3036'), (b"retry-after", b"59")]
-    body = envelope([refused.refusal()], "id").decode()
+    body = render_envelope([refused.to_error()], "id").decode()
     assert '"code":1429,"slug":"rate_limited","status":429' in body
     assert '"suggested_fix":"Try again in 59 s, as Retry-After says."' in body
 
@@ -205,7 +205,7 @@ def test_what_is_told() -> None:
 @pytest.mark.parametrize("wait", [0.0, 0.001, 0.999, 1.0, 30.5, 58.9, 59.0, 3599.9])
 def test_retry_after_is_from_1_to_59(wait: float) -> None:
     """Whole seconds, not before there is room."""
-    headers = dict(Standing(Rate(1, 3600), False, 0, wait).headers())
+    headers = dict(LimitStatus(Rate(1, 3600), False, 0, wait).headers())
     seconds = int(headers[b"retry-after"])
     assert 1 <= seconds <= 59
     assert seconds >= wait or seconds == 59
@@ -215,16 +215,16 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     """The time of day is set back by a day, and ahead by two: who had used up the rate gets in no
     sooner and no later.
     """
-    counts = Counts(Rate(5, 1))
+    counts = LocalRateLimiter(Rate(5, 1))
     real = time.time
     begun = time.monotonic()
     for jump in (0, -86_400, 86_400):
         monkeypatch.setattr(time, "time", lambda jump=jump: real() + jump)
         given = within(counts, 20)
         assert given <= 5 * (2 + time.monotonic() - begun)
-        assert not counts.count("key_a").is_within
+        assert not counts.count("key_a").is_allowed
     end = time.monotonic() + 30
-    while not counts.count("key_a").is_within:
+    while not counts.count("key_a").is_allowed:
         assert time.monotonic() < end, "locked out"
         time.sleep(0.05)
 
@@ -232,8 +232,8 @@ def test_a_clock_that_jumps_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(("amount", "workers"), [(100, 1), (100, 4), (7, 3), (4, 4)])
 def test_workers_together_give_no_more_than_was_asked(amount: int, workers: int) -> None:
     """Each has its share, in whole requests."""
-    share = Rate(amount, 60).share(workers)
-    every = [Counts(share, Clock()) for _ in range(workers)]
+    share = Rate(amount, 60).divide(workers)
+    every = [LocalRateLimiter(share, Clock()) for _ in range(workers)]
     assert amount - workers < sum(within(counts, amount) for counts in every) <= amount
 
 
@@ -249,7 +249,7 @@ LIST, ONE, SESSION = (
 @pytest.fixture(scope="module")
 def limited(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose keys may list six times an hour."""
-    with serving(shipped_build, tmp_path_factory.mktemp("limited"), "--rate", "6/h") as server:
+    with start_server(shipped_build, tmp_path_factory.mktemp("limited"), "--rate", "6/h") as server:
         yield server
 
 
@@ -259,7 +259,7 @@ def client_of(server: Server) -> httpx.Client:
     """
     return httpx.Client(
         base_url=server.url,
-        headers={"x-api-key": new_key(server.keys_file), "accept-encoding": "identity"},
+        headers={"x-api-key": create_key(server.keys_file), "accept-encoding": "identity"},
         timeout=30,
     )
 
@@ -324,8 +324,8 @@ def test_both_ways_count_alike(shipped_build: Path, tmp_path: Path) -> None:
     secret, _ = keys.create(tmp_path / "keys.json", "default", None, None)
     ring, store = keys.KeyRing(tmp_path / "keys.json"), open_build(shipped_build)
     short, long = (
-        way(Live(ring, store, limits=Counts(Rate(6, 3600), Clock())), None)
-        for way in (create_app, long_way)
+        way(AppState(ring, store, rate_limiter=LocalRateLimiter(Rate(6, 3600), Clock())), None)
+        for way in (create_app, create_full_app)
     )
     headers = (("x-api-key", secret), ("x-request-id", "same"))
     told = []
@@ -385,7 +385,7 @@ def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
     """Two workers with seven an hour let three through each, so never more than seven together;
     each tells its share.
     """
-    with serving(shipped_build, tmp_path, "--rate", "7/h", "--workers", "2") as server:
+    with start_server(shipped_build, tmp_path, "--rate", "7/h", "--workers", "2") as server:
         each_anew = httpx.Limits(max_keepalive_connections=0)  # so that both workers get some
         with httpx.Client(
             base_url=server.url, headers={"x-api-key": server.key}, limits=each_anew, timeout=30
@@ -411,6 +411,6 @@ def test_workers_share_the_rate(shipped_build: Path, tmp_path: Path) -> None:
 )
 def test_what_cannot_be(shipped_build: Path, arguments: list[str], sentence: str) -> None:
     """A sentence and 2 before anything listens."""
-    done = toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
+    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", *arguments)
     assert done.returncode == 2
     assert sentence in done.stderr

@@ -109,10 +109,10 @@ def test_which_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "top").symlink_to(tmp_path)
     top = tmp_path / "top"
     (top / "plain").mkdir()
-    files.refuse_links(top / "plain" / "none" / "file", top)
+    files.require_no_links(top / "plain" / "none" / "file", top)
     for target in ("plain", "nowhere", "/"):
         (top / "link").symlink_to(target)
         for path in (top / "link", top / "link" / "file", top / "link" / "none" / "file"):
             with pytest.raises(UsageError, match="link is a symbolic link"):
-                files.refuse_links(path, top)
+                files.require_no_links(path, top)
         (top / "link").unlink()

@@ -2,14 +2,14 @@
 
 import pytest
 
-from modelling import catalog, tool
+from modelling import make_catalog, make_tool
 from toolcatalog.lints import hints
 from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
 
 
 def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in hints.LINTS for finding in lint.check(ToolView(one))]
+    return [finding.rule for lint in hints.TOOL_RULES for finding in lint.check(ToolView(one))]
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool
     """The slug's behind the toolkit's words, else the name's; verbs behind a verb are what it is
     done to.
     """
-    one = tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
+    one = make_tool(slug, name=name, toolkit="delete" if slug.startswith("DELETE") else "mail")
     assert told(one) == (["hint-missing"] if destroys else [])
-    assert told(tool(slug, name=name, toolkit=one.toolkit, tags=["destructiveHint"])) == (
+    assert told(make_tool(slug, name=name, toolkit=one.toolkit, tags=["destructiveHint"])) == (
         ["hint-contradiction"] if slug == "MAIL_GET_DELETE_RULES" else []
     )
 
@@ -53,7 +53,7 @@ def test_the_first_verb_is_what_a_tool_does(slug: str, name: str, destroys: bool
 )
 def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
     """Each contradiction is told once."""
-    assert told(tool(slug, tags=tags)) == expected
+    assert told(make_tool(slug, tags=tags)) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,24 +70,24 @@ def test_hints(slug: str, tags: list[str], expected: list[str]) -> None:
 )
 def test_important(tools: int, important: int, expected: list[str]) -> None:
     """Of more than a handful at least one, and half at most."""
-    known = catalog(
+    known = make_catalog(
         *(
-            tool(f"MAIL_{number}", tags=["important"] if number < important else [])
+            make_tool(f"MAIL_{number}", tags=["important"] if number < important else [])
             for number in range(tools)
         )
     )
-    found = [finding for survey in hints.SURVEYS for finding in survey.check(known)]
+    found = [finding for survey in hints.CATALOG_RULES for finding in survey.check(known)]
     assert [finding.rule for finding in found] == expected
     assert {finding.path for finding in found} <= {"toolkits/mail/toolkit.yaml"}
 
 
 def test_only_the_newest_versions_of_living_tools_count() -> None:
     """What was important once, and what is deprecated, is not counted."""
-    tools = [tool(f"MAIL_{number}") for number in range(6)]
-    once = tool("MAIL_0", "20240101_00", tags=["important"])
-    gone = tool("MAIL_GONE", tags=["important"], deprecation={})
+    tools = [make_tool(f"MAIL_{number}") for number in range(6)]
+    once = make_tool("MAIL_0", "20240101_00", tags=["important"])
+    gone = make_tool("MAIL_GONE", tags=["important"], deprecation={})
     assert [
         finding.rule
-        for survey in hints.SURVEYS
-        for finding in survey.check(catalog(*tools, once, gone))
+        for survey in hints.CATALOG_RULES
+        for finding in survey.check(make_catalog(*tools, once, gone))
     ] == ["important-none"]

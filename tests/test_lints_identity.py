@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from modelling import catalog, tool
+from modelling import make_catalog, make_tool
 from toolcatalog.lints import identity, references
 from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ROUTER, Toolkit, ToolVersion
 
 
 def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in identity.LINTS for finding in lint.check(ToolView(one))]
+    return [finding.rule for lint in identity.TOOL_RULES for finding in lint.check(ToolView(one))]
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def told(one: ToolVersion) -> list[str]:
 )
 def test_slug(slug: str, toolkit: str, expected: list[str]) -> None:
     """A slug begins with its toolkit's as a whole word, and has 64 characters at most."""
-    assert told(tool(slug, toolkit=toolkit)) == expected
+    assert told(make_tool(slug, toolkit=toolkit)) == expected
 
 
 def similar(*slugs: str, **fields: Any) -> list[tuple[str, str]]:
     """Which of the tools, all of one toolkit, are taken for which."""
-    known = catalog(*(tool(slug, toolkit="mail", **fields) for slug in slugs))
-    found = [finding for survey in identity.SURVEYS for finding in survey.check(known)]
+    known = make_catalog(*(make_tool(slug, toolkit="mail", **fields) for slug in slugs))
+    found = [finding for survey in identity.CATALOG_RULES for finding in survey.check(known)]
     assert all(finding.rule == "slug-similar" for finding in found)
     return [(finding.message.split("`")[1], finding.message.split("`")[3]) for finding in found]
 
@@ -84,10 +84,11 @@ def test_slugs_that_are_not_alike(one: str, other: str) -> None:
 
 def test_slugs_of_two_toolkits_may_be_alike() -> None:
     """The toolkit's word tells them apart."""
-    known = catalog(
-        tool("MAIL_SEARCH_ISSUES", toolkit="mail"), tool("MAIL_ISSUE_SEARCH", toolkit="chat")
+    known = make_catalog(
+        make_tool("MAIL_SEARCH_ISSUES", toolkit="mail"),
+        make_tool("MAIL_ISSUE_SEARCH", toolkit="chat"),
     )
-    assert [*identity.slugs_are_told_apart(known)] == []
+    assert [*identity.check_similar_slugs(known)] == []
 
 
 def test_many_slugs_are_compared_in_a_moment() -> None:
@@ -119,7 +120,7 @@ def test_toolkits() -> None:
         Toolkit(slug=slug, name="X", logo="https://x.example")
         for slug in ("web-mail", "web_mail", "webmail", "webmails")
     )
-    found = [*identity.toolkits_are_told_apart(catalog(toolkits=kits))]
+    found = [*identity.check_similar_toolkits(make_catalog(toolkits=kits))]
     assert [finding.path for finding in found] == [
         "toolkits/web_mail/toolkit.yaml",
         "toolkits/webmail/toolkit.yaml",
@@ -131,10 +132,10 @@ def test_parameters() -> None:
     """Within one object only, at every level, in whatever case and with whatever separators."""
     text = {"type": "string"}
     inner = {"type": "object", "properties": {"ID": text, "to": text, "t-o": text}}
-    one = tool(
+    one = make_tool(
         "MAIL_SEND", input_parameters={"id": text, "user_id": text, "in": inner, "User.Id": text}
     )
-    found = [*identity.parameters_are_told_apart(ToolView(one))]
+    found = [*identity.check_similar_parameters(ToolView(one))]
     assert [(finding.pointer[-1], finding.at_key) for finding in found] == [
         ("t-o", True),
         ("User.Id", True),
@@ -145,20 +146,20 @@ def test_replacements() -> None:
     """Told at each version that names a tool which is deprecated in its newest version, with where
     the chain ends.
     """
-    known = catalog(
-        tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
-        tool("A", "20250201_00", deprecation={"replaced_by": "B"}),
-        tool("B", "20250101_00", deprecation={"replaced_by": "C"}),
-        tool("C", "20250101_00", deprecation={"reason": "Was not ready."}),
-        tool("C", "20250201_00"),
-        tool("D", deprecation={"replaced_by": "E"}),
-        tool("E", deprecation={"replaced_by": "D"}),
-        tool("F", deprecation={"replaced_by": "G"}),
-        tool("G", deprecation={"reason": "Nobody used it."}),
-        tool("H", deprecation={"replaced_by": "H"}),
-        tool("I", deprecation={"replaced_by": "NOT_THERE"}),
+    known = make_catalog(
+        make_tool("A", "20250101_00", deprecation={"replaced_by": "B"}),
+        make_tool("A", "20250201_00", deprecation={"replaced_by": "B"}),
+        make_tool("B", "20250101_00", deprecation={"replaced_by": "C"}),
+        make_tool("C", "20250101_00", deprecation={"reason": "Was not ready."}),
+        make_tool("C", "20250201_00"),
+        make_tool("D", deprecation={"replaced_by": "E"}),
+        make_tool("E", deprecation={"replaced_by": "D"}),
+        make_tool("F", deprecation={"replaced_by": "G"}),
+        make_tool("G", deprecation={"reason": "Nobody used it."}),
+        make_tool("H", deprecation={"replaced_by": "H"}),
+        make_tool("I", deprecation={"replaced_by": "NOT_THERE"}),
     )
-    found = [*references.replacements_are_alive(known)]
+    found = [*references.check_replacement_not_deprecated(known)]
     assert [finding.path.split("/", 2)[2].removesuffix(".yaml") for finding in found] == [
         "A/20250101_00",
         "A/20250201_00",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modelling import tool
+from modelling import make_tool
 from toolcatalog.lints import portability
 from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
@@ -15,11 +15,13 @@ TEXT: dict[str, Any] = {"type": "string"}
 
 
 def taking(**inputs: Any) -> ToolVersion:
-    return tool("MAIL_SEND", input_parameters=inputs)
+    return make_tool("MAIL_SEND", input_parameters=inputs)
 
 
 def told(one: ToolVersion) -> list[str]:
-    return [finding.rule for lint in portability.LINTS for finding in lint.check(ToolView(one))]
+    return [
+        finding.rule for lint in portability.TOOL_RULES for finding in lint.check(ToolView(one))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ def told(one: ToolVersion) -> list[str]:
 )
 def test_the_first_character_of_a_slug(slug: str, odd: bool) -> None:
     """A letter or `_`."""
-    assert told(tool(slug)) == (["slug-start"] if odd else [])
+    assert told(make_tool(slug)) == (["slug-start"] if odd else [])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_names_of_parameters(name: str, odd: bool) -> None:
     }
     for one in (taking(**{name: TEXT}), taking(a=nested)):
         assert told(one) == (["parameter-name"] if odd else [])
-    assert told(tool("MAIL_SEND", output_parameters={name: TEXT})) == []
+    assert told(make_tool("MAIL_SEND", output_parameters={name: TEXT})) == []
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def test_depth() -> None:
     assert told(taking(a=nested(5))) == []
     assert told(taking(a=nested(6), b=nested(7))) == ["nesting-deep"]
     assert told(taking(a={"type": "array", "items": {"type": "array", "items": nested(5)}})) == []
-    (finding,) = portability.inputs_are_shallow(ToolView(taking(a=nested(8))))
+    (finding,) = portability.check_nesting_depth(ToolView(taking(a=nested(8))))
     assert finding.pointer == ("input_parameters", "a", *("properties", "in") * 5)
 
 
@@ -81,15 +83,17 @@ def test_number() -> None:
 def test_size() -> None:
     """Two thousand tokens of four bytes, the description counted too."""
     frame = len(b'{"a":{"type":"string","description":""}}')
-    fits = tool(
+    fits = make_tool(
         "MAIL_SEND",
         description="x" * 1000,
         input_parameters={"a": {**TEXT, "description": "x" * (7000 - frame)}},
     )
-    over = tool("MAIL_SEND", description="x" * 1001, input_parameters=fits.input_parameters)
+    over = make_tool("MAIL_SEND", description="x" * 1001, input_parameters=fits.input_parameters)
     assert [told(fits), told(over)] == [[], ["definition-large"]]
     assert (
-        told(tool("MAIL_SEND", output_parameters=fits.input_parameters, description="x" * 1001))
+        told(
+            make_tool("MAIL_SEND", output_parameters=fits.input_parameters, description="x" * 1001)
+        )
         == []
     )
 
@@ -140,7 +144,7 @@ def test_arrays() -> None:
 )
 def test_patterns(pattern: str, odd: str) -> None:
     """What is escaped or in brackets is no group."""
-    found = [*portability.patterns_are_common(ToolView(taking(a={**TEXT, "pattern": pattern})))]
+    found = [*portability.check_patterns(ToolView(taking(a={**TEXT, "pattern": pattern})))]
     assert [odd in finding.message for finding in found] == ([True] if odd else [])
 
 

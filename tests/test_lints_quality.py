@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelling import tool
+from modelling import make_tool
 from toolcatalog import parameters
 from toolcatalog.errors import Pointer
 from toolcatalog.lints import quality
@@ -35,22 +35,22 @@ DESCRIPTIONS = st.recursive(
 
 def told(one: ToolVersion) -> list[str]:
     """What is found of a tool, but for the notes that nearly every short example gets."""
-    found = [finding for lint in quality.LINTS for finding in lint.check(ToolView(one))]
+    found = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))]
     return [finding.rule for finding in found if finding.rule != "description-brief"]
 
 
 @given(st.dictionaries(NAMES, DESCRIPTIONS, max_size=3))
 def test_every_description_has_its_place_and_its_name(described: dict[str, Any]) -> None:
     """The places are those that `parameters.walk` finds; a parameter may be called as a keyword is."""
-    one = tool("MAIL_SEND", input_parameters=described, output_parameters=described)
-    walked = dict(parameters.walk(described, ("input_parameters",)))
+    one = make_tool("MAIL_SEND", input_parameters=described, output_parameters=described)
+    walked = dict(parameters.walk_descriptions(described, ("input_parameters",)))
     view = ToolView(one)
     found = view.inputs
     assert {place.pointer: place.description for place in found} == walked
     assert len(found) == len(walked) == len(view.outputs)
     for place in found:
         assert place.name in ("", place.pointer[-1])
-        assert sum(1 for _ in _objects(described, place.pointer[1:])) == place.level
+        assert sum(1 for _ in _objects(described, place.pointer[1:])) == place.depth
 
 
 def _objects(described: Any, pointer: Pointer) -> Iterator[Any]:
@@ -88,10 +88,10 @@ def _objects(described: Any, pointer: Pointer) -> Iterator[Any]:
 )
 def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) -> None:
     """The worst, and not also what follows from it."""
-    one = tool("MAIL_SEND", name="Mail send", description=text)
-    assert [finding.rule for lint in quality.LINTS for finding in lint.check(ToolView(one))] == (
-        [rule] if rule else []
-    )
+    one = make_tool("MAIL_SEND", name="Mail send", description=text)
+    assert [
+        finding.rule for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))
+    ] == ([rule] if rule else [])
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_one_thing_is_said_of_how_much_a_description_says(text: str, rule: str) 
 )
 def test_fillers(start: str, is_filler: bool) -> None:
     """Only the words that say nothing are told of, and by what they are."""
-    one = tool("MAIL_SEND", description=f"{start} one message to all people of a team.")
-    found = [finding for lint in quality.LINTS for finding in lint.check(ToolView(one))]
+    one = make_tool("MAIL_SEND", description=f"{start} one message to all people of a team.")
+    found = [finding for lint in quality.TOOL_RULES for finding in lint.check(ToolView(one))]
     assert [finding.rule for finding in found] == (["description-filler"] if is_filler else [])
 
 
@@ -142,7 +142,7 @@ def test_deprecation(fields: dict[str, Any], expected: list[str]) -> None:
     """What prose says the field says too, and it tells what to do."""
     assert (
         told(
-            tool(
+            make_tool(
                 "MAIL_SEND",
                 **{"description": "Send one message to all people of a team.", **fields},
             )
@@ -168,10 +168,12 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
         "map": {"type": "object", "description": "Good.", "additionalProperties": described},
         "either": {"description": "Good.", "oneOf": [{"type": "string"}, described]},
     }
-    one = tool("MAIL_SEND", input_parameters=inputs, output_parameters={"out": {"type": "string"}})
+    one = make_tool(
+        "MAIL_SEND", input_parameters=inputs, output_parameters={"out": {"type": "string"}}
+    )
     found = [
         finding
-        for lint in quality.LINTS
+        for lint in quality.TOOL_RULES
         for finding in lint.check(ToolView(one))
         if finding.rule.endswith("undescribed")
     ]
@@ -201,5 +203,5 @@ def test_descriptions_are_missed_where_they_are_missing() -> None:
 )
 def test_a_description_that_is_the_name_again(name: str, text: str, repeats: bool) -> None:
     """Case, spaces and signs make no difference; one more word does."""
-    one = tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
+    one = make_tool("MAIL_SEND", input_parameters={name: {"type": "string", "description": text}})
     assert ("parameter-repeats-name" in told(one)) is repeats

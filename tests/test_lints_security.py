@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from running import SHARED, SHIPPED, succeed
+from running import SHARED, SHIPPED_CATALOG, run_successfully
 from toolcatalog import checking, tree, unseen
 from toolcatalog.errors import Finding
 from toolcatalog.lints import leaks, security
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import About, Catalog, Listed, ToolVersion
+from toolcatalog.model import About, Catalog, ToolSummary, ToolVersion
 
-CHECKS = {lint.rule: lint.check for lint in (*security.LINTS, *leaks.LINTS)}
+CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *leaks.TOOL_RULES)}
 
 
 def check(rule: str, one: ToolVersion) -> list[Finding]:
@@ -31,7 +31,7 @@ CHANCE = "Qz7RkW2mVb9TgXc4LpYh8NdJf6Ks3HwE5uAiZt1oBvGnCxMq"
 
 def tool(**fields: Any) -> ToolVersion:
     value = {"name": "Send", "description": "Send a message.", **fields}
-    return ToolVersion.of(
+    return ToolVersion.from_value(
         value, path="x.yaml", slug="MAIL_SEND", toolkit="mail", version="20250101_00"
     )
 
@@ -262,13 +262,15 @@ PIECES = st.sampled_from(
 def test_the_quick_look_hides_nothing(pieces: list[str], between: str, blank: str) -> None:
     """What is asked first of all texts together never spares one that a rule would find."""
     text = between.join(pieces).replace(" ", blank).encode("utf-8", "replace").decode()
-    assert bool(found("hidden-character", text)) == bool(unseen.hidden(text))
+    assert bool(found("hidden-character", text)) == bool(unseen.find_hidden(text))
     assert bool(found("instruction-like", text)) == any(
-        order.pattern.search(text) for order in security._ORDERS
+        order.pattern.search(text) for order in security._INJECTION_PATTERNS
     )
-    made_up = [leaks._is_made_up(key) for kind in leaks._KEYS for key in kind.shape.findall(text)]
+    made_up = [
+        leaks._is_made_up(key) for kind in leaks._SECRET_KINDS for key in kind.pattern.findall(text)
+    ]
     assert bool(found("secret", text)) == (False in made_up)
-    assert bool(found("link-script", text)) == bool(leaks._SCRIPT.search(text))
+    assert bool(found("link-script", text)) == bool(leaks._SCRIPT_LINK.search(text))
 
 
 MANY = 50_000
@@ -308,15 +310,15 @@ def test_no_text_takes_long(text: str) -> None:
     assert time.process_time() - before < 2
 
 
-def grown(*versions: list[str], slug: str = "MAIL_SEND") -> list[Listed]:
+def grown(*versions: list[str], slug: str = "MAIL_SEND") -> list[ToolSummary]:
     return [
-        Listed("mail", slug, f"2025010{number}_00", scopes)
+        ToolSummary("mail", slug, f"2025010{number}_00", scopes)
         for number, scopes in enumerate(versions, 1)
     ]
 
 
-def grows(*tools: Listed) -> list[Finding]:
-    return [*security.scopes_do_not_grow(Catalog(about=About(title=""), toolkits={}, tools=tools))]
+def grows(*tools: ToolSummary) -> list[Finding]:
+    return [*security.check_scopes_grow(Catalog(about=About(title=""), toolkits={}, tools=tools))]
 
 
 def test_a_new_version_that_asks_for_more_is_found() -> None:
@@ -345,11 +347,15 @@ def test_scopes_that_stay_shrink_or_are_exchanged_are_fine(versions: tuple[list[
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
     """The tools of the shipped catalog and, where they are at hand, the 930 of a real one."""
-    roots, wire = [SHIPPED], SHARED / "data" / "wire-tools.json"
+    roots, wire = [SHIPPED_CATALOG], SHARED / "data" / "wire-tools.json"
     if wire.exists():
         roots.append(tmp_path_factory.mktemp("wire"))
-        succeed("import", "wire", wire, "--into", roots[-1])
-    records = (checking.examine(root, path).record for root in roots for path in tree.scan(root)[0])
+        run_successfully("import", "wire", wire, "--into", roots[-1])
+    records = (
+        checking.check_file(root, path).record
+        for root in roots
+        for path in tree.list_paths(root)[0]
+    )
     return [record for record in records if isinstance(record, ToolVersion)]
 
 

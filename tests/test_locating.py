@@ -4,22 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from running import SHIPPED
+from running import SHIPPED_CATALOG
 from toolcatalog import locating
 from toolcatalog.errors import UsageError
 
 
 def test_the_shipped_catalog() -> None:
     """Every tool, meta tools too, is found where it lies, with its versions in their order."""
-    folders = locating.tools(SHIPPED)
+    folders = locating.list_tools(SHIPPED_CATALOG)
     assert len(folders) > 100
     assert any(folder.startswith("meta_tools/") for folder in folders)
     for folder in folders:
-        found = locating.the_home(SHIPPED, folder.rpartition("/")[2])
+        found = locating.get_tool(SHIPPED_CATALOG, folder.rpartition("/")[2])
         assert found.folder == folder
-        assert found.is_meta == folder.startswith("meta_tools/")
-        assert found.versions == sorted(file.stem for file in (SHIPPED / folder).iterdir())
-        assert (SHIPPED / found.path(found.versions[-1])).is_file()
+        assert found.is_meta_tool == folder.startswith("meta_tools/")
+        assert found.versions == sorted(file.stem for file in (SHIPPED_CATALOG / folder).iterdir())
+        assert (SHIPPED_CATALOG / found.version_path(found.versions[-1])).is_file()
 
 
 def test_what_is_no_tool(tmp_path: Path) -> None:
@@ -28,22 +28,22 @@ def test_what_is_no_tool(tmp_path: Path) -> None:
     (tmp_path / "toolkits" / "a" / "A_ODD").mkdir()
     (tmp_path / "toolkits" / "a" / "A_ODD" / "notes.yaml").write_text("")
     (tmp_path / "toolkits" / "a" / "A_LINK").symlink_to(
-        SHIPPED / "toolkits" / "github" / "GITHUB_CREATE_ISSUE"
+        SHIPPED_CATALOG / "toolkits" / "github" / "GITHUB_CREATE_ISSUE"
     )
     for slug in ("A_EMPTY", "A_ODD", "A_LINK", "../a", "", "a_b"):
-        assert locating.home(tmp_path, slug) is None
+        assert locating.find_tool(tmp_path, slug) is None
         with pytest.raises(UsageError, match="There is no tool"):
-            locating.the_home(tmp_path, slug)
+            locating.get_tool(tmp_path, slug)
 
 
 def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
     """A folder alone makes none; a catalog that is not there has none."""
     for slug in ("b", "a"):
         (tmp_path / "toolkits" / slug).mkdir(parents=True)
-    assert locating.toolkits(tmp_path) == []
+    assert locating.list_toolkits(tmp_path) == []
     (tmp_path / "toolkits" / "a" / "toolkit.yaml").write_text("")
-    assert locating.toolkits(tmp_path) == ["a"]
-    assert locating.toolkits(tmp_path / "none") == []
+    assert locating.list_toolkits(tmp_path) == ["a"]
+    assert locating.list_toolkits(tmp_path / "none") == []
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
 )
 def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
     """The longest whose words it begins with."""
-    assert locating.toolkit_of(slug, ["github", "github-apps", "hub"]) == toolkit
+    assert locating.guess_toolkit(slug, ["github", "github-apps", "hub"]) == toolkit
 
 
 def test_the_nearest_among_very_many() -> None:
     """A typing error finds its tool among a hundred thousand that are nothing like it."""
     known = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
     assert (
-        locating.nearest("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
+        locating.nearest_slug("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
         == "GITHUB_CREATE_ISSUE"
     )
-    assert locating.nearest("ZZZ", known) == ""
+    assert locating.nearest_slug("ZZZ", known) == ""

@@ -17,15 +17,24 @@ import httpx
 import pytest
 from hypothesis import given
 
-from naive import Naive
-from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog, until
+from naive import ReferenceModel
+from running import (
+    SHIPPED_CATALOG,
+    Server,
+    create_key,
+    example_settings,
+    run_successfully,
+    run_toolcatalog,
+    start_server,
+    wait_until,
+)
 from test_exports import tools
 from toolcatalog import locking
 from toolcatalog.build import build
-from toolcatalog.cli.sources import of_build
+from toolcatalog.cli.sources import open_build_source
 from toolcatalog.errors import UsageError
-from toolcatalog.locking import Gone, Locked
-from toolcatalog.snapshot import Tool, document
+from toolcatalog.locking import LockedTool, MissingReason
+from toolcatalog.snapshot import Tool, tool_to_document
 
 TOOL = "name: Do it\ndescription: Does it.\nscopes: [a]\n"
 KIT = "name: A\nlogo: https://example.com/a.png\n"
@@ -39,7 +48,7 @@ FILES = {
     "toolkits/a/A_GO/20250101_00.yaml": TOOL,
 }
 SLUGS = ("A_DO", "A_GO", "A_STAY")
-ANY = Locked("20250101_00", f"sha256:{'0' * 64}")
+ANY = LockedTool("20250101_00", f"sha256:{'0' * 64}")
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Place:
 
     def run(self, *arguments: object, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
         """Run a command there: exit code, standard output, standard error."""
-        done = toolcatalog(*arguments, cwd=self.folder, env=env)
+        done = run_toolcatalog(*arguments, cwd=self.folder, env=env)
         assert "Traceback" not in done.stderr
         return done.returncode, done.stdout, done.stderr
 
@@ -78,8 +87,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path, text in FILES.items():
         (place.folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
         (place.folder / "catalog" / path).write_text(text)
-    succeed("build", "--no-site", cwd=place.folder)
-    succeed("lock", "A_DO@20250101_00", "A_GO", "A_STAY", cwd=place.folder)
+    run_successfully("build", "--no-site", cwd=place.folder)
+    run_successfully("lock", "A_DO@20250101_00", "A_GO", "A_STAY", cwd=place.folder)
     return place.folder
 
 
@@ -97,18 +106,20 @@ def test_the_digest_is_of_the_definition_alone() -> None:
     """What may change under a version changes nothing: deprecation, other versions, the toolkit's
     name and logo, the order of fields.
     """
-    entry = next(iter(Naive(SHIPPED).tools["GITHUB_CREATE_ISSUE"]))
+    entry = next(iter(ReferenceModel(SHIPPED_CATALOG).tools["GITHUB_CREATE_ISSUE"]))
     value = json.loads(entry.body)
-    before = locking.locked(value)
+    before = locking.lock_tool(value)
     free = {"available_versions": ["x"], "is_deprecated": True, "deprecated": {}, "more": 1}
     assert (
-        locking.locked({**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}})
+        locking.lock_tool(
+            {**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}}
+        )
         == before
     )
-    assert locking.locked(dict(reversed(value.items()))) == before
+    assert locking.lock_tool(dict(reversed(value.items()))) == before
     for field in locking.FIELDS:
-        assert locking.locked({**value, field: f"other {value[field]}"}).digest != before.digest
-    assert locking.locked({**value, "toolkit": {"slug": "gitlab"}}).digest != before.digest
+        assert locking.lock_tool({**value, field: f"other {value[field]}"}).digest != before.digest
+    assert locking.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != before.digest
 
 
 def test_the_digest_stays_what_it_is() -> None:
@@ -128,20 +139,20 @@ def test_the_digest_stays_what_it_is() -> None:
         '{"description":"Does “it”.","input_parameters":{"x":{"default":1.0,"required":true,"type":"number"}},"name":"Do","no_auth":false,'
         '"output_parameters":{},"scopes":["s"],"slug":"A_DO","tags":["t"],"toolkit":"a","version":"20250101_00"}'
     )
-    value = json.loads(json.dumps(document(tool, "A", "l")))
+    value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     for text, is_sorted in ((ordered, False), (by_key, True)):
         digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-        assert locking.locked(value, is_sorted) == Locked("20250101_00", digest, is_sorted)
+        assert locking.lock_tool(value, is_sorted) == LockedTool("20250101_00", digest, is_sorted)
 
 
-@examples(16)
+@example_settings(16)
 @given(tools())
 def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     """Whatever the tool is; and its own document is no difference to it."""
-    value = json.loads(json.dumps(document(tool, "A", "l")))
-    lock = {tool.slug: locking.locked(value)}
+    value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
+    lock = {tool.slug: locking.lock_tool(value)}
     assert locking.load(locking.dump(lock), "lock") == lock
-    found = locking.difference(tool.slug, lock[tool.slug], value)
+    found = locking.find_difference(tool.slug, lock[tool.slug], value)
     assert (found.rule if found else None) == (
         "deprecated" if tool.deprecation is not None else None
     )
@@ -198,11 +209,11 @@ def test_a_key_that_stands_twice_is_refused(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "rule"), [(Gone.TOOL, "tool-gone"), (Gone.VERSION, "version-gone")]
+    ("found", "rule"), [(MissingReason.TOOL, "tool-gone"), (MissingReason.VERSION, "version-gone")]
 )
-def test_what_is_gone_is_an_error(found: Gone, rule: str) -> None:
+def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
     """Of a tool, or of one version of it."""
-    difference = locking.difference("A", ANY, found)
+    difference = locking.find_difference("A", ANY, found)
     assert difference is not None
     assert (difference.rule, difference.severity) == (rule, "error")
 
@@ -266,7 +277,9 @@ def test_a_change_under_the_same_version_is_not_locked_over(
     )
     file = place.folder / "toolcatalog.lock"
     file.write_bytes(
-        locking.dump({slug: Locked(**entry) for slug, entry in before.items() if slug != "A_DO"})
+        locking.dump(
+            {slug: LockedTool(**entry) for slug, entry in before.items() if slug != "A_DO"}
+        )
     )
     assert place.run("lock", "A_DO")[0] == 0
 
@@ -304,7 +317,7 @@ def test_a_lock_that_cannot_be_made(arguments: list[str], sentence: str, place: 
 @pytest.fixture
 def served(place: Place) -> Iterator[Server]:
     """A server of the place's build, as it is when the test asks for it."""
-    with serving(place.folder / "build", place.folder) as server:
+    with start_server(place.folder / "build", place.folder) as server:
         yield server
 
 
@@ -319,7 +332,7 @@ def test_the_digests_are_the_same_from_everywhere(
         code, out, said = place.run("verify", *source, "--format", "json", env=env)
         assert (code, json.loads(out)) == (0, []), said
     file = place.folder / "shipped.lock"
-    succeed(
+    run_successfully(
         "lock",
         "--toolkit",
         "github",
@@ -334,7 +347,7 @@ def test_the_digests_are_the_same_from_everywhere(
     told = []
     for flag, where in (
         ("--build", shipped_build),
-        ("--catalog", SHIPPED),
+        ("--catalog", SHIPPED_CATALOG),
         ("--url", f"{shipped.url}/"),
     ):
         code, out, said = place.run(
@@ -383,10 +396,10 @@ def test_another_order_of_parameters_is_found(how: str, place: Place) -> None:
 
 def old_lock(place: Place, **versions: str) -> None:
     """A lock file of format 1 with these tools of the build."""
-    look = of_build(place.folder / "build")
+    look = open_build_source(place.folder / "build")
     tools = {}
     for slug, version in versions.items():
-        entry = locking.locked(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
+        entry = locking.lock_tool(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
         tools[slug] = {"version": entry.version, "digest": entry.digest}
     (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
@@ -427,9 +440,9 @@ def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Pla
     assert code == 0
     assert "A_STAY: unchanged, 20250101_00" in said
     assert "had format 1" in said
-    look = of_build(place.folder / "build")
+    look = open_build_source(place.folder / "build")
     assert locking.load(file.read_bytes(), "lock") == {
-        slug: locking.locked(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
+        slug: locking.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
         for slug in ("A_DO", "A_STAY")
     }
 
@@ -463,7 +476,7 @@ def test_whether_credentials_are_needed_is_part_of_a_definition(place: Place) ->
 
 def verified(place: Place, how: str) -> tuple[int, dict[str, str]]:
     """The exit code of `verify` against a source, and the rule by which each tool is told."""
-    with serving(place.folder / "build", place.folder) as server:
+    with start_server(place.folder / "build", place.folder) as server:
         source = {"build": "build", "catalog": "catalog", "url": server.url}[how]
         code, out, _ = place.run(
             "verify", f"--{how}", source, "--format", "json", env={"TOOLCATALOG_KEY": server.key}
@@ -516,9 +529,9 @@ def test_a_catalog_with_problems_cannot_be_verified(place: Place) -> None:
 
 def test_keys(place: Place, served: Server) -> None:
     """No key and a wrong one are told; what a key may not see is gone for it."""
-    key = new_key(served.keys_file, "--project", "other", "--toolkits", "b")
+    key = create_key(served.keys_file, "--project", "other", "--toolkits", "b")
     # it holds within a second
-    until(
+    wait_until(
         lambda: (
             httpx.get(f"{served.url}/api/v3/tools", headers={"x-api-key": key}).status_code == 200
         )

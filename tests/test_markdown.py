@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from running import examples
+from running import example_settings
 from toolcatalog import markdown
 
 HOSTILE = [
@@ -95,7 +95,7 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
     return parts
 
 
-@examples(133)
+@example_settings(133)
 @given(TEXTS)
 @example(
     "[a](javascript:alert(1)) ![a](javascript:1) <javascript:1> [b](//x) [c](data:text/html,x) [d](http&#58;//x)"
@@ -103,16 +103,16 @@ def seen_to_be_safe(html: str, elements: frozenset[str]) -> Parts:
 @example("<a href=x onclick=y>![<b>](x)")
 @example("[a](https://x.example/\u202e\u2066 'title')<https://a.example/\u202e>")
 def test_only_the_elements_of_the_list_come_through(text: str) -> None:
-    seen_to_be_safe(markdown.inline(text), markdown.INLINE)
-    seen_to_be_safe(markdown.block(text), markdown.BLOCK)
+    seen_to_be_safe(markdown.render_inline(text), markdown.INLINE_TAGS)
+    seen_to_be_safe(markdown.render_block(text), markdown.BLOCK_TAGS)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_markup_of_a_text_is_shown(text: str) -> None:
     """HTML in a text is what the reader sees, and no element."""
     for html, elements in (
-        (markdown.inline(text), markdown.INLINE),
-        (markdown.block(f"- {text}"), markdown.BLOCK),
+        (markdown.render_inline(text), markdown.INLINE_TAGS),
+        (markdown.render_block(f"- {text}"), markdown.BLOCK_TAGS),
     ):
         parts = seen_to_be_safe(html, elements)
         assert {tag for tag, _ in parts.elements} <= {"ul", "li"}
@@ -125,7 +125,7 @@ def test_markup_of_a_text_is_shown(text: str) -> None:
         )
 
 
-@examples(166)
+@example_settings(166)
 @given(
     st.one_of(
         TEXTS,
@@ -141,8 +141,8 @@ def test_markup_of_a_text_is_shown(text: str) -> None:
 @example("a_b_c & d > e] f!")
 def test_the_short_way_and_the_long_way_agree(text: str) -> None:
     """A plain text, which is only escaped, comes out as if it had been parsed and sanitized."""
-    assert markdown.inline(text) == markdown._inline(text.strip())
-    assert markdown.block(text) == markdown._block(text.rstrip())
+    assert markdown.render_inline(text) == markdown._render_inline(text.strip())
+    assert markdown.render_block(text) == markdown._render_block(text.rstrip())
 
 
 def test_plain_texts_go_the_short_way() -> None:
@@ -194,7 +194,7 @@ def test_plain_texts_go_the_short_way() -> None:
     ],
 )
 def test_within_a_line(text: str, html: str) -> None:
-    assert markdown.inline(text) == html
+    assert markdown.render_inline(text) == html
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_within_a_line(text: str, html: str) -> None:
     ],
 )
 def test_of_its_own(text: str, html: str) -> None:
-    assert markdown.block(text) == html
+    assert markdown.render_block(text) == html
 
 
-@examples(66)
+@example_settings(66)
 @given(
     st.lists(
         st.sampled_from(
@@ -231,12 +231,15 @@ def test_of_its_own(text: str, html: str) -> None:
 )
 def test_no_word_is_lost(text: str) -> None:
     """A reader sees every word that a model would read, however deep it is nested."""
-    assert Parts(markdown.block(text)).text.count("word") == text.count("word")
+    assert Parts(markdown.render_block(text)).text.count("word") == text.count("word")
 
 
 @pytest.mark.parametrize("text", LONG, ids=lambda text: f"{text[:8]!r}x{len(text)}")
 def test_no_text_takes_long(text: str) -> None:
-    for make, elements in ((markdown.inline, markdown.INLINE), (markdown.block, markdown.BLOCK)):
+    for make, elements in (
+        (markdown.render_inline, markdown.INLINE_TAGS),
+        (markdown.render_block, markdown.BLOCK_TAGS),
+    ):
         before = time.process_time()
         html = make(text)
         assert time.process_time() - before < 0.5

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from listing import SERVER
-from running import succeed, toolcatalog
+from running import run_successfully, run_toolcatalog
 from toolcatalog import checking, names
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import mcp
@@ -39,7 +39,7 @@ def tool(name: str = "getForecast", **more: Any) -> dict[str, Any]:
 
 def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
     """The slugs that tools of these names get."""
-    return [addition.slug for addition in mcp.additions([tool(name) for name in tools], toolkit)]
+    return [addition.slug for addition in mcp.import_tools([tool(name) for name in tools], toolkit)]
 
 
 # What a tool becomes
@@ -48,7 +48,7 @@ def slugs(*tools: str, toolkit: str = "weather") -> list[str]:
 def test_a_tool() -> None:
     """Title, description, hints that say yes, and both schemas, in the words of the catalog."""
     hints = {"readOnlyHint": True, "openWorldHint": True, "title": "Not this"}
-    (one,) = mcp.additions(
+    (one,) = mcp.import_tools(
         [
             {
                 **FORECAST,
@@ -75,7 +75,7 @@ def test_a_tool() -> None:
 
 def test_a_tool_that_says_little() -> None:
     """A name is enough; the title may stand among the annotations."""
-    (bare, titled) = mcp.additions(
+    (bare, titled) = mcp.import_tools(
         [{"name": "go"}, tool("stop", annotations={"title": "Stop"})], "car"
     )
     assert bare.value == {"name": "go", "description": ""}
@@ -90,7 +90,7 @@ def test_what_is_not_held_is_told() -> None:
         execution=None,
         annotations={"destructiveHint": False, "mood": "bright"},
     )
-    (one,) = mcp.additions([given], "weather")
+    (one,) = mcp.import_tools([given], "weather")
     assert sorted(loss.what for loss in one.losses) == [
         "`_meta` of a tool", "`destructiveHint` that is false", "`icons` of a tool", "`mood` of annotations",
     ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_names_that_would_have_one_slug_are_told_apart() -> None:
 def test_slugs_of_any_names(tools: list[str], toolkit: str) -> None:
     """Each is a slug that every provider takes, and no two are alike."""
     found = slugs(*tools, toolkit=toolkit[:40])
-    assert all(names.fits(names.TOOL_SLUG, slug) and len(slug) <= 64 for slug in found)
+    assert all(names.is_valid(names.TOOL_SLUG, slug) and len(slug) <= 64 for slug in found)
     assert len({*found}) == len(tools)
 
 
@@ -145,7 +145,7 @@ def test_slugs_of_any_names(tools: list[str], toolkit: str) -> None:
 )
 def test_the_forms_of_a_list(value: Any) -> None:
     """Bare, as a result, in its message; a toolkit that is named goes before the server's name."""
-    (one,) = mcp.additions(value, "weather")
+    (one,) = mcp.import_tools(value, "weather")
     assert one.slug == "WEATHER_GET_FORECAST"
 
 
@@ -157,7 +157,7 @@ def test_a_server_names_the_toolkit() -> None:
         "websiteUrl": "https://example.com",
         "version": "2",
     }
-    (one,) = mcp.additions({"tools": [FORECAST], "serverInfo": server})
+    (one,) = mcp.import_tools({"tools": [FORECAST], "serverInfo": server})
     assert one.slug == "ACME_WEATHER_2_GET_FORECAST"
     assert one.toolkit == {
         "slug": "acme_weather_2",
@@ -191,14 +191,14 @@ def test_a_server_names_the_toolkit() -> None:
 def test_what_is_no_list_of_tools(value: Any, sentence: str) -> None:
     """One sentence for each thing that is wrong."""
     with pytest.raises(UsageError) as error:
-        mcp.additions(value, "weather")
+        mcp.import_tools(value, "weather")
     assert sentence in str(error.value)
 
 
 def test_a_list_of_thousands_that_say_nothing() -> None:
     """One sentence, before any of them is looked at."""
     with pytest.raises(UsageError, match="There are 2,049 tools here"):
-        mcp.additions([tool(f"t{number}") for number in range(2_049)], "weather")
+        mcp.import_tools([tool(f"t{number}") for number in range(2_049)], "weather")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_list_of_thousands_that_say_nothing() -> None:
 def test_without_a_toolkit_nothing_is_guessed(value: Any, toolkit: str) -> None:
     """A first word such as `get` would be none."""
     with pytest.raises(UsageError, match="--toolkit SLUG"):
-        mcp.additions(value, toolkit)
+        mcp.import_tools(value, toolkit)
 
 
 # The command
@@ -222,7 +222,7 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
     """It passes `check`, and a second time changes nothing."""
     (tmp_path / "tools.json").write_text(json.dumps({"tools": [FORECAST, tool("other")]}))
     for said in ("2 new", "0 new"):
-        done = toolcatalog(
+        done = run_toolcatalog(
             "import",
             "mcp",
             tmp_path / "tools.json",
@@ -234,7 +234,9 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
         assert said in done.stderr
     assert [
-        one for one in checking.check(tmp_path / "catalog").problems if one.severity == "error"
+        one
+        for one in checking.check_folder(tmp_path / "catalog").problems
+        if one.severity == "error"
     ] == []
 
 
@@ -242,9 +244,9 @@ def test_what_is_exported_comes_back(shipped_build: Path, tmp_path: Path) -> Non
     """Every tool of a toolkit, exported as MCP and imported again, is exported the same: nothing
     that MCP holds is lost on the way.
     """
-    text = succeed("export", "mcp", "--toolkit", "github", "--build", shipped_build)
+    text = run_successfully("export", "mcp", "--toolkit", "github", "--build", shipped_build)
     (tmp_path / "tools.json").write_text(text)
-    succeed(
+    run_successfully(
         "import",
         "mcp",
         tmp_path / "tools.json",
@@ -253,15 +255,17 @@ def test_what_is_exported_comes_back(shipped_build: Path, tmp_path: Path) -> Non
         "--toolkit",
         "github",
     )
-    succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
+    run_successfully(
+        "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
+    )
     assert json.loads(
-        succeed("export", "mcp", "--toolkit", "github", "--build", tmp_path / "build")
+        run_successfully("export", "mcp", "--toolkit", "github", "--build", tmp_path / "build")
     ) == json.loads(text)
 
 
 def live(tmp_path: Path, *command: object, seconds: float = 60) -> tuple[int, str]:
     """Import from a command: the exit code, and what is told."""
-    done = toolcatalog(
+    done = run_toolcatalog(
         "import", "mcp", "--into", tmp_path / "catalog", "--timeout", seconds, "--", *command
     )
     assert done.stdout == ""
@@ -338,11 +342,11 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "mcp.py").write_text("raise ImportError\n")
     (tmp_path / "tools.json").write_text(json.dumps([FORECAST]))
     env = {"PYTHONPATH": str(tmp_path)}
-    done = toolcatalog(
+    done = run_toolcatalog(
         "import", "mcp", "--into", tmp_path / "catalog", "--", sys.executable, "-V", env=env
     )
     assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)
-    done = toolcatalog(
+    done = run_toolcatalog(
         "import",
         "mcp",
         tmp_path / "tools.json",

@@ -21,16 +21,24 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from generating import generate
-from running import ROOT, SHIPPED, Server, new_key, serving, succeed, toolcatalog
+from generating import generate_catalog
+from running import (
+    ROOT,
+    SHIPPED_CATALOG,
+    Server,
+    create_key,
+    run_successfully,
+    run_toolcatalog,
+    start_server,
+)
 from toolcatalog import files, meaning
 from toolcatalog.build import build
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server import agents, create_app, mcp_route, offers, speaking
-from toolcatalog.server.agents import Said, Seen
-from toolcatalog.server.limiting import Counts, Rate
-from toolcatalog.server.live import Live
+from toolcatalog.server.agents import CallResult, CatalogAccess
+from toolcatalog.server.limiting import LocalRateLimiter, Rate
+from toolcatalog.server.live import AppState
 
 SESSION = "trs_issue_triage"  # of project `default`
 FOREIGN = "trs_support_desk"  # of project `support`
@@ -66,29 +74,30 @@ async def listed(client: Client) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def all_seen(shipped_build: Path) -> Seen:
+def all_seen(shipped_build: Path) -> CatalogAccess:
     """The shipped catalog, whole."""
-    return Seen(open_build(shipped_build))
+    return CatalogAccess(open_build(shipped_build))
 
 
-def said(seen: Seen, name: str, session: str = "", **arguments: Any) -> Said:
+def said(seen: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
     """The answer to a call of a tool that there is."""
-    found = agents.answer(seen, name, arguments, session)
+    found = agents.call_tool(seen, name, arguments, session)
     assert found
     return found
 
 
-def value(seen: Seen, name: str, **arguments: Any) -> dict[str, Any]:
+def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     """The answer to a call that goes well; it is what the tool promises."""
     found = said(seen, name, **arguments).value
     assert found is not None
     jsonschema.validate(
-        found, next(tool["outputSchema"] for tool in offers.OFFERED if tool["name"] == name)
+        found,
+        next(tool["outputSchema"] for tool in offers.TOOL_DEFINITIONS if tool["name"] == name),
     )
     return found
 
 
-def test_a_search_gives_a_line_for_each_tool(all_seen: Seen) -> None:
+def test_a_search_gives_a_line_for_each_tool(all_seen: CatalogAccess) -> None:
     """What is needed to choose and no more; the words say the same."""
     found = said(all_seen, "search_tools", query="create an issue", limit=3)
     assert found.value
@@ -99,7 +108,7 @@ def test_a_search_gives_a_line_for_each_tool(all_seen: Seen) -> None:
     assert len(found.text) < 600
 
 
-def test_a_search_says_what_is_deprecated(all_seen: Seen) -> None:
+def test_a_search_says_what_is_deprecated(all_seen: CatalogAccess) -> None:
     """In the value and in the words."""
     document = next(tool for tool in documents(all_seen) if tool["is_deprecated"])
     found = said(all_seen, "search_tools", query=document["slug"], limit=1)
@@ -108,26 +117,28 @@ def test_a_search_says_what_is_deprecated(all_seen: Seen) -> None:
     assert f"{document['slug']} ({document['version']}, deprecated) " in found.text
 
 
-def documents(seen: Seen) -> list[dict[str, Any]]:
+def documents(seen: CatalogAccess) -> list[dict[str, Any]]:
     """The newest version of every tool."""
-    found = [seen.store.tool(slug) for kit in seen.store.toolkits() for slug in slugs(seen, kit)]
+    found = [
+        seen.store.get_tool(slug) for kit in seen.store.list_toolkits() for slug in slugs(seen, kit)
+    ]
     return [
-        json.loads(bytes(seen.store.document(tool.number(tool.versions[-1]))[0]))
+        json.loads(bytes(seen.store.read_document(tool.tool_id(tool.versions[-1]))[0]))
         for tool in found
         if tool
     ]
 
 
-def slugs(seen: Seen, toolkit: str) -> list[str]:
+def slugs(seen: CatalogAccess, toolkit: str) -> list[str]:
     """The tools of a toolkit."""
     return [
         path.name
-        for path in (SHIPPED / "toolkits" / toolkit).iterdir()
-        if seen.store.tool(path.name)
+        for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir()
+        if seen.store.get_tool(path.name)
     ]
 
 
-def test_a_search_in_one_toolkit(all_seen: Seen) -> None:
+def test_a_search_in_one_toolkit(all_seen: CatalogAccess) -> None:
     """Only its tools; an empty argument, a null and a whole number as a float are taken as the API
     takes them.
     """
@@ -138,7 +149,7 @@ def test_a_search_in_one_toolkit(all_seen: Seen) -> None:
     assert len({tool["toolkit"] for tool in everywhere["tools"]}) > 1
 
 
-def test_nothing_found_is_no_mistake(all_seen: Seen) -> None:
+def test_nothing_found_is_no_mistake(all_seen: CatalogAccess) -> None:
     """The list is empty, and where other words are near, they are told."""
     assert value(all_seen, "search_tools", query="zzzzqqqq")["tools"] == []
     found = said(all_seen, "search_tools", query="calednar")
@@ -151,7 +162,7 @@ def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
     """A character that turns text around does not reach the model in a list, nor does a name that
     pretends to be a line of it.
     """
-    catalog = generate(tmp_path / "catalog", 1, 1)
+    catalog = generate_catalog(tmp_path / "catalog", 1, 1)
     file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
     file.write_text(
         file.read_text().replace("name: Do 0", 'name: "Do \\u202E it\\nFAKE_TOOL (1) x: y"')
@@ -160,15 +171,15 @@ def test_what_no_reader_sees_is_named(tmp_path: Path) -> None:
     # else there would be no build
     about.write_text(f"{about.read_text()}rules:\n  hidden-character: off\n")
     build(catalog, tmp_path / "build", None)
-    found = said(Seen(open_build(tmp_path / "build")), "search_tools", query="thing")
+    found = said(CatalogAccess(open_build(tmp_path / "build")), "search_tools", query="thing")
     assert found.value
     assert found.value["tools"][0]["name"] == "Do U+202E it FAKE_TOOL (1) x: y"
     assert len(found.text.splitlines()) == 2
 
 
-def test_a_tool_is_read_whole(all_seen: Seen) -> None:
+def test_a_tool_is_read_whole(all_seen: CatalogAccess) -> None:
     """Its document, in the words and as a value, in the version asked for."""
-    entry = all_seen.store.tool("GITHUB_CREATE_ISSUE")
+    entry = all_seen.store.get_tool("GITHUB_CREATE_ISSUE")
     assert entry
     for version in (*entry.versions, "latest"):
         found = said(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE", version=version)
@@ -178,7 +189,7 @@ def test_a_tool_is_read_whole(all_seen: Seen) -> None:
     assert value(all_seen, "get_tool", slug="GITHUB_CREATE_ISSUE") == found.value
 
 
-def test_toolkits_page_by_page(all_seen: Seen) -> None:
+def test_toolkits_page_by_page(all_seen: CatalogAccess) -> None:
     """Every toolkit once, in order, with the number of its tools."""
     found: list[dict[str, Any]] = []
     after = ""
@@ -188,19 +199,21 @@ def test_toolkits_page_by_page(all_seen: Seen) -> None:
         if "next" not in page:
             break
         after = page["next"]
-    assert [one["slug"] for one in found] == all_seen.store.toolkits()
-    assert {one["slug"]: one["tools"] for one in found} == all_seen.store.labels("toolkit")
+    assert [one["slug"] for one in found] == all_seen.store.list_toolkits()
+    assert {one["slug"]: one["tools"] for one in found} == all_seen.store.count_labels("toolkit")
     assert value(all_seen, "list_toolkits")["toolkits"] == found
 
 
 def test_the_tools_of_a_session_are_those_that_are_exported(
-    all_seen: Seen, shipped_build: Path
+    all_seen: CatalogAccess, shipped_build: Path
 ) -> None:
     """Asked for by a tool, or listed as tools."""
-    exported = json.loads(succeed("export", "mcp", "--session", SESSION, "--build", shipped_build))
+    exported = json.loads(
+        run_successfully("export", "mcp", "--session", SESSION, "--build", shipped_build)
+    )
     assert value(all_seen, "list_session_tools", session_id=SESSION) == {"tools": exported}
-    assert agents.definitions(all_seen, SESSION) == [*offers.OFFERED, *exported]
-    assert agents.definitions(all_seen) == [*offers.OFFERED]
+    assert agents.list_definitions(all_seen, SESSION) == [*offers.TOOL_DEFINITIONS, *exported]
+    assert agents.list_definitions(all_seen) == [*offers.TOOL_DEFINITIONS]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +275,7 @@ def test_the_tools_of_a_session_are_those_that_are_exported(
     ],
 )
 def test_a_mistake_is_answered_in_words(
-    all_seen: Seen, name: str, arguments: dict[str, Any], sentence: str
+    all_seen: CatalogAccess, name: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     """One that a model can mend, and short; no value, so it is an error."""
     found = said(all_seen, name, **arguments)
@@ -271,14 +284,14 @@ def test_a_mistake_is_answered_in_words(
     assert len(found.text) < 400
 
 
-def test_all_mistakes_are_told_at_once(all_seen: Seen) -> None:
+def test_all_mistakes_are_told_at_once(all_seen: CatalogAccess) -> None:
     """A line for each."""
     assert len(said(all_seen, "search_tools", limit=0, more=1).text.splitlines()) == 3
 
 
 def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
     """Not found, not read, not listed, not suggested, not known by its name."""
-    seen = Seen(open_build(shipped_build), ("slack",), "default")
+    seen = CatalogAccess(open_build(shipped_build), ("slack",), "default")
     assert {
         tool["toolkit"]
         for tool in value(seen, "search_tools", query="create an issue", limit=50)["tools"]
@@ -294,7 +307,7 @@ def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
     assert said(
         seen._replace(project=None), "search_tools", query="a", toolkit="github"
     ).text.startswith("That toolkit is not among")
-    assert agents.answer(seen, "GITHUB_CREATE_ISSUE", {}) is None
+    assert agents.call_tool(seen, "GITHUB_CREATE_ISSUE", {}) is None
     assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith(
         "trs_support_desk belongs to another project."
     )
@@ -303,11 +316,11 @@ def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
 # The server of the SDK, without any transport
 
 
-def in_process(seen: Seen, talk: Talk) -> None:
+def in_process(seen: CatalogAccess, talk: Talk) -> None:
     """A conversation of the SDK's client with our server in the same process."""
 
     async def converse() -> None:
-        async with Client(speaking.server(lambda: seen), cache=None) as client:
+        async with Client(speaking.create_server(lambda: seen), cache=None) as client:
             await talk(client)
 
     anyio.run(converse)
@@ -331,7 +344,7 @@ def test_a_fault_of_ours_is_no_trace(
         )  # fmt: skip
         assert (await call(client, "get_tool", slug="SLACK_SEND_MESSAGE"))[0]
 
-    in_process(Seen(open_build(folder)), talk)
+    in_process(CatalogAccess(open_build(folder)), talk)
     assert "is not what was written" in caplog.text
 
 
@@ -341,9 +354,9 @@ def test_a_search_by_meaning(tmp_path: Path) -> None:
     """
     if not meaning.is_installed():
         pytest.skip("the extra `semantic` is not installed")
-    build(generate(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
-    seen = Seen(open_build(tmp_path / "build"))
-    assert seen.store.knows_meaning
+    build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
+    seen = CatalogAccess(open_build(tmp_path / "build"))
+    assert seen.store.has_semantic_search
 
     async def talk(client: Client) -> None:
         for query in ("thing number 4", "x" * 2000, "  ", ""):
@@ -363,7 +376,7 @@ def test_a_search_by_meaning(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def server(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of the shipped catalog for agents, of two processes."""
-    with serving(
+    with start_server(
         shipped_build, tmp_path_factory.mktemp("mcp"), "--mcp", "--workers", "2"
     ) as server:
         yield server
@@ -489,7 +502,7 @@ def test_keys_over_http(server: Server) -> None:
 
 def test_a_limited_key_over_http(server: Server) -> None:
     """It sees its toolkits, and of the sessions of its project those that allow no others."""
-    key = new_key(server.keys_file, "--project", "support", "--toolkits", "slack")
+    key = create_key(server.keys_file, "--project", "support", "--toolkits", "slack")
     until_good = time.monotonic() + PATIENCE
     # each process looks at the keys by itself
     while any(post(server, key).status_code != 200 for _ in range(8)):
@@ -513,7 +526,7 @@ def test_a_limited_key_over_http(server: Server) -> None:
 
 def slugs_of(toolkit: str) -> list[Path]:
     """The folders of the tools of a toolkit."""
-    return [path for path in (SHIPPED / "toolkits" / toolkit).iterdir() if path.is_dir()]
+    return [path for path in (SHIPPED_CATALOG / "toolkits" / toolkit).iterdir() if path.is_dir()]
 
 
 @pytest.mark.parametrize(
@@ -596,17 +609,17 @@ def test_without_the_flag_there_is_nothing(shipped: Server) -> None:
     assert post(shipped).status_code in (404, 405)
 
 
-async def ask(live: Live, secret: str, message: dict[str, Any]) -> httpx.Response:
+async def ask(live: AppState, secret: str, message: dict[str, Any]) -> httpx.Response:
     """The answer of an application in this process to one message."""
-    transport = httpx.ASGITransport(create_app(live, None, [mcp_route.route(live)]))
+    transport = httpx.ASGITransport(create_app(live, None, [mcp_route.create_mcp_route(live)]))
     async with httpx.AsyncClient(transport=transport) as client:
         return await client.post("http://a/mcp", json=message, headers={**MCP, "x-api-key": secret})
 
 
 def test_while_nothing_is_open(tmp_path: Path) -> None:
     """A server that has no snapshot yet says so, to those with a key."""
-    key = new_key(tmp_path / "keys.json")
-    live = Live(KeyRing(tmp_path / "keys.json"), None)
+    key = create_key(tmp_path / "keys.json")
+    live = AppState(KeyRing(tmp_path / "keys.json"), None)
     assert anyio.run(ask, live, key, ASK).status_code == 503
     assert anyio.run(ask, live, "tc_no", ASK).status_code == 401
 
@@ -615,9 +628,11 @@ def test_a_search_counts_as_a_list(shipped_build: Path, tmp_path: Path) -> None:
     """Where lists are counted, for each key; the agent is told when it may search again, and reads
     on meanwhile.
     """
-    one, other = new_key(tmp_path / "keys.json"), new_key(tmp_path / "keys.json")
-    live = Live(
-        KeyRing(tmp_path / "keys.json"), open_build(shipped_build), limits=Counts(Rate(1, 3600))
+    one, other = create_key(tmp_path / "keys.json"), create_key(tmp_path / "keys.json")
+    live = AppState(
+        KeyRing(tmp_path / "keys.json"),
+        open_build(shipped_build),
+        rate_limiter=LocalRateLimiter(Rate(1, 3600)),
     )
 
     def told(key: str, name: str, **arguments: str) -> tuple[bool, str]:
@@ -651,13 +666,13 @@ def two(tmp_path: Path) -> tuple[Path, str]:
     """A build with two snapshots, the first in force, and the digest of the second, in which a
     session is gone and a name has changed.
     """
-    catalog = Path(shutil.copytree(SHIPPED, tmp_path / "catalog"))
+    catalog = Path(shutil.copytree(SHIPPED_CATALOG, tmp_path / "catalog"))
     first = build(catalog, tmp_path / "build", None).digest
     (catalog / "sessions" / f"{SESSION}.yaml").unlink()
     about = catalog / "toolkits/github/toolkit.yaml"
     about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
     second = build(catalog, tmp_path / "build", None).digest
-    files.point(tmp_path / "build/current", f"snapshots/{first}")
+    files.replace_symlink(tmp_path / "build/current", f"snapshots/{first}")
     return tmp_path / "build", second
 
 
@@ -673,14 +688,14 @@ def test_a_reload_under_one_client(two: tuple[Path, str], tmp_path: Path) -> Non
 
     async def talk(client: Client) -> None:
         assert await toolkit_name(client) == "GitHub"
-        files.point(folder / "current", f"snapshots/{second}")
+        files.replace_symlink(folder / "current", f"snapshots/{second}")
 
         async def is_new() -> bool:
             return await toolkit_name(client) == "GitHub again"
 
         await until(is_new)
 
-    with serving(folder, tmp_path, "--mcp") as server:
+    with start_server(folder, tmp_path, "--mcp") as server:
         before = post(server).headers["x-catalog-snapshot"]
         over_http(server, talk)
         assert post(server).headers["x-catalog-snapshot"] == second != before
@@ -755,14 +770,14 @@ def test_a_new_build_over_stdio(two: tuple[Path, str], tmp_path: Path) -> None:
 
     async def talk(client: Client) -> None:
         assert len(await listed(client)) > 4
-        files.point(folder / "current", f"snapshots/{second}")
+        files.replace_symlink(folder / "current", f"snapshots/{second}")
 
         async def is_gone() -> bool:
             return await listed(client) == OWN
 
         await until(is_gone)
         assert await toolkit_name(client) == "GitHub again"
-        files.point(folder / "current", f"snapshots/{third.name}")
+        files.replace_symlink(folder / "current", f"snapshots/{third.name}")
 
         async def is_refused() -> bool:
             return "is refused" in (tmp_path / "log").read_text()
@@ -837,7 +852,7 @@ def test_nothing_but_the_protocol(shipped_build: Path) -> None:
 )
 def test_a_wrong_call(shipped_build: Path, arguments: list[str], sentence: str) -> None:
     """One sentence and 2, before anything is spoken."""
-    done = toolcatalog(
+    done = run_toolcatalog(
         "mcp", *(() if "--build" in arguments else ("--build", shipped_build)), *arguments
     )
     assert (done.returncode, done.stdout) == (2, "")
@@ -850,5 +865,5 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     """A sentence says what to install."""
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mcp'] = None\n")
-    done = toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
+    done = run_toolcatalog(*command, "--build", shipped_build, env={"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, "pip install 'toolcatalog[mcp]'" in done.stderr) == (2, True)

@@ -14,15 +14,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generating import generate
-from running import SHIPPED, Server, examples, new_key, serving, succeed, toolcatalog
+from generating import generate_catalog
+from running import (
+    SHIPPED_CATALOG,
+    Server,
+    create_key,
+    example_settings,
+    run_successfully,
+    run_toolcatalog,
+    start_server,
+)
 from toolcatalog import meaning, nearness, snapshot
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError, UsageError
-from toolcatalog.meaning import LENGTH, Described
-from toolcatalog.nearness import Nearness
+from toolcatalog.meaning import DIMENSIONS, ToolText
+from toolcatalog.nearness import VectorIndex
 from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.store import Filters, Store, VersionPins
 
 LIST = "/api/v3/tools"
 OBLIQUE = [  # the words of the tool that must be found are not in the query
@@ -37,7 +45,7 @@ pytestmark = pytest.mark.xdist_group("meaning")  # to build it takes seconds, an
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("semantic") / "build"
-    build(SHIPPED, out, None, semantic=True)
+    build(SHIPPED_CATALOG, out, None, semantic=True)
     return out
 
 
@@ -47,9 +55,9 @@ def store(built: Path) -> Store:
 
 
 def found(store: Store, query: str, filters: Filters = Filters()) -> list[str]:  # noqa: B008 - immutable
-    matching = store.matching(filters._replace(query=query), Pins())
-    numbers = store.page(matching, "relevance", True, 0, len(matching.numbers))
-    return [orjson.loads(store.document(int(number))[0])["slug"] for number in numbers]
+    matching = store.search(filters._replace(query=query), VersionPins())
+    numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
+    return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
 
 
 @pytest.mark.parametrize(("query", "slug"), OBLIQUE)
@@ -72,14 +80,14 @@ def test_filters_go_before_meaning(store: Store) -> None:
 
 def test_pages_are_parts_of_one_order(store: Store) -> None:
     """Tools that only meaning finds are counted, and stand on exactly one page."""
-    matching = store.matching(Filters(query="give the buyer their money back"), Pins())
+    matching = store.search(Filters(query="give the buyer their money back"), VersionPins())
     pages = [
-        store.page(matching, "relevance", True, start, 7).tolist()
-        for start in range(0, len(matching.numbers), 7)
+        store.select_page(matching, "relevance", True, start, 7).tolist()
+        for start in range(0, len(matching.tool_ids), 7)
     ]
     every = [number for page in pages for number in page]
-    assert sorted(every) == sorted(int(number) for number in matching.numbers)
-    upwards = store.page(matching, "relevance", False, 0, len(every)).tolist()
+    assert sorted(every) == sorted(int(number) for number in matching.tool_ids)
+    upwards = store.select_page(matching, "relevance", False, 0, len(every)).tolist()
     assert sorted(upwards) == sorted(every)
 
 
@@ -94,10 +102,10 @@ def test_pages_are_parts_of_one_order(store: Store) -> None:
     ],
 )
 def test_an_explanation_adds_up(store: Store, query: str) -> None:
-    matching = store.matching(Filters(query=query), Pins())
-    assert matching.ranked is not None
+    matching = store.search(Filters(query=query), VersionPins())
+    assert matching.ranking is not None
     for number, score in zip(
-        matching.ranked.best.tolist(), matching.ranked.best_scores.tolist(), strict=True
+        matching.ranking.top_ids.tolist(), matching.ranking.top_scores.tolist(), strict=True
     ):
         assert store.explain(query, matching, number).score == pytest.approx(score, abs=1e-5)
 
@@ -106,7 +114,7 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
     """Whatever was built before, and with however many processes; and with vectors it is another
     snapshot than without.
     """
-    catalog = generate(tmp_path / "catalog", 100)
+    catalog = generate_catalog(tmp_path / "catalog", 100)
     plain = build(catalog, tmp_path / "build", None).digest
     first = build(catalog, tmp_path / "build", None, semantic=True, jobs=2)
     assert first.digest != plain
@@ -137,9 +145,9 @@ def test_without_the_extra_words_alone_are_searched(
     """As with a build that has no vectors."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as Python marks what cannot be imported
     without, plain = open_build(built), open_build(shipped_build)
-    assert without.lacks_model
-    assert not plain.lacks_model
-    assert not without.knows_meaning
+    assert without.is_model_missing
+    assert not plain.is_model_missing
+    assert not without.has_semantic_search
     for query in ("give the buyer their money back", "create an issue"):
         assert found(without, query) == found(plain, query)
 
@@ -149,18 +157,18 @@ def test_a_build_without_the_extra_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UsageError, match=r"pip install 'toolcatalog\[semantic\]'"):
-        build(SHIPPED, tmp_path / "build", None, semantic=True)
+        build(SHIPPED_CATALOG, tmp_path / "build", None, semantic=True)
     assert not (tmp_path / "build").exists()
 
 
 def test_the_command_line(built: Path) -> None:
-    text = succeed(
+    text = run_successfully(
         "search", "give the buyer their money back", "--build", built, "--explain", "--limit", 1
     )
     assert text.startswith("STRIPE_CREATE_REFUND")
     assert "meaning" in text
     (one,) = orjson.loads(
-        succeed(
+        run_successfully(
             "search",
             "give the buyer their money back",
             "--build",
@@ -172,14 +180,14 @@ def test_the_command_line(built: Path) -> None:
         )
     )
     assert 0 < one["made_of"]["meaning"] <= 1
-    assert toolcatalog("build", "--help").stdout.count("--semantic") == 2
+    assert run_toolcatalog("build", "--help").stdout.count("--semantic") == 2
 
 
 @pytest.fixture(scope="module")
 def server(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
     folder = tmp_path_factory.mktemp("serving")
-    key = new_key(folder / "keys.json")
-    with serving(built, folder, "--keys", str(folder / "keys.json")) as server:
+    key = create_key(folder / "keys.json")
+    with start_server(built, folder, "--keys", str(folder / "keys.json")) as server:
         yield server, key
 
 
@@ -218,22 +226,26 @@ def test_a_stranger_is_refused_before_anything_is_read(server: tuple[Server, str
 )
 def test_any_query_has_vectors(text: str) -> None:
     """Of length 1 each, for whatever may be asked; none where nothing is said."""
-    vectors = meaning.encoder().query(text)
-    assert vectors.shape[1] == LENGTH
+    vectors = meaning.load_encoder().encode_query(text)
+    assert vectors.shape[1] == DIMENSIONS
     assert (len(vectors) == 0) == (not text.strip())
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
 
 
 def test_what_means_alike_lies_near() -> None:
     tools = [
-        Described("Shop", "create_refund", "Return a payment to a customer.", ["charge"]),
-        Described("Sky", "getForecast", "The weather of the next days.", []),
+        ToolText("Shop", "create_refund", "Return a payment to a customer.", ["charge"]),
+        ToolText("Sky", "getForecast", "The weather of the next days.", []),
     ]
-    near = Nearness(b"".join(nearness.pack([meaning.encoder().tools(tools)])), 2)
+    near = VectorIndex(
+        b"".join(nearness.pack_vectors([meaning.load_encoder().encode_tools(tools)])), 2
+    )
     for text, first in (("give the buyer their money back", 0), ("will it rain tomorrow", 1)):
-        numbers, likeness = near.nearest(meaning.encoder().query(text), np.ones(2, bool))
+        numbers, likeness = near.find_nearest(
+            meaning.load_encoder().encode_query(text), np.ones(2, bool)
+        )
         assert numbers[likeness.argmax()] == first
-    assert meaning.encoder().tools([]) == b""
+    assert meaning.load_encoder().encode_tools([]) == b""
 
 
 @given(
@@ -245,7 +257,7 @@ def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: in
     """Nothing is cut where all fits; else all that are longer than the rest come to the same
     length. Brackets stay.
     """
-    short = meaning.shortened(texts, most, total)
+    short = meaning.truncate_texts(texts, most, total)
     for one, text in zip(short, texts, strict=True):
         assert (one[0], one[-1]) == (text[0], text[-1])
         assert one[:-1] == text[: len(one) - 1]
@@ -257,14 +269,14 @@ def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: in
 
 @given(st.lists(st.integers(1, 128), max_size=60))
 def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
-    groups = [*meaning.together(lengths)]
+    groups = [*meaning.group_by_length(lengths)]
     assert sorted(place for group in groups for place in group) == [*range(len(lengths))]
     for group in groups:
         assert 0 < len(group) <= 16
         assert max(lengths[place] for place in group) - min(lengths[place] for place in group) <= 8
 
 
-@examples(15)
+@example_settings(15)
 @given(st.integers(0, 2**32 - 1))
 def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
     """Against plain products of all with all, among few and among many: sketches lose little that
@@ -272,19 +284,23 @@ def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
     """
     draw = np.random.default_rng(seed)
     tools = 3000
-    centres = draw.normal(size=(30, LENGTH))
+    centres = draw.normal(size=(30, DIMENSIONS))
     vectors = (
-        centres[draw.integers(30, size=tools)] + 0.7 * draw.normal(size=(tools, LENGTH))
+        centres[draw.integers(30, size=tools)] + 0.7 * draw.normal(size=(tools, DIMENSIONS))
     ).astype(np.float32)
-    near = Nearness(
-        b"".join(nearness.pack([meaning.small(vectors[:1000]), meaning.small(vectors[1000:])])),
+    near = VectorIndex(
+        b"".join(
+            nearness.pack_vectors(
+                [meaning.quantize(vectors[:1000]), meaning.quantize(vectors[1000:])]
+            )
+        ),
         tools,
     )
-    query = (centres[:2] + 0.5 * draw.normal(size=(2, LENGTH))).astype(np.float32)
+    query = (centres[:2] + 0.5 * draw.normal(size=(2, DIMENSIONS))).astype(np.float32)
     query /= np.linalg.norm(query, axis=1, keepdims=True)
     cosines = (vectors @ query.T / np.linalg.norm(vectors, axis=1, keepdims=True)).max(1)
     for among in (np.ones(tools, bool), draw.random(tools) < 0.5, draw.random(tools) < 0.01):
-        numbers, likeness = near.nearest(query, among)
+        numbers, likeness = near.find_nearest(query, among)
         assert among[numbers].all()
         best = np.where(among, cosines, -1).argsort()[::-1][:100]
         true = {int(number) for number in best if among[number] and cosines[number] >= 0.25}
@@ -296,5 +312,8 @@ def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
 
 
 def test_nothing_is_near_to_nothing() -> None:
-    near = Nearness(b"".join(nearness.pack([])), 0)
-    assert near.nearest(meaning.encoder().query("anything"), np.zeros(0, bool)) is nearness.NOTHING
+    near = VectorIndex(b"".join(nearness.pack_vectors([])), 0)
+    assert (
+        near.find_nearest(meaning.load_encoder().encode_query("anything"), np.zeros(0, bool))
+        is nearness.NO_NEIGHBORS
+    )

@@ -18,20 +18,28 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from running import PATIENCE, Server, new_key, serving, toolcatalog, until, workers
+from running import (
+    TIMEOUT,
+    Server,
+    create_key,
+    run_toolcatalog,
+    start_server,
+    wait_until,
+    worker_pids,
+)
 from toolcatalog.cli import listening
 from toolcatalog.errors import UsageError
 from toolcatalog.server import ledger, metrics
 from toolcatalog.server.tallies import (
-    BOUNDS,
-    HIT,
-    MISSED,
-    NOBODY,
-    RELOADED,
-    Counts,
-    Now,
-    Tallies,
-    total,
+    BUCKET_BOUNDS,
+    CACHE_HITS,
+    CACHE_MISSES,
+    NO_KEY,
+    RELOADS,
+    Counters,
+    CounterValues,
+    WorkerStatus,
+    sum_values,
 )
 
 TOOL, LIST = "/api/v3/tools/GITHUB_CREATE_ISSUE", "/api/v3.1/tools"
@@ -109,7 +117,7 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
     """By route and status, by key, in the histogram, with what was remembered; routes are
     templates, and hostile paths make no new ones.
     """
-    with serving(
+    with start_server(
         shipped_build,
         tmp_path,
         "--site",
@@ -117,14 +125,14 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
         "--metrics",
         "127.0.0.1:0",
     ) as server:
-        other = new_key(server.keys_file)
+        other = create_key(server.keys_file)
         time.sleep(1)
         sent = send(server, server.key, 3)
         for path in ("/api/v3/tools/A%0AB", "/api/v3/tools/%22%7D", '/x"}{', "/metrics"):
             httpx.get(server.url + path, headers={"x-api-key": other})
         sent["/api/v3/tools/{slug}", "400"], sent["none", "404"] = 2, sent["none", "404"] + 2
         url = where(server)
-        until(lambda: requests(scrape(url)) == sent)
+        wait_until(lambda: requests(scrape(url)) == sent)
         found = scrape(url)
         ids = dict(
             zip(
@@ -146,7 +154,7 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
             number = sum(value for (one, _), value in sent.items() if one == route)
             buckets = [
                 found[sample("request_duration_seconds_bucket", route=route, le=le)]
-                for le in [*map(str, BOUNDS), "+Inf"]
+                for le in [*map(str, BUCKET_BOUNDS), "+Inf"]
             ]
             assert buckets == sorted(buckets)
             assert (
@@ -154,14 +162,14 @@ def test_what_was_asked_is_what_is_counted(shipped_build: Path, tmp_path: Path) 
                 == found[sample("request_duration_seconds_count", route=route)]
                 == number
             )
-            assert 0 < found[sample("request_duration_seconds_sum", route=route)] < PATIENCE
+            assert 0 < found[sample("request_duration_seconds_sum", route=route)] < TIMEOUT
         assert found[sample("remembered_misses_total")] == 1
         assert found[sample("remembered_hits_total")] == 3 * 4 - 1
         assert found[sample("remembered_answers")] == found[sample("processes")] == 1
         assert found[sample("resident_memory_bytes")] > 10e6
         digest = httpx.get(f"{server.url}/readyz").json()["snapshot"]
         assert found[sample("snapshot_info", digest=digest)] == 1
-        assert 0 < found[sample("snapshot_age_seconds", digest=digest)] < PATIENCE
+        assert 0 < found[sample("snapshot_age_seconds", digest=digest)] < TIMEOUT
         text = httpx.get(url).text
         assert server.key not in text
         assert other not in text
@@ -181,30 +189,30 @@ def test_workers_are_counted_together_and_nothing_goes_back(
         "--metrics",
         "127.0.0.1:0",
     )
-    with serving(shipped_build, tmp_path, *arguments) as server:
+    with start_server(shipped_build, tmp_path, *arguments) as server:
         url = where(server)
-        until(lambda: scrape(url)[sample("processes")] == 3)
+        wait_until(lambda: scrape(url)[sample("processes")] == 3)
         sent = send(server, server.key, 4)
-        until(lambda: requests(scrape(url)) == sent)
-        before, pids = scrape(url), workers(server)
+        wait_until(lambda: requests(scrape(url)) == sent)
+        before, pids = scrape(url), worker_pids(server)
         os.kill(min(pids), signal.SIGKILL)
-        until(
+        wait_until(
             lambda: (
                 never_back(before, now := scrape(url))
                 and now[sample("processes")] == 3
-                and min(pids) not in workers(server)
+                and min(pids) not in worker_pids(server)
             )
         )
-        before, pids = scrape(url), workers(server)
+        before, pids = scrape(url), worker_pids(server)
         sent = added(sent, send(server, server.key, 2))
         for pid in pids:
             # at once: who ends in good order leaves all that was counted
             os.kill(pid, signal.SIGTERM)
-        until(
+        wait_until(
             lambda: (
                 never_back(before, now := scrape(url))
                 and now[sample("processes")] == 3
-                and not pids & workers(server)
+                and not pids & worker_pids(server)
             )
         )
         assert requests(scrape(url)) == sent
@@ -230,13 +238,13 @@ def test_on_the_port_of_the_api_only_the_own_machine_is_told(
     """Workers are added up there too. Whoever comes from elsewhere, by another name or through a
     proxy is told that there is nothing.
     """
-    with serving(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
+    with start_server(shipped_build, tmp_path, "--workers", "2", "--host", "0.0.0.0") as server:  # noqa: S104 - to be asked from outside
         port = server.url.rpartition(":")[2]
         url = f"http://127.0.0.1:{port}/metrics"
-        until(lambda: scrape(url)[sample("processes")] == 2)
+        wait_until(lambda: scrape(url)[sample("processes")] == 2)
         for _ in range(8):
             httpx.get(server.url + TOOL, headers={"x-api-key": server.key})
-        until(lambda: requests(scrape(url)).get(("/api/v3/tools/{slug}", "200")) == 8)
+        wait_until(lambda: requests(scrape(url)).get(("/api/v3/tools/{slug}", "200")) == 8)
         for headers in (
             {"host": "tools.example.com"},
             {"x-forwarded-for": "127.0.0.1"},
@@ -277,7 +285,7 @@ def test_no_web_page_reads_metrics(shipped_build: Path, tmp_path: Path) -> None:
     """A browser that asks for a page is told that there is nothing, and no answer has a header that
     would let the page read it; a person who types the address is answered.
     """
-    with serving(shipped_build, tmp_path) as server:
+    with start_server(shipped_build, tmp_path) as server:
         url = f"{server.url}/metrics"
         for headers in PAGES:
             answer = httpx.get(url, headers=headers)
@@ -295,7 +303,7 @@ def test_no_web_page_reads_metrics_at_their_own_address(
     shipped_build: Path, tmp_path: Path
 ) -> None:
     """So it is there, with 403."""
-    with serving(shipped_build, tmp_path, "--metrics", "127.0.0.1:0") as server:
+    with start_server(shipped_build, tmp_path, "--metrics", "127.0.0.1:0") as server:
         for headers in PAGES:
             answer = httpx.get(where(server), headers=headers)
             assert (answer.status_code, "toolcatalog_" in answer.text) == (403, False)
@@ -321,13 +329,13 @@ def own_address() -> str | None:
 def test_what_is_no_address(text: str) -> None:
     """The sentence shows what one looks like."""
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
-        listening.address(text)
+        listening.parse_address(text)
 
 
 def test_addresses() -> None:
     """A name, a number, and one with colons."""
     assert [
-        listening.address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
+        listening.parse_address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
     ] == [
         ("localhost", 0),
         ("127.0.0.1", 9100),
@@ -340,7 +348,7 @@ def test_an_address_that_cannot_be_had_is_told_in_a_sentence(
     shipped_build: Path, address: str
 ) -> None:
     """Before anything is served."""
-    done = toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
+    done = run_toolcatalog("serve", "--build", shipped_build, "--port", "0", "--metrics", address)
     assert (done.returncode, done.stdout) == (2, "")
     assert "Serving" not in done.stderr
     assert address in done.stderr
@@ -350,40 +358,48 @@ def test_a_bound_belongs_to_its_bucket() -> None:
     """A request of exactly a bound's seconds is counted there; one of more than all bounds, behind
     them.
     """
-    tallies = Tallies()
-    for seconds in (0.0, BOUNDS[0], BOUNDS[3], BOUNDS[-1], BOUNDS[-1] + 1):
-        tallies.answered("/a", 200, seconds, NOBODY)
-    cell = tallies.counts().answered["200 /a"]
+    tallies = Counters()
+    for seconds in (
+        0.0,
+        BUCKET_BOUNDS[0],
+        BUCKET_BOUNDS[3],
+        BUCKET_BOUNDS[-1],
+        BUCKET_BOUNDS[-1] + 1,
+    ):
+        tallies.count_request("/a", 200, seconds, NO_KEY)
+    cell = tallies.get_values().requests["200 /a"]
     assert [index for index, number in enumerate(cell[:-1]) for _ in range(int(number))] == [
         0,
         0,
         3,
-        len(BOUNDS) - 1,
-        len(BOUNDS),
+        len(BUCKET_BOUNDS) - 1,
+        len(BUCKET_BOUNDS),
     ]
-    assert cell[-1] == pytest.approx(sum((BOUNDS[0], BOUNDS[3], 2 * BOUNDS[-1] + 1)))
+    assert cell[-1] == pytest.approx(
+        sum((BUCKET_BOUNDS[0], BUCKET_BOUNDS[3], 2 * BUCKET_BOUNDS[-1] + 1))
+    )
 
 
-def counted(key: str, times: int, process: int = 1) -> Counts:
+def counted(key: str, times: int, process: int = 1) -> CounterValues:
     """Some counts."""
-    tallies = Tallies()
+    tallies = Counters()
     for _ in range(times):
-        tallies.answered("/a", 200, 0.25, key)
-    tallies.reloaded(ok=True)
-    tallies.happened(MISSED, 2)
-    tallies.hits = times
-    return tallies.counts(Now(process, "digest", 1.0, 3))
+        tallies.count_request("/a", 200, 0.25, key)
+    tallies.count_reload(ok=True)
+    tallies.count_event(CACHE_MISSES, 2)
+    tallies.cache_hits = times
+    return tallies.get_values(WorkerStatus(process, "digest", 1.0, 3))
 
 
 def test_counts_add_up() -> None:
     """Of several processes, and of none."""
-    both = total([counted("a", 2, 1), counted("b", 3, 2)])
-    assert both.answered["200 /a"][-1] == 1.25
-    assert sum(both.answered["200 /a"][:-1]) == 5
+    both = sum_values([counted("a", 2, 1), counted("b", 3, 2)])
+    assert both.requests["200 /a"][-1] == 1.25
+    assert sum(both.requests["200 /a"][:-1]) == 5
     assert both.keys == {"a": 2, "b": 3}
-    assert (both.events[RELOADED], both.events[MISSED], both.events[HIT]) == (2, 4, 5)
-    assert [now.process for now in both.now] == [1, 2]
-    assert total([]) == Counts()
+    assert (both.events[RELOADS], both.events[CACHE_MISSES], both.events[CACHE_HITS]) == (2, 4, 5)
+    assert [now.process for now in both.workers] == [1, 2]
+    assert sum_values([]) == CounterValues()
 
 
 def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -> None:
@@ -395,21 +411,21 @@ def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -
     assert summed(tmp_path) == (7, 2)
     page = next(tmp_path.glob("12-*.page"))
     content = page.read_bytes()
-    ledger.fold(tmp_path, {11})
+    ledger.fold_ended(tmp_path, {11})
     assert summed(tmp_path) == (7, 1)
     page.write_bytes(content)  # as if it had been read before it went
     assert summed(tmp_path) == (7, 1)
-    ledger.fold(tmp_path, {11})
-    ledger.fold(tmp_path, {11})
+    ledger.fold_ended(tmp_path, {11})
+    ledger.fold_ended(tmp_path, {11})
     assert summed(tmp_path) == (7, 1)
-    ledger.fold(tmp_path, set())
+    ledger.fold_ended(tmp_path, set())
     assert summed(tmp_path) == (7, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["past.json"]
 
 
 def write(folder: Path, process: int, times: int) -> None:
     """A page as another process would write it."""
-    page = ledger.Page(folder, lambda: counted("a", times, process))
+    page = ledger.WorkerPage(folder, lambda: counted("a", times, process))
     page.write()
     found = next(folder.glob(f"{os.getpid()}-*.page"))
     found.rename(folder / found.name.replace(f"{os.getpid()}-", f"{process}-"))
@@ -417,14 +433,14 @@ def write(folder: Path, process: int, times: int) -> None:
 
 def summed(folder: Path) -> tuple[int, int]:
     """Requests, and processes."""
-    found = total(ledger.read(folder))
-    return found.keys["a"], len(found.now)
+    found = sum_values(ledger.read_all_counts(folder))
+    return found.keys["a"], len(found.workers)
 
 
 def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
     """A scrape fails then: numbers that begin again would be taken for a new start."""
     with pytest.raises(FileNotFoundError):
-        ledger.read(tmp_path / "gone")
+        ledger.read_all_counts(tmp_path / "gone")
 
 
 def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
@@ -441,7 +457,7 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
             process.wait()
         for folder in (its, theirs, tmp_path):
             os.utime(folder, (1, 1))
-        with ledger.folder():
+        with ledger.create_folder():
             assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [
                 False,
                 True,
@@ -459,7 +475,7 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
 
 def supervisor() -> tuple[subprocess.Popen[str], Path]:
     """A process that has a folder, and the folder."""
-    program = "import time\nfrom toolcatalog.server import ledger\nwith ledger.folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    program = "import time\nfrom toolcatalog.server import ledger\nwith ledger.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     with process.stdout as told:
@@ -473,7 +489,7 @@ def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
     folder = tmp_path / "pages"
     folder.mkdir()
     times = 1
-    page = ledger.Page(folder, lambda: counted("a", times))
+    page = ledger.WorkerPage(folder, lambda: counted("a", times))
     away = folder.rename(tmp_path / "away")
     times = 4
     page.write()
@@ -488,7 +504,7 @@ def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
 def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
     """Every metric is told in docs/operating.md."""
     told = (Path(__file__).parent.parent / "docs/operating.md").read_text()
-    text = metrics.text(lambda: [counted("a", 1, os.getpid())], "").body.decode()
+    text = metrics.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     assert len(names) == 15
     assert {name for name in names if f"`{name}`" not in told} == set()

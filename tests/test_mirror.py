@@ -18,13 +18,19 @@ from typing import Any
 import httpx
 import pytest
 
-from driving import KINDS, Client
-from running import ROOT, Server, new_key, succeed, toolcatalog
-from toolcatalog.mirrored import Choice, File, chosen, name_of, tree
-from toolcatalog.mirroring import mirror
-from toolcatalog.openapi import PREFIXES
+from driving import CLIENT_LIBRARIES, ApiClient
+from running import ROOT, Server, create_key, run_successfully, run_toolcatalog
+from toolcatalog.mirrored import (
+    MirrorFile,
+    MirrorSelection,
+    generate_files,
+    make_selection,
+    tree_name,
+)
+from toolcatalog.mirroring import update_mirror
+from toolcatalog.openapi import API_PREFIXES
 from toolcatalog.opening import open_build
-from toolcatalog.progress import quietly
+from toolcatalog.progress import no_progress
 
 NGINX = shutil.which(
     "nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
@@ -92,7 +98,7 @@ def answers(port: int) -> bool:
 def all_of_it(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mirror of the shipped catalog, with all its sessions."""
     folder = tmp_path_factory.mktemp("mirror")
-    succeed("mirror", folder / "mirror", "--build", shipped_build, "--sessions", "all")
+    run_successfully("mirror", folder / "mirror", "--build", shipped_build, "--sessions", "all")
     return folder / "mirror"
 
 
@@ -115,7 +121,7 @@ def live(shipped: Server) -> Iterator[httpx.Client]:
 
 def whole(client: httpx.Client, path: str, **more: Any) -> bytes:
     """The body of an answer that must be good, and the same under both prefixes."""
-    first, *others = (client.get(prefix + path, **more) for prefix in PREFIXES)
+    first, *others = (client.get(prefix + path, **more) for prefix in API_PREFIXES)
     assert (first.status_code, first.headers["content-type"]) == (200, "application/json"), (
         path,
         first.text,
@@ -126,7 +132,7 @@ def whole(client: httpx.Client, path: str, **more: Any) -> bytes:
 
 def right(live: httpx.Client, path: str, **more: Any) -> bytes:
     """The body of the live server's answer, which must be good."""
-    answer = live.get(PREFIXES[0] + path, **more)
+    answer = live.get(API_PREFIXES[0] + path, **more)
     assert answer.status_code == 200, (path, answer.text)
     return answer.content
 
@@ -185,9 +191,9 @@ def test_every_session(
 ) -> None:
     """Each session is what the live server answers to a key of its project."""
     store = open_build(shipped_build)
-    owners = {id: (store.session(id) or ("", b""))[0] for id in store.sessions()}
+    owners = {id: (store.get_session(id) or ("", b""))[0] for id in store.list_sessions()}
     keys = {
-        project: new_key(shipped.keys_file, "--project", project)
+        project: create_key(shipped.keys_file, "--project", project)
         for project in sorted({*owners.values()})
     }
     assert len(owners) == 7
@@ -195,7 +201,7 @@ def test_every_session(
     for id, project in owners.items():
         path, key = f"/tool_router/session/{id}/tools", {"x-api-key": keys[project]}
         deadline = time.monotonic() + 30  # a new key holds within a second
-        while live.get(PREFIXES[0] + path, headers=key).status_code == 401:
+        while live.get(API_PREFIXES[0] + path, headers=key).status_code == 401:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert whole(host, path) == right(live, path, headers=key)
@@ -257,7 +263,7 @@ def test_no_other_version_is_answered(host: httpx.Client, live: httpx.Client, qu
 
 
 @needs_nginx
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
+@pytest.mark.parametrize("kind", CLIENT_LIBRARIES, ids=lambda kind: kind.name.replace(" ", "-"))
 def test_real_clients(
     kind: Any, host: httpx.Client, live: httpx.Client, shipped: Server, tmp_path: Path
 ) -> None:
@@ -267,13 +273,13 @@ def test_real_clients(
     if why := kind.missing():
         pytest.skip(f"{kind.name}: {why}")
     at = Server(str(host.base_url), "none", shipped.keys_file, shipped.process, shipped.log)
-    client = Client(kind, at, tmp_path / "log")
+    client = ApiClient(kind, at, tmp_path / "log")
     try:
-        assert client.read() == {"client": kind.name}
+        assert client.read_answer() == {"client": kind.name}
         expected = live.get("/api/v3/tools/GITHUB_CREATE_ISSUE").json()
-        assert client.get("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}) == expected
+        assert client.call_ok("tool", {"tool_slug": "GITHUB_CREATE_ISSUE"}) == expected
         assert (
-            client.get(
+            client.call_ok(
                 "tool",
                 {"tool_slug": "GITHUB_CREATE_ISSUE", "version": expected["available_versions"][0]},
             )["version"]
@@ -282,17 +288,17 @@ def test_real_clients(
         found: list[Any] = []
         cursor = None
         while found == [] or cursor:
-            page = client.get("tools", {"cursor": cursor} if cursor else {})
+            page = client.call_ok("tools", {"cursor": cursor} if cursor else {})
             found, cursor = [*found, *page["items"]], page["next_cursor"]
         assert found == live.get("/api/v3/tools?limit=1000").json()["items"]
         assert (
-            client.get("tools", {"toolkit_slug": "github", "limit": 1000})
+            client.call_ok("tools", {"toolkit_slug": "github", "limit": 1000})
             == live.get("/api/v3/tools?toolkit_slug=github&limit=1000").json()
         )
         options = {} if kind.strict_on_sessions else {"strict": False}
-        session = client.get("session", {"session_id": "trs_playground"}, **options)
+        session = client.call_ok("session", {"session_id": "trs_playground"}, **options)
         assert session == host.get("/api/v3/tool_router/session/trs_playground/tools").json()
-        assert client.ask("tool", {"tool_slug": "NO_SUCH_TOOL"})["error"] == "NotFoundError"
+        assert client.call("tool", {"tool_slug": "NO_SUCH_TOOL"})["error"] == "NotFoundError"
     finally:
         client.stop()
 
@@ -417,7 +423,9 @@ def three_builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             chess / "CHESS_MOVE" / "20250101_00.yaml",
             f"name: Move\ndescription: Make move {letter}.\n",
         )
-        succeed("build", "--catalog", folder / "catalog", "--out", folder / letter, "--no-site")
+        run_successfully(
+            "build", "--catalog", folder / "catalog", "--out", folder / letter, "--no-site"
+        )
         builds.append(folder / letter)
     return builds
 
@@ -430,7 +438,7 @@ def write(file: Path, text: str) -> None:
 def mirrored(build: Path, to: Path, now: int = NOW) -> Path:
     """Bring the mirror to a build: the tree that is in force then."""
     store = open_build(build)
-    return to / mirror(store, to, chosen(store, None, ()), now, quietly).tree
+    return to / update_mirror(store, to, make_selection(store, None, ()), now, no_progress).tree
 
 
 def trees(to: Path) -> set[Path]:
@@ -572,7 +580,7 @@ def test_interrupted(three_builds: list[Path], tmp_path: Path) -> None:
     before = contents(first)
     store = open_build(three_builds[1])
     with pytest.raises(KeyboardInterrupt):
-        mirror(store, to, Choice(None, ()), NOW, until_the_lists)
+        update_mirror(store, to, MirrorSelection(None, ()), NOW, until_the_lists)
     assert (to / "current").resolve() == first.resolve()
     assert contents(first) == before
     (left_over,) = trees(to) - {first}
@@ -613,7 +621,9 @@ def test_files_come_one_after_another(shipped_build: Path) -> None:
         begun.append(label)
         yield lambda _: None
 
-    files: Iterator[File] = tree(open_build(shipped_build), Choice(None, ()), noting)
+    files: Iterator[MirrorFile] = generate_files(
+        open_build(shipped_build), MirrorSelection(None, ()), noting
+    )
     assert next(files).path.startswith("tools/")
     assert begun == ["Mirroring tools"]
     assert [file.path for file in files][-1] == "mirror.json"
@@ -626,13 +636,13 @@ def test_files_come_one_after_another(shipped_build: Path) -> None:
 def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> None:
     """A mirror of some toolkits is what a key that is limited to them sees, in a tree of its own."""
     made = [
-        succeed(
+        run_successfully(
             "mirror", tmp_path / "mirror", "--build", shipped_build, "--toolkits", chosen
         ).strip()
         for chosen in ("slack,github", "github, slack,github", "github")
     ]
     assert made[0] == made[1] != made[2]
-    key = {"x-api-key": new_key(shipped.keys_file, "--toolkits", "github,slack")}
+    key = {"x-api-key": create_key(shipped.keys_file, "--toolkits", "github,slack")}
     deadline = time.monotonic() + 30
     while (answer := httpx.get(f"{shipped.url}/api/v3/tools", headers=key)).status_code == 401:
         assert time.monotonic() < deadline
@@ -652,7 +662,7 @@ def test_some_toolkits(shipped_build: Path, shipped: Server, tmp_path: Path) -> 
 
 def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
     """No session is mirrored that is not named."""
-    made = succeed(
+    made = run_successfully(
         "mirror", tmp_path / "mirror", "--build", shipped_build, "--sessions", "trs_playground"
     ).strip()
     assert [path.name for path in (tmp_path / "mirror" / made / "sessions").iterdir()] == [
@@ -660,15 +670,15 @@ def test_some_sessions(shipped_build: Path, tmp_path: Path) -> None:
     ]
     about = json.loads((tmp_path / "mirror" / made / "mirror.json").read_bytes())
     assert about["sessions"] == ["trs_playground"]
-    assert name_of(
-        open_build(shipped_build), Choice(None, ("trs_playground",))
+    assert tree_name(
+        open_build(shipped_build), MirrorSelection(None, ("trs_playground",))
     ) == made.removeprefix("snapshots/")
 
 
 def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None:
     """Each time, on standard error; the tree alone is on standard output."""
     for first in ("Mirrored all toolkits", "Nothing has changed: all toolkits"):
-        done = toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
+        done = run_toolcatalog("mirror", tmp_path / "mirror", "--build", shipped_build)
         assert (done.returncode, done.stdout) == (
             0,
             f"{(tmp_path / 'mirror' / 'current').readlink()}\n",
@@ -696,7 +706,7 @@ def test_it_says_that_all_is_public(shipped_build: Path, tmp_path: Path) -> None
 )
 def test_a_wrong_call(shipped_build: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
     """One sentence, exit code 2, and nothing is written."""
-    done = toolcatalog(
+    done = run_toolcatalog(
         "mirror",
         tmp_path / "mirror",
         "--build",
@@ -712,7 +722,7 @@ def test_a_folder_that_is_no_mirror(three_builds: list[Path], tmp_path: Path) ->
     """The folder of a build, above all, which has the same names in it, stays as it is."""
     shutil.copytree(three_builds[0], tmp_path / "build", symlinks=True)
     before = sorted(path for path in (tmp_path / "build").rglob("*"))
-    done = toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
+    done = run_toolcatalog("mirror", tmp_path / "build", "--build", tmp_path / "build")
     assert done.returncode == 2
     assert "no mirror of ours made it: name an empty folder" in done.stderr
     assert sorted(path for path in (tmp_path / "build").rglob("*")) == before
@@ -721,7 +731,7 @@ def test_a_folder_that_is_no_mirror(three_builds: list[Path], tmp_path: Path) ->
 def test_a_folder_that_cannot_be_written(three_builds: list[Path], tmp_path: Path) -> None:
     """One sentence with the place, no traceback."""
     (tmp_path / "file").write_text("")
-    done = toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
+    done = run_toolcatalog("mirror", tmp_path / "file" / "mirror", "--build", three_builds[0])
     assert done.returncode == 2
     assert re.search(
         r"error: Cannot write .*/file.* \(Not a directory\): move what is in its way, or name",
@@ -735,9 +745,9 @@ def test_two_at_once(three_builds: list[Path], tmp_path: Path) -> None:
 
     @contextmanager
     def meanwhile(_: str, __: int) -> Iterator[Any]:
-        done = toolcatalog("mirror", to, "--build", three_builds[1])
+        done = run_toolcatalog("mirror", to, "--build", three_builds[1])
         assert (done.returncode, "Another command is writing to" in done.stderr) == (2, True)
         yield lambda _: None
 
-    mirror(open_build(three_builds[0]), to, Choice(None, ()), NOW, meanwhile)
+    update_mirror(open_build(three_builds[0]), to, MirrorSelection(None, ()), NOW, meanwhile)
     assert len(trees(to)) == 1

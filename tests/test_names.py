@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.names import AUTH_CONFIG_ID, SESSION_ID, TOOL_SLUG, TOOLKIT_SLUG, fits, nearest
+from toolcatalog.names import (
+    AUTH_CONFIG_ID,
+    SESSION_ID,
+    TOOL_SLUG,
+    TOOLKIT_SLUG,
+    find_nearest,
+    is_valid,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +31,7 @@ from toolcatalog.names import AUTH_CONFIG_ID, SESSION_ID, TOOL_SLUG, TOOLKIT_SLU
 )
 def test_fits(pattern: str, name: str) -> None:
     """What the format allows."""
-    assert fits(pattern, name)
+    assert is_valid(pattern, name)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +54,7 @@ def test_fits(pattern: str, name: str) -> None:
 )
 def test_does_not_fit(pattern: str, name: str) -> None:
     """What it does not."""
-    assert not fits(pattern, name)
+    assert not is_valid(pattern, name)
 
 
 @given(
@@ -59,7 +66,7 @@ def test_a_name_that_fits_is_safe(pattern: str, name: str) -> None:
     option.
     """
     for candidate in (name, f"trs_{name}", f"ac_{name}"):
-        if fits(pattern, candidate):
+        if is_valid(pattern, candidate):
             assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]*", candidate)
 
 
@@ -77,7 +84,7 @@ def test_nearest(name: str, expected: list[str]) -> None:
     """The known name most like it, whatever the case, as the known one is written; none where none
     is near.
     """
-    assert nearest(name, ["type", "examples", "required", "enum"]) == expected
+    assert find_nearest(name, ["type", "examples", "required", "enum"]) == expected
 
 
 def test_nearest_several_best_first() -> None:
@@ -85,8 +92,10 @@ def test_nearest_several_best_first() -> None:
     of the known.
     """
     known = ["MAIL_SEND", "MAIL_SENT", "MAIL_LIST", "CHAT_POST"]
-    assert nearest("MAIL_SEN", known, most=2) == nearest("MAIL_SEN", known[::-1], most=2)
-    assert nearest("mail_sendd", known, most=2) == ["MAIL_SEND", "MAIL_SENT"]
+    assert find_nearest("MAIL_SEN", known, limit=2) == find_nearest(
+        "MAIL_SEN", known[::-1], limit=2
+    )
+    assert find_nearest("mail_sendd", known, limit=2) == ["MAIL_SEND", "MAIL_SENT"]
 
 
 def test_nearest_of_very_many() -> None:
@@ -95,6 +104,6 @@ def test_nearest_of_very_many() -> None:
     known = ["-".join(some) for some in permutations(words, 3)]
     for name in known[::37]:
         for place in range(0, len(name), 3):
-            assert nearest(name[:place] + "q" + name[place + 1 :], known) == [name]
-            assert nearest(name[:place] + name[place + 1 :], known, most=3)[0] == name
-    assert nearest("q" * 200, known) == []
+            assert find_nearest(name[:place] + "q" + name[place + 1 :], known) == [name]
+            assert find_nearest(name[:place] + name[place + 1 :], known, limit=3)[0] == name
+    assert find_nearest("q" * 200, known) == []

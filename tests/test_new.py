@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from running import succeed, toolcatalog
-from terminals import typed
+from running import run_successfully, run_toolcatalog
+from terminals import run_in_terminal
 from toolcatalog import editors, yaml12
 from toolcatalog.cli import main
 
@@ -56,22 +56,22 @@ def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
     """
     folder = tmp_path / "our_tools"
     folder.mkdir()
-    first = toolcatalog(*TOOLKIT, cwd=folder)
+    first = run_toolcatalog(*TOOLKIT, cwd=folder)
     assert (first.returncode, first.stdout) == (0, "catalog/toolkits/github/toolkit.yaml\n")
     assert "Started a new catalog in catalog" in first.stderr
     assert "toolcatalog new tool GITHUB_DO_SOMETHING" in first.stderr
     before = f"{datetime.now().astimezone():%Y%m%d}"
-    second = toolcatalog(*TOOL, cwd=folder)
+    second = run_toolcatalog(*TOOL, cwd=folder)
     after = f"{datetime.now().astimezone():%Y%m%d}"
     assert second.stdout in {f"{FIRST}/{day}_00.yaml\n" for day in (before, after)}
     assert "toolcatalog check" in second.stderr
-    checked = toolcatalog("check", "--format", "concise", cwd=folder)
+    checked = run_toolcatalog("check", "--format", "concise", cwd=folder)
     assert checked.returncode == 0, checked.stdout
-    succeed("build", "--no-site", cwd=folder)
-    assert yaml12.read((folder / "catalog" / "catalog.yaml").read_bytes()).value == {
+    run_successfully("build", "--no-site", cwd=folder)
+    assert yaml12.parse((folder / "catalog" / "catalog.yaml").read_bytes()).value == {
         "title": "Our Tools"
     }
-    value = yaml12.read((folder / second.stdout.strip()).read_bytes()).value
+    value = yaml12.parse((folder / second.stdout.strip()).read_bytes()).value
     assert value == {"name": "Create an issue", "description": "Open a new issue in a repository."}
 
 
@@ -94,15 +94,15 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
             assert line.startswith(start)
             assert (
                 (begun / path).parent / line.removeprefix(start)
-            ).read_bytes() == editors.schema_file(kind)
+            ).read_bytes() == editors.render_schema(kind)
 
 
 def test_schemas_that_differ_are_written_again(begun: Path) -> None:
     """Those of an older program are brought to this one's."""
-    schema = begun / editors.in_catalog("tool")
+    schema = begun / editors.catalog_schema_path("tool")
     schema.write_text("{}")
     assert main([*TOOL]) == 0
-    assert schema.read_bytes() == editors.schema_file("tool")
+    assert schema.read_bytes() == editors.render_schema("tool")
 
 
 def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
@@ -115,10 +115,10 @@ def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None
             "yaml-language-server:", "# "
         )
     )
-    value = yaml12.read(file.read_bytes()).value
+    value = yaml12.parse(file.read_bytes()).value
     assert value["input_parameters"]["owner"]["required"] is True
     assert value["output_parameters"]["number"]["type"] == "integer"
-    assert toolcatalog("check", "--catalog", begun, "--format", "concise").returncode == 0
+    assert run_toolcatalog("check", "--catalog", begun, "--format", "concise").returncode == 0
 
 
 def test_all_flags(begun: Path) -> None:
@@ -153,7 +153,7 @@ def test_all_flags(begun: Path) -> None:
         )
         == 0
     )
-    value = yaml12.read((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
+    value = yaml12.parse((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
     assert [*value.items()] == [
         ("name", "no"),
         ("logo", "https://a.example/l.png"),
@@ -184,7 +184,7 @@ def test_all_flags(begun: Path) -> None:
         == 0
     )
     (file,) = (begun / "toolkits/a-b/A_B_C").iterdir()
-    value = yaml12.read(file.read_bytes()).value
+    value = yaml12.parse(file.read_bytes()).value
     assert value == {"name": "1", "description": "two\nlines", "scopes": ["s"], "tags": ["t", "u"]}
 
 
@@ -255,16 +255,16 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     asked for again.
     """
     answers = ["", "Issues and more.", "https://github.com/", "nonsense", "", "My tools"]
-    seen = typed(["new", "toolkit", "github"], answers, tmp_path)
+    seen = run_in_terminal(["new", "toolkit", "github"], answers, tmp_path)
     assert (seen.code, seen.out) == (0, "catalog/toolkits/github/toolkit.yaml\n")
-    assert "Name [Github]: " in seen.shown
-    assert "Description (or nothing): " in seen.shown
-    assert "Logo [https://github.com/favicon.ico]: " in seen.shown
+    assert "Name [Github]: " in seen.terminal_output
+    assert "Description (or nothing): " in seen.terminal_output
+    assert "Logo [https://github.com/favicon.ico]: " in seen.terminal_output
     assert (
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
-        in seen.shown
+        in seen.terminal_output
     )
-    value = yaml12.read((tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()).value
+    value = yaml12.parse((tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()).value
     expected = {
         "name": "Github",
         "logo": "https://github.com/favicon.ico",
@@ -272,17 +272,17 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
         "homepage": "https://github.com/",
     }
     assert value == expected
-    assert yaml12.read((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
+    assert yaml12.parse((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
         "title": "My tools"
     }
-    seen = typed(
+    seen = run_in_terminal(
         ["new", "tool", "GITHUB_CLOSE_ISSUE", "--version", "20250101_00"],
         ["", "", "Close it."],
         tmp_path,
     )
     assert seen.code == 0
-    assert "Name [Close issue]: " in seen.shown
-    value = yaml12.read((tmp_path / seen.out.strip()).read_bytes()).value
+    assert "Name [Close issue]: " in seen.terminal_output
+    value = yaml12.parse((tmp_path / seen.out.strip()).read_bytes()).value
     assert value == {"name": "Close issue", "description": "Close it."}
 
 

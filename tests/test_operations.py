@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generating import add_toolkit
-from reading import documents
+from reading import read_documents
 from toolcatalog.build import build
-from toolcatalog.keys import Key, KeyRing
+from toolcatalog.keys import ApiKey, KeyRing
 from toolcatalog.opening import open_build
-from toolcatalog.server.operations import Operations, page_of
-from toolcatalog.server.questions import MOST_ITEMS, Page
-from toolcatalog.server.refusals import Refused
+from toolcatalog.server.operations import Operations, render_list_page
+from toolcatalog.server.questions import MAX_PAGE_SIZE, Page
+from toolcatalog.server.refusals import RequestError
 
 GOLDEN = Path(__file__).parent / "golden"
 KITS = ("kit0", "kit1", "kit2")
@@ -142,7 +142,7 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Answering:
         )
     build(root, folder / "build", None)
     found = sorted(
-        map(json.loads, documents(folder / "build" / "current").values()),
+        map(json.loads, read_documents(folder / "build" / "current").values()),
         key=lambda one: (one["slug"], one["version"]),
     )
     return Answering(Operations(open_build(folder / "build"), KeyRing(folder / "keys.json")), found)
@@ -168,8 +168,8 @@ def write(root: Path, slug: str, version: str, draw: random.Random) -> None:
     file.write_text(json.dumps(value))
 
 
-def key(seen: tuple[str, ...] | None) -> Key:
-    return Key(
+def key(seen: tuple[str, ...] | None) -> ApiKey:
+    return ApiKey(
         id="key_a", project="p", toolkits=seen, sha256="", hint="", created="", lifetime=None
     )
 
@@ -203,7 +203,7 @@ def questions(draw: st.DrawFn) -> Asked:
 
 
 def body(operations: Operations, seen: tuple[str, ...] | None, query: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(b"".join(operations.tools(key(seen), query).pieces))
+    found: dict[str, Any] = json.loads(b"".join(operations.list_tools(key(seen), query).chunks))
     return found
 
 
@@ -258,13 +258,13 @@ def test_any_version_of_any_tool(
     query = urlencode({name: value for name, value in asked.items() if value}).encode()
     if found:
         assert (
-            json.loads(bytes(answering.operations.tool(key(None), slug, query).pieces[0]))
+            json.loads(bytes(answering.operations.get_tool(key(None), slug, query).chunks[0]))
             == found[0]
         )
     else:
-        with pytest.raises(Refused) as refused:
-            answering.operations.tool(key((toolkit,)), slug, query)
-        (refusal,) = refused.value.refusals
+        with pytest.raises(RequestError) as refused:
+            answering.operations.get_tool(key((toolkit,)), slug, query)
+        (refusal,) = refused.value.errors
         assert (refusal.status, refusal.slug) == (404, "tool_version_not_found")
         assert refusal.fix == f"Use latest, or one of {', '.join(one['version'] for one in own)}."
 
@@ -356,10 +356,10 @@ def test_a_tool_that_is_not_there(
     """What is asked for and is not there is named, with the versions that there are; a tool that
     the key may not see is as none.
     """
-    with pytest.raises(Refused) as refused:
-        answering.operations.tool(key(seen), slug, query.encode())
-    (refusal,) = refused.value.refusals
-    assert (refusal.status, refusal.line) == (status, line)
+    with pytest.raises(RequestError) as refused:
+        answering.operations.get_tool(key(seen), slug, query.encode())
+    (refusal,) = refused.value.errors
+    assert (refusal.status, refusal.message) == (status, line)
     if "toolkit kit0" in line:
         assert refusal.fix == f"Use latest, or one of {', '.join(VERSIONS)}."
     assert seen is None or "KIT0" not in refusal.fix
@@ -370,8 +370,8 @@ def test_a_version_of_another_toolkit_is_one_for_all(answering: Answering) -> No
     is as it was by then.
     """
     newest = [one for one in answering.every if one["slug"] == "KIT0_0"][-1]
-    found = answering.operations.tool(key(None), "KIT0_0", f"toolkit_versions={LATE}".encode())
-    assert json.loads(bytes(found.pieces[0])) == newest
+    found = answering.operations.get_tool(key(None), "KIT0_0", f"toolkit_versions={LATE}".encode())
+    assert json.loads(bytes(found.chunks[0])) == newest
 
 
 def test_a_session_by_pages(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
     build(GOLDEN / "sessions" / "catalog", tmp_path / "build", None)
     operations = Operations(open_build(tmp_path / "build"), KeyRing(tmp_path / "keys.json"))
     owner = replace(key(None), project="default")
-    whole = json.loads(b"".join(operations.session(owner, "trs_all", b"", b"").pieces))
+    whole = json.loads(b"".join(operations.list_session_tools(owner, "trs_all", b"", b"").chunks))
     assert [*whole] == ["items"]
     assert len(whole["items"]) == 3
     for size in (1, 2, 3, 4):
@@ -390,7 +390,9 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
             query = urlencode(
                 {"cursor": base64.b64encode(b"%d:%d" % (number, size)).decode()}
             ).encode()
-            page = json.loads(b"".join(operations.session(owner, "trs_all", query, b"").pieces))
+            page = json.loads(
+                b"".join(operations.list_session_tools(owner, "trs_all", query, b"").chunks)
+            )
             assert page["items"] == whole["items"][(number - 1) * size : number * size]
             assert (page["total_items"], page["total_pages"], page["next_cursor"] is None) == (
                 3,
@@ -402,17 +404,17 @@ def test_a_session_by_pages(tmp_path: Path) -> None:
         (owner, "trs_none", 404),
         (owner, "ses_none", 400),
     ):
-        with pytest.raises(Refused) as refused:
-            operations.session(asker, id, b"", b"")
-        assert [refusal.status for refusal in refused.value.refusals] == [status]
+        with pytest.raises(RequestError) as refused:
+            operations.list_session_tools(asker, id, b"", b"")
+        assert [refusal.status for refusal in refused.value.errors] == [status]
 
 
-@given(st.integers(1, 10**6), st.integers(1, MOST_ITEMS), st.integers(0, 10**6))
+@given(st.integers(1, 10**6), st.integers(1, MAX_PAGE_SIZE), st.integers(0, 10**6))
 def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, total: int) -> None:
     """Any page of a list of any length: a cursor to the next one while there is one, and none on
     the last, or behind it.
     """
-    pieces, tag = page_of([b"1", b"2"], b"tag", Page(number, size), total)
+    pieces, tag = render_list_page([b"1", b"2"], b"tag", Page(number, size), total)
     answer = json.loads(b"".join(pieces))
     following = (
         base64.b64encode(b"%d:%d" % (number + 1, size)).decode() if number * size < total else None
@@ -425,9 +427,9 @@ def test_a_page_names_the_next_one_where_there_is_one(number: int, size: int, to
         "current_page": number,
         "total_items": total,
     }
-    assert tag != page_of([b"1", b"2"], b"other", Page(number, size), total)[1]
-    assert tag != page_of([b"1", b"2"], b"tag", Page(number, size), total + 1)[1]
-    assert b"".join(page_of([], b"tag", Page(number, size), total)[0]).startswith(
+    assert tag != render_list_page([b"1", b"2"], b"other", Page(number, size), total)[1]
+    assert tag != render_list_page([b"1", b"2"], b"tag", Page(number, size), total + 1)[1]
+    assert b"".join(render_list_page([], b"tag", Page(number, size), total)[0]).startswith(
         b'{"items":[],"next_cursor":'
     )
 
@@ -449,6 +451,6 @@ def test_what_is_not_there_or_not_for_the_key(
     seen: tuple[str, ...] | None, query: str, status: int, answering: Answering
 ) -> None:
     """A name that is unknown is told apart from one of a toolkit that the key may not use."""
-    with pytest.raises(Refused) as refused:
-        answering.operations.tools(key(seen), query.encode())
-    assert [refusal.status for refusal in refused.value.refusals] == [status]
+    with pytest.raises(RequestError) as refused:
+        answering.operations.list_tools(key(seen), query.encode())
+    assert [refusal.status for refusal in refused.value.errors] == [status]

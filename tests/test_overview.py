@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolcatalog import snapshot
-from toolcatalog.entries import Row
-from toolcatalog.groups import Index
-from toolcatalog.overview import Whole
+from toolcatalog.entries import ToolRow
+from toolcatalog.groups import ToolkitIndex
+from toolcatalog.overview import CatalogPages
 from toolcatalog.snapshot import Toolkit
 
 VERSION = "20250101_00"
 TAGS = ("rare", "usual")
 
 
-def whole(folder: Path, sizes: Sequence[int]) -> Whole:
+def whole(folder: Path, sizes: Sequence[int]) -> CatalogPages:
     """A catalog whose toolkits have so many tools: all are tagged as usual, the last one of each
     toolkit as rare.
     """
@@ -35,18 +35,18 @@ def whole(folder: Path, sizes: Sequence[int]) -> Whole:
             owners=(),
             versions=(VERSION,),
         )
-        path = folder / snapshot.index_path(slug, VERSION)
+        path = folder / snapshot.toolkit_index_path(slug, VERSION)
         path.parent.mkdir(parents=True)
         rows = [
-            snapshot.dump(row(f"K{number}_{tool:04}", rare=tool == size - 1))
+            snapshot.dump_json(row(f"K{number}_{tool:04}", rare=tool == size - 1))
             for tool in range(size)
         ]
-        path.write_bytes(snapshot.index(toolkit, VERSION, rows))
-        indexes.append(Index(toolkit, folder))
+        path.write_bytes(snapshot.render_toolkit_index(toolkit, VERSION, rows))
+        indexes.append(ToolkitIndex(toolkit, folder))
         tools[slug] = size
-    return Whole(
-        program="p",
-        made_from="m",
+    return CatalogPages(
+        program_digest="p",
+        source_digest="m",
         about={
             "title": "Many",
             "description": "",
@@ -55,8 +55,8 @@ def whole(folder: Path, sizes: Sequence[int]) -> Whole:
         },
         indexes=indexes,
         meta_tools=[],
-        versions={slug: {} for slug in tools},
-        tools=tools,
+        multi_version_tools={slug: {} for slug in tools},
+        tool_counts=tools,
         labels={"tags": TAGS if tools else [], "scopes": []},
     )
 
@@ -119,5 +119,5 @@ def test_few_tools_are_held_at_once(tmp_path: Path) -> None:
     for path, make, _ in whole(tmp_path, [500] * 30).files():
         make()
         if path.startswith("tools/"):
-            most = max(most, sum(type(one) is Row for one in gc.get_objects()))
+            most = max(most, sum(type(one) is ToolRow for one in gc.get_objects()))
     assert 1_000 < most < 4_000

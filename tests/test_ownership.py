@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from running import ROOT, succeed, toolcatalog
+from running import ROOT, run_successfully, run_toolcatalog
 from toolcatalog.model import Toolkit
-from toolcatalog.ownership import codeowners, holds, unowned
+from toolcatalog.ownership import contains_lines, find_unowned, render_codeowners
 
 
 def toolkit(slug: str, *owners: str) -> Toolkit:
@@ -14,7 +14,7 @@ def toolkit(slug: str, *owners: str) -> Toolkit:
 
 
 def lines(*toolkits: Toolkit, folder: str = "catalog") -> list[str]:
-    return codeowners(toolkits, folder).splitlines()[1:]
+    return render_codeowners(toolkits, folder).splitlines()[1:]
 
 
 def test_a_toolkit_has_a_line_with_its_owners() -> None:
@@ -51,18 +51,18 @@ def test_the_meta_tools_have_their_own_folder() -> None:
 )
 def test_a_word_that_is_no_account_is_not_told_to_github(word: str) -> None:
     assert lines(toolkit("github", word)) == []
-    assert unowned([toolkit("github", word), toolkit("slack", "@octo")]) == ["github"]
+    assert find_unowned([toolkit("github", word), toolkit("slack", "@octo")]) == ["github"]
     assert lines(toolkit("github", word, "@octo", "@octo")) == ["/catalog/toolkits/github/ @octo"]
 
 
 def test_a_file_may_have_lines_of_its_own_around_them() -> None:
-    made = codeowners([toolkit("github", "@octo")], "catalog")
-    assert holds(made, made)
-    assert holds(f"* @everybody\n\n{made}/docs/ @writers\n", made)
-    assert holds(made.rstrip("\n"), made)
-    assert not holds("", made)
-    assert not holds(made.replace("@octo", "@octopus"), made)
-    assert not holds(f"x{made}", made)
+    made = render_codeowners([toolkit("github", "@octo")], "catalog")
+    assert contains_lines(made, made)
+    assert contains_lines(f"* @everybody\n\n{made}/docs/ @writers\n", made)
+    assert contains_lines(made.rstrip("\n"), made)
+    assert not contains_lines("", made)
+    assert not contains_lines(made.replace("@octo", "@octopus"), made)
+    assert not contains_lines(f"x{made}", made)
 
 
 # --- the command
@@ -78,17 +78,17 @@ def catalog(folder: Path, owners: str) -> Path:
 def test_the_command_prints_them_and_checks_a_file(tmp_path: Path) -> None:
     catalog(tmp_path, '["@octo/tools"]')
     file = tmp_path / "CODEOWNERS"
-    missing = toolcatalog("codeowners", "--check", "CODEOWNERS", cwd=tmp_path)
+    missing = run_toolcatalog("codeowners", "--check", "CODEOWNERS", cwd=tmp_path)
     assert (missing.returncode, missing.stdout) == (1, "")
     assert "put in it what `toolcatalog codeowners` prints" in missing.stderr
-    file.write_text(succeed("codeowners", cwd=tmp_path))
+    file.write_text(run_successfully("codeowners", cwd=tmp_path))
     assert file.read_text().splitlines()[1] == "/catalog/toolkits/github/ @octo/tools"
-    assert succeed("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""
+    assert run_successfully("codeowners", "--check", "CODEOWNERS", cwd=tmp_path) == ""
 
 
 def test_a_toolkit_with_problems_is_told_and_nothing_is_printed(tmp_path: Path) -> None:
     catalog(tmp_path, "[1]")
-    done = toolcatalog("codeowners", cwd=tmp_path)
+    done = run_toolcatalog("codeowners", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert "catalog/toolkits/github/toolkit.yaml:3:10" in done.stderr
 
@@ -104,10 +104,10 @@ def test_a_toolkit_with_problems_is_told_and_nothing_is_printed(tmp_path: Path) 
 def test_a_folder_that_cannot_be_used(folder: str, said: str, tmp_path: Path) -> None:
     place = tmp_path / "here"
     (place / "a b").mkdir(parents=True)
-    done = toolcatalog("codeowners", "--catalog", folder, cwd=place)
+    done = run_toolcatalog("codeowners", "--catalog", folder, cwd=place)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
 
 
 def test_the_file_of_this_repository_is_up_to_date() -> None:
-    assert succeed("codeowners", "--check", ".github/CODEOWNERS", cwd=ROOT) == ""
+    assert run_successfully("codeowners", "--check", ".github/CODEOWNERS", cwd=ROOT) == ""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from running import ROOT, succeed
+from running import ROOT, run_successfully
 
 DEPLOY = ROOT / "deploy"
 BIN = Path(sys.executable).parent
@@ -33,7 +33,7 @@ def flags(text: str) -> set[str]:
 @pytest.fixture(scope="module")
 def known() -> set[str]:
     """The options of `toolcatalog serve`."""
-    return flags(succeed("serve", "--help"))
+    return flags(run_successfully("serve", "--help"))
 
 
 def container() -> list[str]:

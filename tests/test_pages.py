@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcatalog import described, entries, finding, groups, openapi, pages, snapshot
-from toolcatalog.pages import Listed, MetaTool
+from toolcatalog.pages import ListedTool, MetaToolSummary
 from toolcatalog.snapshot import Tool, Toolkit
 
 HOSTILE = [
@@ -57,7 +57,7 @@ def told(text: str) -> dict[str, Any]:
     """A description that has the text in every place that can have one."""
     plain = {"type": text, "description": text, "title": text}
     values = {"default": {text: text}, "enum": [text, [text]], "examples": [text]}
-    limits = dict.fromkeys(described._LIMITS, text)
+    limits = dict.fromkeys(described._LIMIT_LABELS, text)
     inner = {
         "properties": {text: plain},
         "items": plain,
@@ -78,26 +78,26 @@ class Shown:
 
     def pages(self) -> dict[str, bytes]:
         """Each kind of page."""
-        row = entries.row(snapshot.index_row(self.tool, b""))
-        listed = Listed(self.toolkit, row)
-        change = groups.changes([listed], {self.toolkit.slug: {}})
+        row = entries.make_row(snapshot.make_toolkit_index_row(self.tool, b""))
+        listed = ListedTool(self.toolkit, row)
+        change = groups.recent_changes([listed], {self.toolkit.slug: {}})
         return {
-            "home": pages.home(self.about, [(self.toolkit, 1)], [listed]),
-            "list": pages.list_page(self.about, 1, 1_001, [listed]),
-            "toolkit": pages.toolkit_page(self.about, self.toolkit, [row], change),
-            "older toolkit": pages.older_toolkit_page(
+            "home": pages.render_home(self.about, [(self.toolkit, 1)], [listed]),
+            "list": pages.render_tool_list(self.about, 1, 1_001, [listed]),
+            "toolkit": pages.render_toolkit(self.about, self.toolkit, [row], change),
+            "older toolkit": pages.render_older_toolkit(
                 self.about, self.toolkit, "x", [row], {"MAIL_SEND": "y"}
             ),
-            "tool": pages.tool_page(self.about, self.toolkit, self.tool),
-            "history": pages.history_page(
+            "tool": pages.render_tool(self.about, self.toolkit, self.tool),
+            "history": pages.render_history(
                 self.about, self.toolkit, [self.tool, replace(self.tool, input_parameters={})]
             ),
-            "labels": pages.labels_page(self.about, "tags", {self.tool.tags[0]: 1}),
-            "label": pages.label_page(self.about, "tags", self.tool.tags[0], 1, [listed]),
-            "sessions": pages.sessions_page(
-                self.about, [MetaTool("M", self.tool.name, self.tool.description)]
+            "labels": pages.render_labels(self.about, "tags", {self.tool.tags[0]: 1}),
+            "label": pages.render_label(self.about, "tags", self.tool.tags[0], 1, [listed]),
+            "sessions": pages.render_sessions(
+                self.about, [MetaToolSummary("M", self.tool.name, self.tool.description)]
             ),
-            "lost": pages.lost_page(self.about),
+            "lost": pages.render_not_found(self.about),
         }
 
 
@@ -140,7 +140,7 @@ def test_what_is_rendered_once_is_of_its_own_site() -> None:
             ({**one.about, "title": "\0"}, "\0"),
         ):
             for versions, old in (("one",), ""), (("one", "two"), " (one)"):
-                html = pages.tool_page(
+                html = pages.render_tool(
                     about, one.toolkit, replace(one.tool, available_versions=versions)
                 ).decode()
                 assert f"<title>one{old} · one · {site}</title>" in html
@@ -169,7 +169,7 @@ def test_every_part_of_a_description_is_shown() -> None:
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    html = described.table(
+    html = described.render_parameters(
         {"first": {**inner, "required": False}, "s": send}, "input-", "What it takes"
     )
     head = '<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead><tbody>\n'
@@ -257,7 +257,7 @@ def test_labels_never_share_a_folder(labels: list[str]) -> None:
 def test_the_page_for_any_path_stays_on_its_host(home: str, root: str) -> None:
     """Its links begin at the path of the catalog's home, and never with two slashes."""
     about = {"title": "Title", "description": "", "home": home, "repository": ""}
-    html = pages.lost_page(about).decode()
+    html = pages.render_not_found(about).decode()
     assert f'<a class="home" href="{root}index.html">' in html
     assert '"//' not in html
 
@@ -266,23 +266,23 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     """Each file is one call of a function with JSON; a line break in a name does not shift those
     behind it.
     """
-    row = entries.row(snapshot.index_row(shown("x").tool, b""))
+    row = entries.make_row(snapshot.make_toolkit_index_row(shown("x").tool, b""))
     row = row._replace(name="two\nlines", no_auth=True, tags=("b", "a"), scopes=())
-    search = finding.Search({"tags": ["a", "b"], "scopes": []})
-    search.add([row])
-    search.add([row._replace(slug="MAIL_READ", name="three", no_auth=False)])
+    search = finding.SearchDataBuilder({"tags": ["a", "b"], "scopes": []})
+    search.add_tools([row])
+    search.add_tools([row._replace(slug="MAIL_READ", name="three", no_auth=False)])
     said = b'{"toolkits":[["mail","x",2]],"slugs":"MAIL_SEND\\nMAIL_READ","names":"two lines\\nthree","flags":"51","shard":500}'
-    assert search.data([(shown("x").toolkit, 2)]) == b"toolcatalogData(%b);\n" % said
+    assert search.render_search_data([(shown("x").toolkit, 2)]) == b"toolcatalogData(%b);\n" % said
     said = b'{"tags":["a","b"],"tool_tags":[[0,1],[0,1]],"scopes":[],"tool_scopes":[[],[]]}'
-    assert search.facets() == b"toolcatalogFacets(%b);\n" % said
+    assert search.render_facets() == b"toolcatalogFacets(%b);\n" % said
     assert [*search.slugs()] == ["MAIL_SEND", "MAIL_READ"]
-    assert finding.shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
+    assert finding.render_shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
 
 
 def test_the_reference_has_every_operation_and_schema() -> None:
     """Of the OpenAPI document of the server."""
-    document = openapi.document()
-    html = pages.reference_page(shown("x").about, document).decode()
+    document = openapi.build_document()
+    html = pages.render_reference(shown("x").about, document).decode()
     for name in document["components"]["schemas"]:
         assert f'id="schema-{name}"' in html
     for path, item in document["paths"].items():

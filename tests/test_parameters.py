@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from toolcatalog.parameters import (
     TYPES,
-    plainly_fits_itself,
-    served_inputs,
-    served_outputs,
+    has_plainly_valid_values,
+    to_served_inputs,
+    to_served_outputs,
+    to_value_schema,
     type_of,
-    value_schema,
-    walk,
+    walk_descriptions,
 )
 
 AUTHORED: dict[str, Any] = {
@@ -89,14 +89,14 @@ def test_served_inputs() -> None:
         },
     }
     # as text: the order counts too
-    assert json.dumps(served_inputs(AUTHORED)) == json.dumps(expected)
+    assert json.dumps(to_served_inputs(AUTHORED)) == json.dumps(expected)
 
 
 def test_served_outputs_never_say_required() -> None:
     """An output has type and description and never a required, whatever the author's form, at every
     level.
     """
-    served = json.dumps(served_outputs(AUTHORED))
+    served = json.dumps(to_served_outputs(AUTHORED))
     assert '"required"' not in served
     assert json.loads(served)["to"]["items"]["properties"]["name"] == {
         "type": "string",
@@ -110,7 +110,7 @@ def test_parameters_named_like_keywords() -> None:
         "required": {"type": "string"},
         "properties": {"type": "object", "properties": {"type": {"type": "string"}}},
     }
-    assert served_inputs(described) == {
+    assert to_served_inputs(described) == {
         "required": {"type": "string", "description": "", "required": False},
         "properties": {
             "type": "object",
@@ -179,14 +179,14 @@ def test_value_schema(description: dict[str, Any], fits: list[Any], misfits: lis
     """The schema of a value says what the description says: required properties are required, null
     fits where it is nullable.
     """
-    gate = jsonschema_rs.Draft202012Validator(value_schema(description))
+    gate = jsonschema_rs.Draft202012Validator(to_value_schema(description))
     assert [value for value in fits if not gate.is_valid(value)] == []
     assert [value for value in misfits if gate.is_valid(value)] == []
 
 
 def test_value_schema_without_enum() -> None:
     """Enum values themselves are held against all but the enum."""
-    assert value_schema({"type": "string", "enum": ["a"], "maxLength": 3}, enum=False) == {
+    assert to_value_schema({"type": "string", "enum": ["a"], "maxLength": 3}, with_enum=False) == {
         "maxLength": 3,
         "type": "string",
     }
@@ -288,7 +288,7 @@ def test_value_schema_without_enum() -> None:
 )
 def test_what_plainly_fits_itself(description: dict[str, Any], plain: bool) -> None:
     """What types, bounds and enums of strings tell is plain; of all else only a validator knows."""
-    assert plainly_fits_itself(description, description) is plain
+    assert has_plainly_valid_values(description, description) is plain
 
 
 small = st.sampled_from(
@@ -343,12 +343,12 @@ def test_a_validator_agrees_on_what_is_plain(description: dict[str, Any]) -> Non
     """Of what plainly fits itself a validator can be made, for the enum values and for the rest,
     and it finds nothing.
     """
-    if plainly_fits_itself(description, description):
+    if has_plainly_valid_values(description, description):
         choices = jsonschema_rs.Draft202012Validator(
-            value_schema(description, enum=False), validate_formats=True
+            to_value_schema(description, with_enum=False), validate_formats=True
         )
         samples = jsonschema_rs.Draft202012Validator(
-            value_schema(description), validate_formats=True
+            to_value_schema(description), validate_formats=True
         )
         assert [value for value in description.get("enum", []) if not choices.is_valid(value)] == []
         assert [
@@ -364,7 +364,7 @@ def test_walk_meets_every_description_with_its_pointer() -> None:
         "a": {"type": "array", "items": {"anyOf": [branch]}},
         "c": {"type": "object", "additionalProperties": {"type": "string"}},
     }
-    pointers = [pointer for pointer, _ in walk(described, ("in",))]
+    pointers = [pointer for pointer, _ in walk_descriptions(described, ("in",))]
     assert pointers == [
         ("in", "a"),
         ("in", "a", "items"),

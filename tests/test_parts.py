@@ -6,25 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from modelling import catalog, tool
+from modelling import make_catalog, make_tool
 from toolcatalog import briefs, compiling, parts, snapshot
-from toolcatalog.parts import Part
+from toolcatalog.parts import CompiledBatch
 
 KEY, OTHER = "ab" * 32, "ac" * 32
 SECTIONS = ("facts", "newest", "older", "rows", "words")
 TOOLS = (
-    tool("MAIL_SEND", scopes=["a", "b"], tags=["important"], description="Send — a mail."),
-    tool("MAIL_SEND", "20250601_00", deprecation={"reason": "Old.", "replaced_by": "CHAT_POST"}),
-    tool("CHAT_POST", input_parameters={"text": {"type": "string"}}),
+    make_tool("MAIL_SEND", scopes=["a", "b"], tags=["important"], description="Send — a mail."),
+    make_tool(
+        "MAIL_SEND", "20250601_00", deprecation={"reason": "Old.", "replaced_by": "CHAT_POST"}
+    ),
+    make_tool("CHAT_POST", input_parameters={"text": {"type": "string"}}),
 )
-PART = compiling.part(TOOLS, catalog(*TOOLS).toolkits)
+PART = compiling.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
 
 
-def same(found: Part | None, expected: Part) -> bool:
+def same(found: CompiledBatch | None, expected: CompiledBatch) -> bool:
     """Whether a part is another one, but that JSON has lists for tuples."""
     return (
         found is not None
-        and snapshot.dump(found.facts) == snapshot.dump(expected.facts)
+        and snapshot.dump_json(found.facts) == snapshot.dump_json(expected.facts)
         and replace(found, facts=expected.facts) == expected
     )
 
@@ -32,79 +34,87 @@ def same(found: Part | None, expected: Part) -> bool:
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     """A cache with the one part."""
-    parts.save(tmp_path, KEY, PART)
+    parts.save_batch(tmp_path, KEY, PART)
     return tmp_path
 
 
 def test_a_part_comes_back(cache: Path) -> None:
     """With all that it had, or with those of its sections that are asked for."""
-    assert same(parts.load(cache, KEY), PART)
-    empty = Part()
-    assert same(parts.load(cache, KEY, ()), empty)
+    assert same(parts.load_batch(cache, KEY), PART)
+    empty = CompiledBatch()
+    assert same(parts.load_batch(cache, KEY, ()), empty)
     for name in SECTIONS:
-        assert same(parts.load(cache, KEY, (name,)), replace(empty, **{name: getattr(PART, name)}))
+        assert same(
+            parts.load_batch(cache, KEY, (name,)), replace(empty, **{name: getattr(PART, name)})
+        )
 
 
 def test_an_empty_part_comes_back(tmp_path: Path) -> None:
     """A batch whose folders have no files is a part as well."""
-    empty = compiling.part((), {})
-    parts.save(tmp_path, KEY, empty)
-    assert same(parts.load(tmp_path, KEY), empty)
+    empty = compiling.compile_tools((), {})
+    parts.save_batch(tmp_path, KEY, empty)
+    assert same(parts.load_batch(tmp_path, KEY), empty)
 
 
 def test_the_tools_come_back_for_the_rules(cache: Path) -> None:
     """What the other files of a catalog look at is what it was in the records."""
-    loaded = parts.load(cache, KEY, ("facts",))
+    loaded = parts.load_batch(cache, KEY, ("facts",))
     assert loaded is not None
-    expected = sorted((one.listed for one in TOOLS), key=lambda one: (one.slug, one.version))
-    assert [*briefs.heard(briefs.told(loaded.facts)).listed(briefs.Joined())] == expected
+    expected = sorted((one.summary for one in TOOLS), key=lambda one: (one.slug, one.version))
+    assert [
+        *briefs.parse_rule_facts(briefs.dump_rule_facts(loaded.facts)).iter_tools(
+            briefs.JoinedNames()
+        )
+    ] == expected
 
 
 def test_no_part_is_none(cache: Path) -> None:
     """Nothing there, a folder there, another one's part there."""
-    assert parts.load(cache, OTHER) is None
-    place = parts.path_of(cache, OTHER)
+    assert parts.load_batch(cache, OTHER) is None
+    place = parts.batch_path(cache, OTHER)
     place.parent.mkdir()
-    place.write_bytes(parts.path_of(cache, KEY).read_bytes())
-    assert parts.load(cache, OTHER) is None
+    place.write_bytes(parts.batch_path(cache, KEY).read_bytes())
+    assert parts.load_batch(cache, OTHER) is None
     place.unlink()
     place.mkdir()
-    assert parts.load(cache, OTHER) is None
+    assert parts.load_batch(cache, OTHER) is None
 
 
 def test_a_damaged_part_is_none(cache: Path) -> None:
     """Cut anywhere, emptied, or with any bit flipped, a part is as good as none; sections that are
     not asked for do not count.
     """
-    place = parts.path_of(cache, KEY)
+    place = parts.batch_path(cache, KEY)
     data = place.read_bytes()
     for length in range(0, len(data), 7):
         place.write_bytes(data[:length])
-        assert parts.load(cache, KEY) is None
+        assert parts.load_batch(cache, KEY) is None
     draw = random.Random(1)  # noqa: S311 - nothing secret
     for at in range(0, len(data), 3):
         damaged = bytearray(data)
         damaged[at] ^= 1 << draw.randrange(8)
         place.write_bytes(damaged)
-        assert parts.load(cache, KEY) is None, at
+        assert parts.load_batch(cache, KEY) is None, at
         for name in SECTIONS:
-            found = parts.load(cache, KEY, (name,))
-            assert found is None or same(found, replace(Part(), **{name: getattr(PART, name)}))
+            found = parts.load_batch(cache, KEY, (name,))
+            assert found is None or same(
+                found, replace(CompiledBatch(), **{name: getattr(PART, name)})
+            )
     place.write_bytes(bytes(len(data)))
-    assert parts.load(cache, KEY) is None
+    assert parts.load_batch(cache, KEY) is None
     # a head that is said to be larger than any file
     place.write_bytes(data[:32] + b"\xff" * 8 + data[40:])
-    assert parts.load(cache, KEY) is None
+    assert parts.load_batch(cache, KEY) is None
 
 
 def test_parts_that_are_not_wanted_go(cache: Path) -> None:
     """All but those with the keys, what a killed build has left beside them, and what is no part at
     all.
     """
-    parts.save(cache, OTHER, PART)
-    (parts.path_of(cache, KEY).parent / f".{KEY}.compiled.0123abcd.part").write_bytes(b"half")
+    parts.save_batch(cache, OTHER, PART)
+    (parts.batch_path(cache, KEY).parent / f".{KEY}.compiled.0123abcd.part").write_bytes(b"half")
     (cache / "parts/zz/folder").mkdir(parents=True)
-    parts.keep(cache, {KEY})
+    parts.remove_batches_except(cache, {KEY})
     assert [path.name for path in (cache / "parts").glob("*/*")] == [f"{KEY}.compiled"]
-    parts.keep(cache, set())
+    parts.remove_batches_except(cache, set())
     assert [*(cache / "parts").glob("*/*")] == []

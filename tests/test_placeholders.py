@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from toolcatalog.placeholders import SAMPLES, fill, malformed, without_choices
+from toolcatalog.placeholders import (
+    SAMPLE_VALUES,
+    fill_placeholders,
+    find_invalid_placeholders,
+    remove_placeholder_enums,
+)
 
 
 def test_fill_replaces_at_any_depth() -> None:
@@ -15,28 +20,28 @@ def test_fill_replaces_at_any_depth() -> None:
         "d": 1,
     }
     given = {"tools": ["T"], "user_id": "u"}
-    assert fill(value, given) == {"a": ["T"], "b": ["u", "x", {"c": "u"}], "d": 1}
-    assert fill({"$session": "tools"}, given) == ["T"]
+    assert fill_placeholders(value, given) == {"a": ["T"], "b": ["u", "x", {"c": "u"}], "d": 1}
+    assert fill_placeholders({"$session": "tools"}, given) == ["T"]
 
 
 def test_fill_leaves_its_input_alone() -> None:
     """What is filled for one session is not what the next one is filled from."""
     template = {"a": {"b": {"$session": "user_id"}}}
-    fill(template, {"user_id": "u"})
+    fill_placeholders(template, {"user_id": "u"})
     assert template == {"a": {"b": {"$session": "user_id"}}}
 
 
 def test_fill_of_a_name_that_is_not_given() -> None:
     """A name that is not given is a mistake of the caller, not an empty value."""
     with pytest.raises(KeyError):
-        fill({"$session": "tools"}, {})
+        fill_placeholders({"$session": "tools"}, {})
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", SAMPLE_VALUES)
 def test_every_sample_name_is_well_formed(name: str) -> None:
     """The names that the format lists are the ones that are known."""
-    assert list(malformed({"a": [{"$session": name}]})) == []
-    assert {*SAMPLES} == {"toolkits", "tools", "session_id", "user_id", "auth_configs"}
+    assert list(find_invalid_placeholders({"a": [{"$session": name}]})) == []
+    assert {*SAMPLE_VALUES} == {"toolkits", "tools", "session_id", "user_id", "auth_configs"}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +59,9 @@ def test_malformed(placeholder: dict[str, Any]) -> None:
     """An unknown name, a value that is no name and a neighbour are told with the place and what
     stands there.
     """
-    assert list(malformed({"a": ["x", {"b": placeholder}]})) == [(("a", 1, "b"), placeholder)]
+    assert list(find_invalid_placeholders({"a": ["x", {"b": placeholder}]})) == [
+        (("a", 1, "b"), placeholder)
+    ]
 
 
 def test_without_choices() -> None:
@@ -65,7 +72,7 @@ def test_without_choices() -> None:
         "x": {"enum": {"$session": "tools"}, "default": {"$session": "user_id"}},
         "y": [{"enum": ["a"]}],
     }
-    assert without_choices(value) == {
+    assert remove_placeholder_enums(value) == {
         "x": {"default": {"$session": "user_id"}},
         "y": [{"enum": ["a"]}],
     }

@@ -64,7 +64,7 @@ def text(lines: portraits.Lines) -> str:
 
 def test_a_tool() -> None:
     """Line by line as a person reads it: required inputs first, what holds others above them."""
-    assert text(portraits.tool(TOOL, KIT, ["https://b.example/x"])) == (
+    assert text(portraits.format_tool(TOOL, KIT, ["https://b.example/x"])) == (
         "A_DO  20250101_00\n"
         "Do it  Kit A\n"
         "[important] [no auth]\n"
@@ -78,7 +78,7 @@ def test_a_tool() -> None:
         "Tags        important, t\n"
         "Auth        none needed\n"
         "Versions    20250101_00, 20240101_00\n"
-        f"Tokens      about {exports.tokens(TOOL)} of a model's context\n"
+        f"Tokens      about {exports.estimate_tokens(TOOL)} of a model's context\n"
         "\n"
         "Inputs\n"
         "├── must  integer, required\n"
@@ -117,7 +117,7 @@ def test_a_tool() -> None:
 )
 def test_a_deprecated_tool(said: dict[str, str], shown: str) -> None:
     """A badge, and a sentence with what there is to say."""
-    found = text(portraits.tool(replace(TOOL, deprecation=said), KIT))
+    found = text(portraits.format_tool(replace(TOOL, deprecation=said), KIT))
     assert "\n[deprecated] [important] [no auth]\n" in found
     assert shown in found
 
@@ -128,7 +128,7 @@ def test_a_toolkit() -> None:
         {"slug": "A_DO", "name": "Do it", "deprecation": None},
         {"slug": "A_UNDO", "name": "Undo it", "deprecation": {}},
     ]
-    assert text(portraits.kit(KIT, "20250101_00", rows)) == (
+    assert text(portraits.format_toolkit(KIT, "20250101_00", rows)) == (
         "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage    https://a.example\n"
         "Versions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do it\nA_UNDO  Undo it  deprecated"
     )
@@ -155,12 +155,12 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
             }
         },
     )
-    shown = text(portraits.tool(tool, replace(KIT, name=evil)))
+    shown = text(portraits.format_tool(tool, replace(KIT, name=evil)))
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert "U+001B" in shown
     assert "U+202E" in shown
     shown = text(
-        portraits.kit(
+        portraits.format_toolkit(
             replace(KIT, name=evil, description=evil, owners=(evil,)),
             "v",
             [{"slug": "A", "name": evil, "deprecation": None}],
@@ -179,10 +179,10 @@ def test_long_texts_stay_in_their_branch() -> None:
         description=long,
         input_parameters={"a": {"type": "string", "description": long, "required": True}},
     )
-    lines = text(portraits.tool(tool, KIT, width=60)).splitlines()
+    lines = text(portraits.format_tool(tool, KIT, width=60)).splitlines()
     assert max(map(len, lines)) <= 60
     assert sum(line.startswith("        word") for line in lines) > 5
-    assert max(map(len, text(portraits.tool(tool, KIT)).splitlines())) > 250
+    assert max(map(len, text(portraits.format_tool(tool, KIT)).splitlines())) > 250
 
 
 def test_many_values_are_counted() -> None:
@@ -190,6 +190,8 @@ def test_many_values_are_counted() -> None:
     tool = replace(
         TOOL, input_parameters={"a": {"type": "integer", "description": "", "enum": [*range(1000)]}}
     )
-    (line,) = (line for line in text(portraits.tool(tool, KIT)).splitlines() if "one of" in line)
+    (line,) = (
+        line for line in text(portraits.format_tool(tool, KIT)).splitlines() if "one of" in line
+    )
     assert len(line) < 400
     assert line.endswith(f", ... ({1000 - line.count(','):,} more)")

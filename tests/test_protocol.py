@@ -17,9 +17,9 @@ from uvicorn.server import ServerState
 from running import Server
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
-from toolcatalog.server.front import Front
-from toolcatalog.server.live import Live
-from toolcatalog.server.protocol import Protocol
+from toolcatalog.server.front import FastPath
+from toolcatalog.server.live import AppState
+from toolcatalog.server.protocol import FastProtocol
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"
@@ -200,7 +200,7 @@ async def nowhere(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: 
     raise AssertionError(scope["path"])
 
 
-class Deaf(Front):
+class Deaf(FastPath):
     """A front that answers nobody through ASGI."""
 
     __call__ = staticmethod(nowhere)
@@ -215,7 +215,7 @@ async def statuses(app: Deaf, data: bytes, count: int) -> list[bytes]:
     )
     config.load()
     server = await asyncio.get_running_loop().create_server(
-        lambda: Protocol(config, ServerState(), {}), "127.0.0.1", 0
+        lambda: FastProtocol(config, ServerState(), {}), "127.0.0.1", 0
     )
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
     writer.write(data)
@@ -234,7 +234,7 @@ def test_the_first_of_a_packet_does_without_asgi(shipped: Server, shipped_build:
     """A plain request is answered before there is any ASGI; the next one of the packet has to wait
     its turn there.
     """
-    app = Deaf(Live(KeyRing(shipped.keys_file), open_build(shipped_build)), nowhere)
+    app = Deaf(AppState(KeyRing(shipped.keys_file), open_build(shipped_build)), nowhere)
     for target in (TOOL, LIST, f"{LIST}?limit=0"):
         one = request(shipped, target)
         first, second = asyncio.run(statuses(app, one + one, 2))

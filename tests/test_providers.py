@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from naive import Naive
-from running import SHARED, SHIPPED, examples, succeed
+from naive import ReferenceModel
+from running import SHARED, SHIPPED_CATALOG, example_settings, run_successfully
 from test_exports import TOOL, tools
 from toolcatalog import exports, providers
-from toolcatalog.parameters import served_inputs
-from toolcatalog.snapshot import Tool, tool_of
+from toolcatalog.parameters import to_served_inputs
+from toolcatalog.snapshot import Tool, tool_from_document
 
 WIRE = SHARED / "data" / "wire-tools.json"
 LONG = "A" * 200
@@ -54,8 +54,8 @@ def types(form: str) -> tuple[TypeAdapter[Any], set[str]]:
 
 def hold(tool: Tool) -> list[str]:
     """See that no provider would refuse a definition of this tool; the forms in which it has none."""
-    made = providers.fitted(tool)
-    assert [*made] == [*exports.FORMS]
+    made = providers.fit_definitions(tool)
+    assert [*made] == [*exports.FORMATS]
     for form, (definition, _) in made.items():
         if definition is None:
             continue
@@ -117,11 +117,14 @@ def inner_schemas(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 def test_every_tool_of_the_shipped_catalog_is_taken_by_every_provider() -> None:
     """All versions of all tools, as they are: nothing is left out, cut or renamed."""
-    shipped = served(SHIPPED)
+    shipped = served(SHIPPED_CATALOG)
     assert len(shipped) >= 190
     assert {tool.slug: left for tool in shipped if (left := hold(tool))} == {}
     assert [
-        note for tool in shipped for made in providers.fitted(tool).values() for note in made.notes
+        note
+        for tool in shipped
+        for made in providers.fit_definitions(tool).values()
+        for note in made.notes
     ] == []
 
 
@@ -131,7 +134,7 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
     """
     if not WIRE.exists():
         pytest.skip("the real tool definitions lie outside the repository, and not here")
-    succeed("import", "wire", WIRE, "--into", tmp_path / "catalog")
+    run_successfully("import", "wire", WIRE, "--into", tmp_path / "catalog")
     real = served(tmp_path / "catalog")
     assert len(real) == 930
     left = {tool.slug: left for tool in real if (left := hold(tool))}
@@ -140,7 +143,10 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
         "GITHUB_UPDATE_BRANCH_PROTECTION": ["anthropic"],
     }
     notes = [
-        note for tool in real for made in providers.fitted(tool).values() for note in made.notes
+        note
+        for tool in real
+        for made in providers.fit_definitions(tool).values()
+        for note in made.notes
     ]
     assert (
         sorted(note.split(":")[0].split(" ", 1)[1].split(" for ")[0] for note in notes)
@@ -151,13 +157,13 @@ def test_real_tools_are_taken_or_left_out_with_a_reason(tmp_path: Path) -> None:
 def served(catalog: Path) -> list[Tool]:
     """Every version of every tool of a catalog."""
     return [
-        tool_of(json.loads(entry.body), None)
-        for entries in Naive(catalog).tools.values()
+        tool_from_document(json.loads(entry.body), None)
+        for entries in ReferenceModel(catalog).tools.values()
         for entry in entries
     ]
 
 
-@examples(33)
+@example_settings(33)
 @given(tools())
 def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
     """Whatever names, descriptions and parameters the catalog allows."""
@@ -171,35 +177,37 @@ def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
 
 def test_a_tool_that_fits_is_as_the_forms_say() -> None:
     """Nothing is changed, but that a schema that goes alone says whose it is."""
-    forms = exports.forms(TOOL)
+    forms = exports.to_all_formats(TOOL)
     forms["json-schema"] = {
-        "$schema": exports.DIALECT,
+        "$schema": exports.JSON_SCHEMA_DIALECT,
         "$id": "MAIL_SEND@20250101_00",
         **forms["json-schema"],
     }
-    assert {form: made.definition for form, made in providers.fitted(TOOL).items()} == forms
-    assert {made.notes for made in providers.fitted(TOOL).values()} == {()}
+    assert {
+        form: made.definition for form, made in providers.fit_definitions(TOOL).items()
+    } == forms
+    assert {made.notes for made in providers.fit_definitions(TOOL).values()} == {()}
 
 
 @pytest.mark.parametrize(("form", "most"), [("openai", 64), ("anthropic", 64), ("mcp", 128)])
 def test_a_name_that_is_too_long_is_shortened(form: str, most: int) -> None:
     """Always to the same name, to another for each slug, and it is told which tool it stands for."""
-    (definition, notes) = providers.fitted(replace(TOOL, slug=LONG))[form]
+    (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))[form]
     assert definition is not None
     name = definition["function"]["name"] if form == "openai" else definition["name"]
     assert (
         name
-        == providers.name_of(LONG, form)
+        == providers.provider_name(LONG, form)
         == f"{'A' * (most - 9)}_{hashlib.sha256(LONG.encode()).hexdigest()[:8]}"
     )
-    assert providers.name_of(LONG[:-1] + "B", form) != name
+    assert providers.provider_name(LONG[:-1] + "B", form) != name
     assert notes == (f"{name} stands for {LONG}: {form} takes names of {most} characters.",)
-    assert providers.name_of("A" * most, form) == "A" * most
+    assert providers.provider_name("A" * most, form) == "A" * most
 
 
 def test_a_schema_goes_by_its_whole_slug() -> None:
     """There is no limit where there is no provider."""
-    (definition, notes) = providers.fitted(replace(TOOL, slug=LONG))["json-schema"]
+    (definition, notes) = providers.fit_definitions(replace(TOOL, slug=LONG))["json-schema"]
     assert (definition or {})["$id"] == f"{LONG}@20250101_00"
     assert notes == ()
 
@@ -215,7 +223,7 @@ def test_a_schema_goes_by_its_whole_slug() -> None:
 )
 def test_openai_gets_no_more_of_a_description_than_it_takes(text: str, cut: str) -> None:
     """Whole words where there are any; the other forms have all of it."""
-    made = providers.fitted(replace(TOOL, description=text))
+    made = providers.fit_definitions(replace(TOOL, description=text))
     definitions = {form: one.definition or {} for form, one in made.items()}
     said = {
         form: definition.get("function", definition)["description"]
@@ -227,7 +235,7 @@ def test_openai_gets_no_more_of_a_description_than_it_takes(text: str, cut: str)
 
 def test_a_description_that_says_nothing_is_left_out() -> None:
     """It need not be there, and an empty one is not taken everywhere."""
-    made = providers.fitted(replace(TOOL, description=""))
+    made = providers.fit_definitions(replace(TOOL, description=""))
     for form in ("anthropic", "mcp"):
         assert "description" not in (made[form].definition or {"description": ""})
     assert "description" not in (made["openai"].definition or {})["function"]
@@ -236,7 +244,7 @@ def test_a_description_that_says_nothing_is_left_out() -> None:
 @pytest.mark.parametrize("name", ["$top", "filter[id]", "x" * 65, "a b", "é", ""])
 def test_anthropic_has_no_tool_with_an_argument_that_it_cannot_name(name: str) -> None:
     """The others have it, for they take any name."""
-    made = providers.fitted(
+    made = providers.fit_definitions(
         replace(TOOL, input_parameters={name: {"type": "string", "required": True}})
     )
     assert made["anthropic"] == (
@@ -252,7 +260,7 @@ def test_a_list_of_anything_says_so() -> None:
         "a": {"type": "array", "nullable": True},
         "b": {"type": "object", "properties": {"c": {"type": "array"}}},
     }
-    schema = exports.input_schema(served_inputs(authored))
+    schema = exports.input_schema(to_served_inputs(authored))
     assert schema["properties"]["a"] == {"type": ["array", "null"], "items": {}}
     assert schema["properties"]["b"]["properties"]["c"] == {"type": "array", "items": {}}
 
@@ -262,5 +270,5 @@ def test_a_list_of_anything_says_so() -> None:
 
 def test_a_list_has_a_line_for_each() -> None:
     """It is JSON, and a change of one tool is a change of one line."""
-    assert providers.listed([]) == b"[]\n"
-    assert providers.listed([b"1", b"2"]) == b"[\n1,\n2\n]\n"
+    assert providers.render_json_array([]) == b"[]\n"
+    assert providers.render_json_array([b"1", b"2"]) == b"[\n1,\n2\n]\n"

@@ -10,36 +10,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from running import examples
+from running import example_settings
 from toolcatalog.server import questions
-from toolcatalog.server.questions import ListQuestion, Page, SessionQuestion, ToolQuestion
-from toolcatalog.store import Filters, Pins
+from toolcatalog.server.questions import ListParams, Page, SessionParams, ToolParams
+from toolcatalog.store import Filters, VersionPins
 
-PLAIN = ListQuestion(None, Filters(), Pins(), Page(1, 20), "slug", False)
+PLAIN = ListParams(None, Filters(), VersionPins(), Page(1, 20), "slug", False)
 TEXTS = st.text(st.characters(codec="utf-8"))
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1).filter(
     lambda text: text == text.strip()
 )
 
 
-def filtered(**filters: Any) -> ListQuestion:
+def filtered(**filters: Any) -> ListParams:
     """The plain question, with these filters."""
     return PLAIN._replace(filters=Filters(**filters))
 
 
-def asked(query: str | bytes) -> ListQuestion:
+def asked(query: str | bytes) -> ListParams:
     """The list question of a query string that is well formed."""
-    question, refusals = questions.tools(query if isinstance(query, bytes) else query.encode())
+    question, refusals = questions.parse_list_params(
+        query if isinstance(query, bytes) else query.encode()
+    )
     assert refusals == ()
     return question
 
 
 def wrong(query: str | bytes) -> list[str]:
     """What is wrong with a query string of list: a line each."""
-    refusals = questions.tools(query if isinstance(query, bytes) else query.encode())[1]
+    refusals = questions.parse_list_params(query if isinstance(query, bytes) else query.encode())[1]
     assert {(refusal.status, refusal.slug) for refusal in refusals} <= {(400, "invalid_request")}
     assert all(refusal.fix for refusal in refusals)
-    return [refusal.line for refusal in refusals]
+    return [refusal.message for refusal in refusals]
 
 
 def cursor(text: str) -> str:
@@ -108,7 +110,7 @@ def test_a_list_is_read_alike_in_every_spelling(query: str, name: str, field: st
     assert question == expected
 
 
-@examples(33)
+@example_settings(33)
 @given(st.lists(WORDS, min_size=1), st.data())
 def test_any_words_arrive_in_any_mixture_of_spellings(
     words: list[str], data: st.DataObject
@@ -171,13 +173,15 @@ def test_any_other_limit_is_refused(value: str) -> None:
     assert line[0].endswith(" is not a whole number from 1.")
 
 
-@examples(33)
+@example_settings(33)
 @given(st.integers(1, 10**17), st.integers(1, 1000), st.integers(1, 5000))
 def test_a_cursor_round_trips_and_wins_over_limit(number: int, size: int, limit: int) -> None:
     """The cursor of a page is read back as that page, also where a limit says otherwise."""
     page = Page(number, size)
-    assert asked(f"limit={limit}&cursor={quote(questions.cursor(number, size))}").page == page
-    assert base64.b64decode(questions.cursor(number, size)) == b"%d:%d" % (number, size)
+    assert (
+        asked(f"limit={limit}&cursor={quote(questions.encode_cursor(number, size))}").page == page
+    )
+    assert base64.b64decode(questions.encode_cursor(number, size)) == b"%d:%d" % (number, size)
 
 
 @given(st.integers(1, 10**12), st.integers(1, 1000), st.data())
@@ -187,27 +191,27 @@ def test_a_damaged_cursor_is_refused_or_another_one(
     """A cursor with a character gone, changed or too many: 400, or the very text that is the cursor
     of the page that is read of it.
     """
-    whole = questions.cursor(number, size).decode()
+    whole = questions.encode_cursor(number, size).decode()
     at, more = (
         data.draw(st.integers(0, len(whole) - 1)),
         data.draw(st.sampled_from(["", *"AZaz09+/=-_ \n:", "é"])),
     )
     damaged = whole[:at] + more + whole[at + data.draw(st.integers(0, 1)) :]
-    question, refusals = questions.tools(urlencode({"cursor": damaged}).encode())
+    question, refusals = questions.parse_list_params(urlencode({"cursor": damaged}).encode())
     if refusals:
-        assert [(refusal.status, refusal.line.split(":")[0]) for refusal in refusals] == [
+        assert [(refusal.status, refusal.message.split(":")[0]) for refusal in refusals] == [
             (400, "cursor")
         ]
     else:
-        assert questions.cursor(*question.page).decode() == damaged or not damaged
+        assert questions.encode_cursor(*question.page).decode() == damaged or not damaged
 
 
 def test_what_is_no_cursor_is_told_in_words() -> None:
     """The sentence names what was sent, and says what to do; a page of 1000 is the largest that
     there is.
     """
-    (refusal,) = questions.tools(b"cursor=abc")[1]
-    assert refusal.line == "cursor: 'abc' is not a cursor of this API."
+    (refusal,) = questions.parse_list_params(b"cursor=abc")[1]
+    assert refusal.message == "cursor: 'abc' is not a cursor of this API."
     assert (
         refusal.fix == "Use next_cursor of the page before, or leave cursor out for the first page."
     )
@@ -218,7 +222,7 @@ def test_a_cursor_is_the_text_that_it_always_was() -> None:
     """The cursor of page 2 with 20 items is base64 of `2:20`: clients keep cursors, so it must not
     change.
     """
-    assert questions.cursor(2, 20) == b"MjoyMA=="
+    assert questions.encode_cursor(2, 20) == b"MjoyMA=="
     assert asked("cursor=MjoyMA%3D%3D").page == Page(2, 20)
 
 
@@ -367,30 +371,36 @@ def test_the_order(query: str, sort_by: str, descending: bool) -> None:
 @pytest.mark.parametrize(
     ("query", "pins"),
     [
-        ("toolkit_versions=20251027_00", Pins(everywhere="20251027_00")),
-        ("toolkit_versions[github]=20251027_00", Pins(toolkits={"github": "20251027_00"})),
-        ("toolkit_versions%5Bgithub%5D=20251027_00", Pins(toolkits={"github": "20251027_00"})),
-        ("toolkit_versions%5bgithub%5d=00000000_00", Pins(toolkits={"github": "00000000_00"})),
+        ("toolkit_versions=20251027_00", VersionPins(default="20251027_00")),
+        ("toolkit_versions[github]=20251027_00", VersionPins(toolkits={"github": "20251027_00"})),
+        (
+            "toolkit_versions%5Bgithub%5D=20251027_00",
+            VersionPins(toolkits={"github": "20251027_00"}),
+        ),
+        (
+            "toolkit_versions%5bgithub%5d=00000000_00",
+            VersionPins(toolkits={"github": "00000000_00"}),
+        ),
         (
             "toolkit_versions[a]=20251027_00&toolkit_versions[b]=latest",
-            Pins(toolkits={"a": "20251027_00", "b": None}),
+            VersionPins(toolkits={"a": "20251027_00", "b": None}),
         ),
         (
             "toolkit_versions[a]=latest&toolkit_versions=20251027_01",
-            Pins(everywhere="20251027_01", toolkits={"a": None}),
+            VersionPins(default="20251027_01", toolkits={"a": None}),
         ),
         (
             "toolkit_versions[a]=&toolkit_versions[b]=20251027_00",
-            Pins(toolkits={"b": "20251027_00"}),
+            VersionPins(toolkits={"b": "20251027_00"}),
         ),
     ],
 )
-def test_toolkit_versions_in_every_spelling(query: str, pins: Pins) -> None:
+def test_toolkit_versions_in_every_spelling(query: str, pins: VersionPins) -> None:
     """`latest`, a version for every toolkit, or one for each by brackets, percent-encoded or not;
     get and list read them alike.
     """
     assert asked(query).pins == pins
-    assert questions.tool(query.encode()) == (ToolQuestion(None, pins), ())
+    assert questions.parse_tool_params(query.encode()) == (ToolParams(None, pins), ())
 
 
 @pytest.mark.parametrize(
@@ -415,8 +425,8 @@ def test_a_malformed_version_is_refused(name: str, value: str) -> None:
     query = urlencode({name: value})
     assert wrong(query) == [f"{name}: {value!r} is not a version."]
     for asked_of_get in (name, "version"):
-        (refusal,) = questions.tool(urlencode({asked_of_get: value}).encode())[1]
-        assert (refusal.status, refusal.line) == (
+        (refusal,) = questions.parse_tool_params(urlencode({asked_of_get: value}).encode())[1]
+        assert (refusal.status, refusal.message) == (
             400,
             f"{asked_of_get}: {value!r} is not a version.",
         )
@@ -426,25 +436,29 @@ def test_a_malformed_version_is_refused(name: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("query", "version", "pins"),
     [
-        ("", None, Pins()),
-        ("version=", None, Pins()),
-        ("version=latest", None, Pins()),
-        ("version=20251027_00", "20251027_00", Pins()),
+        ("", None, VersionPins()),
+        ("version=", None, VersionPins()),
+        ("version=latest", None, VersionPins()),
+        ("version=20251027_00", "20251027_00", VersionPins()),
         (
             "version=20251027_00&toolkit_versions[a]=20250101_00",
             "20251027_00",
-            Pins(toolkits={"a": "20250101_00"}),
+            VersionPins(toolkits={"a": "20250101_00"}),
         ),
-        ("version=latest&toolkit_versions[a]=20250101_00", None, Pins()),
-        ("version=&toolkit_versions[a]=20250101_00", None, Pins(toolkits={"a": "20250101_00"})),
-        ("limit=abc&tags=x", None, Pins()),
+        ("version=latest&toolkit_versions[a]=20250101_00", None, VersionPins()),
+        (
+            "version=&toolkit_versions[a]=20250101_00",
+            None,
+            VersionPins(toolkits={"a": "20250101_00"}),
+        ),
+        ("limit=abc&tags=x", None, VersionPins()),
     ],
 )
-def test_the_version_asked_of_get(query: str, version: str | None, pins: Pins) -> None:
+def test_the_version_asked_of_get(query: str, version: str | None, pins: VersionPins) -> None:
     """`version` wins over `toolkit_versions`, also where it says `latest`; parameters of list mean
     nothing here.
     """
-    assert questions.tool(query.encode()) == (ToolQuestion(version, pins), ())
+    assert questions.parse_tool_params(query.encode()) == (ToolParams(version, pins), ())
 
 
 @pytest.mark.parametrize(
@@ -459,8 +473,8 @@ def test_the_version_asked_of_get(query: str, version: str | None, pins: Pins) -
 )
 def test_a_malformed_slug_is_refused_with_an_example(slug: str, fix: str) -> None:
     """A slug in the wrong case or with blanks is told what it might be; any other gets an example."""
-    refusal = questions.no_slug(slug)
-    assert (refusal.status, refusal.line.split(":")[0]) == (400, "tool_slug")
+    refusal = questions.invalid_slug_error(slug)
+    assert (refusal.status, refusal.message.split(":")[0]) == (400, "tool_slug")
     assert fix in refusal.fix
 
 
@@ -480,8 +494,8 @@ def test_each_list_has_at_most_1000_values(name: str) -> None:
     """A longer list is refused once, with what to send instead, and none of its values is kept."""
     values = [f"v{number}" for number in range(1001)]
     assert wrong(f"{name}=" + ",".join(values[:1000])) == []
-    question, refusals = questions.tools(f"{name}={','.join(values)}".encode())
-    assert [(refusal.line, refusal.fix) for refusal in refusals] == [
+    question, refusals = questions.parse_list_params(f"{name}={','.join(values)}".encode())
+    assert [(refusal.message, refusal.fix) for refusal in refusals] == [
         (
             f"{name}: 1001 values, at most 1000 are allowed.",
             f"Send at most 1000 values of {name} in a request.",
@@ -552,7 +566,7 @@ def test_more_than_5000_parameters_are_refused() -> None:
 )
 def test_a_body_that_is_fine(body: bytes) -> None:
     """No body, and any JSON object of up to 64 KiB, is fine, and its fields mean nothing."""
-    assert questions.session("trs_a", b"", body) == (SessionQuestion("trs_a", None), [])
+    assert questions.parse_session_params("trs_a", b"", body) == (SessionParams("trs_a", None), [])
 
 
 @pytest.mark.parametrize(
@@ -575,8 +589,8 @@ def test_a_body_that_is_fine(body: bytes) -> None:
 )
 def test_a_body_that_is_wrong(body: bytes, fault: str) -> None:
     """An array, a scalar, bad JSON and a byte over 64 KiB are refused, each by its name."""
-    (refusal,) = questions.session("trs_a", b"", body)[1]
-    assert (refusal.status, refusal.slug, refusal.line) == (
+    (refusal,) = questions.parse_session_params("trs_a", b"", body)[1]
+    assert (refusal.status, refusal.slug, refusal.message) == (
         400,
         "invalid_request",
         f"body: {fault}.",
@@ -596,13 +610,13 @@ def test_a_body_that_is_wrong(body: bytes, fault: str) -> None:
 )
 def test_the_page_asked_of_a_session(query: bytes, page: Page | None) -> None:
     """All meta tools come unless a limit or a cursor is there."""
-    assert questions.session("trs_a", query, b"") == (SessionQuestion("trs_a", page), [])
+    assert questions.parse_session_params("trs_a", query, b"") == (SessionParams("trs_a", page), [])
 
 
 def test_every_problem_of_a_session_is_told_at_once() -> None:
     """The id, the body, the limit and the cursor each have their line."""
-    refusals = questions.session("ses_a", b"limit=0&cursor=x", b"[]")[1]
-    assert [refusal.line.split(":")[0] for refusal in refusals] == [
+    refusals = questions.parse_session_params("ses_a", b"limit=0&cursor=x", b"[]")[1]
+    assert [refusal.message.split(":")[0] for refusal in refusals] == [
         "session_id",
         "body",
         "limit",
@@ -617,7 +631,7 @@ NAMES = st.sampled_from(
 )  # fmt: skip
 
 
-@examples(100)
+@example_settings(100)
 @given(
     st.one_of(
         st.binary(),
@@ -633,15 +647,15 @@ def test_nothing_makes_it_fault(query: bytes, name: str, body: bytes) -> None:
     that say what to do.
     """
     refusals = [
-        *questions.tools(query)[1],
-        *questions.tool(query)[1],
-        questions.no_slug(name),
-        *questions.session(name, query, body)[1],
+        *questions.parse_list_params(query)[1],
+        *questions.parse_tool_params(query)[1],
+        questions.invalid_slug_error(name),
+        *questions.parse_session_params(name, query, body)[1],
     ]
     for refusal in refusals:
         assert (refusal.status, refusal.slug) == (400, "invalid_request")
-        assert refusal.line
+        assert refusal.message
         assert refusal.fix
-    page = questions.tools(query)[0].page
+    page = questions.parse_list_params(query)[0].page
     assert page.number >= 1
     assert 1 <= page.size <= 1000

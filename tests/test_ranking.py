@@ -10,11 +10,11 @@ import httpx
 import orjson
 import pytest
 
-from generating import add_tool, generate
+from generating import add_tool, generate_catalog
 from running import Server
 from toolcatalog.build import build
 from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.store import Filters, Store, VersionPins
 
 FIRST = [
     line.split("\t") for line in (Path(__file__).parent / "first.tsv").read_text().splitlines()
@@ -27,11 +27,16 @@ def store(shipped_build: Path) -> Store:
     return open_build(shipped_build)
 
 
-def found(store: Store, query: str, filters: Filters = Filters(), pins: Pins = Pins()) -> list[str]:  # noqa: B008 - both are immutable
+def found(
+    store: Store,
+    query: str,
+    filters: Filters = Filters(),  # noqa: B008 - it is immutable
+    pins: VersionPins = VersionPins(),  # noqa: B008 - both are immutable
+) -> list[str]:
     """The slugs that a query finds, best first."""
-    matching = store.matching(filters._replace(query=query), pins)
-    numbers = store.page(matching, "relevance", True, 0, len(matching.numbers))
-    return [orjson.loads(store.document(int(number))[0])["slug"] for number in numbers]
+    matching = store.search(filters._replace(query=query), pins)
+    numbers = store.select_page(matching, "relevance", True, 0, len(matching.tool_ids))
+    return [orjson.loads(store.read_document(int(number))[0])["slug"] for number in numbers]
 
 
 @pytest.mark.parametrize(("query", "slug"), FIRST)
@@ -71,7 +76,7 @@ def test_filters_and_pins_come_first(store: Store) -> None:
     assert {
         slug.partition("_")[0] for slug in found(store, "issue", Filters(toolkits=["jira"]))
     } == {"JIRA"}
-    then = Pins(everywhere="20240101_00")
+    then = VersionPins(default="20240101_00")
     assert (
         {*found(store, "message", pins=then)}
         <= {*found(store, "", pins=then)}
@@ -142,18 +147,20 @@ def test_pages_of_many_that_are_found(tmp_path: Path) -> None:
     """Beyond those looked at closely too, pages together are the whole, each tool once, and in both
     directions.
     """
-    root, draw = generate(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311 - nothing secret
+    root, draw = generate_catalog(tmp_path / "catalog", 0, 1), random.Random(2)  # noqa: S311 - nothing secret
     for number in range(260):
         add_tool(root, "kit0", f"KIT0_{draw.choice(['PAGE', 'SHEET'])}_{number}", draw.randrange(6))
     build(root, tmp_path / "build", None)
     store = open_build(tmp_path / "build")
-    matching = store.matching(Filters(query="page sheet tool"), Pins())
-    whole = store.page(matching, "relevance", True, 0, 1000).tolist()
-    assert len(whole) == len({*whole}) == len(matching.numbers) == 260
+    matching = store.search(Filters(query="page sheet tool"), VersionPins())
+    whole = store.select_page(matching, "relevance", True, 0, 1000).tolist()
+    assert len(whole) == len({*whole}) == len(matching.tool_ids) == 260
     for descending in (True, False):
         pages = [
-            store.page(matching, "relevance", descending, start, 7).tolist()
+            store.select_page(matching, "relevance", descending, start, 7).tolist()
             for start in range(0, 280, 7)
         ]
         assert sorted(number for page in pages for number in page) == sorted(whole)
-        assert pages[0] == store.page(matching, "relevance", descending, 0, 1000).tolist()[:7]
+        assert (
+            pages[0] == store.select_page(matching, "relevance", descending, 0, 1000).tolist()[:7]
+        )

@@ -22,13 +22,13 @@ import httpx
 import pytest
 
 from redising import RedisServer, free_port, needs_redis, redis_server
-from running import Server, serving, succeed, toolcatalog, until
+from running import Server, run_successfully, run_toolcatalog, start_server, wait_until
 from toolcatalog import keys
 from toolcatalog.errors import KeyFileError, UsageError
-from toolcatalog.relaying import Relay, joined, taken_back
-from toolcatalog.remote import Address, RemoteKeys
-from toolcatalog.server.limiting import Counts, Rate, Standing
-from toolcatalog.server.pooled import Pooled
+from toolcatalog.relaying import KeySync, find_rolled_back, merge_keys
+from toolcatalog.remote import RedisAddress, RedisKeyStorage
+from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate
+from toolcatalog.server.pooled import RedisRateLimiter
 
 __all__ = ["redis_server"]
 pytestmark = needs_redis
@@ -36,14 +36,14 @@ DAY = timedelta(days=1)
 RATE = Rate(100, 60)
 
 
-def place(server: RedisServer) -> RemoteKeys:
+def place(server: RedisServer) -> RedisKeyStorage:
     """Where the keys are in this Redis."""
-    return RemoteKeys(Address(server.url))
+    return RedisKeyStorage(RedisAddress(server.url))
 
 
-def states(where: Path | RemoteKeys) -> dict[str, str]:
+def states(where: Path | RedisKeyStorage) -> dict[str, str]:
     """The state of each key by its id."""
-    return {key.id: key.state(datetime.now(UTC)) for key in keys.load(where)}
+    return {key.id: key.state(datetime.now(UTC)) for key in keys.load_keys(where)}
 
 
 # The address
@@ -60,8 +60,8 @@ def states(where: Path | RemoteKeys) -> dict[str, str]:
 )
 def test_an_address_never_tells_its_password(url: str, told: str) -> None:
     """What is shown is host, port and number."""
-    assert str(Address(url)) == told
-    assert "s3cret" not in str(RemoteKeys(Address(url)))
+    assert str(RedisAddress(url)) == told
+    assert "s3cret" not in str(RedisKeyStorage(RedisAddress(url)))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_address_never_tells_its_password(url: str, told: str) -> None:
 def test_what_is_no_address(url: str) -> None:
     """One sentence, without what was typed: it may have a password in it."""
     with pytest.raises(UsageError, match=r"^--redis takes redis://host:port, or rediss://"):
-        Address(url)
+        RedisAddress(url)
 
 
 # The commands
@@ -92,21 +92,21 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
     name; no file is touched.
     """
     env = {"TOOLCATALOG_KEYS": str(tmp_path / "keys.json"), "TOOLCATALOG_REDIS": redis_server.url}
-    made = toolcatalog("keys", "create", "--project", "research", env=env)
+    made = run_toolcatalog("keys", "create", "--project", "research", env=env)
     assert (
         f"Kept as a hash in Redis at 127.0.0.1:{redis_server.port}: store the key now"
         in made.stderr
     )
     secret = made.stdout.strip()
-    (key,) = keys.load(place(redis_server))
+    (key,) = keys.load_keys(place(redis_server))
     assert (key.project, key.hint) == ("research", secret[-4:])
-    assert key.id in succeed("keys", "list", "--redis", redis_server.url)
-    successor = succeed("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
-    revoked = toolcatalog("keys", "revoke", key.id, env=env)
+    assert key.id in run_successfully("keys", "list", "--redis", redis_server.url)
+    successor = run_successfully("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
+    revoked = run_toolcatalog("keys", "revoke", key.id, env=env)
     assert "running servers refuse it within two seconds." in revoked.stderr
     assert sorted(states(place(redis_server)).values()) == ["active", "revoked"]
-    assert redis_server.ask("KEYS", "*") == [b"toolcatalog:keys"]
-    document = redis_server.ask("HGET", "toolcatalog:keys", "document")
+    assert redis_server.command("KEYS", "*") == [b"toolcatalog:keys"]
+    document = redis_server.command("HGET", "toolcatalog:keys", "document")
     assert set(json.loads(document)) == {"format", "sha256", "keys"}
     for text in (secret, successor):
         assert text[3:-4].encode() not in document
@@ -120,18 +120,20 @@ def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: P
         (Path(__file__).parents[1] / "docs" / "operating.md").read_text(),
     )
     assert told
-    redis_server.ask("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
+    redis_server.command("ACL", "SETUSER", *told[1].replace(">PASSWORD", ">s3cret").split())
     url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
-    succeed("keys", "create", "--project", "p", "--redis", url)
-    Relay(RemoteKeys(Address(url)), tmp_path / "keys.json").look()
-    assert len(keys.load(tmp_path / "keys.json")) == 1
+    run_successfully("keys", "create", "--project", "p", "--redis", url)
+    KeySync(RedisKeyStorage(RedisAddress(url)), tmp_path / "keys.json").sync_once()
+    assert len(keys.load_keys(tmp_path / "keys.json")) == 1
 
     async def ask() -> int:
-        async with aclosing(Pooled(Address(url), Rate(5, 60), Counts(Rate(1, 60)))) as limits:
+        async with aclosing(
+            RedisRateLimiter(RedisAddress(url), Rate(5, 60), LocalRateLimiter(Rate(1, 60)))
+        ) as limits:
             return await hits(limits, 9)
 
     assert asyncio.run(ask()) == 5
-    wrong = toolcatalog(
+    wrong = run_toolcatalog(
         "keys", "list", "--redis", redis_server.url.replace("//", "//toolcatalog:wr0ng@")
     )
     assert wrong.returncode == 2
@@ -149,9 +151,9 @@ def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
             )
         ]
     assert set(states(place(redis_server))) == {*made}
-    before = place(redis_server).version()
+    before = place(redis_server).read_version()
     keys.revoke(place(redis_server), made[0])
-    assert place(redis_server).version() != before
+    assert place(redis_server).read_version() != before
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
 )
 def test_with_redis_away_a_command_says_so(arguments: list[str]) -> None:
     """One sentence and 2, within seconds."""
-    done = toolcatalog(
+    done = run_toolcatalog(
         "keys", *arguments, "--redis", f"redis://user:s3cret@127.0.0.1:{free_port()}"
     )
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
@@ -179,17 +181,17 @@ def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> Non
         ),
         (["SET", "toolcatalog:keys", "x"], "WRONGTYPE"),
     ]:
-        redis_server.ask("DEL", "toolcatalog:keys")
-        redis_server.ask(*write)
-        before = redis_server.ask("DUMP", "toolcatalog:keys")
+        redis_server.command("DEL", "toolcatalog:keys")
+        redis_server.command(*write)
+        before = redis_server.command("DUMP", "toolcatalog:keys")
         with pytest.raises(KeyFileError, match=what):
             keys.create(place(redis_server), "p", None, None)
-        assert redis_server.ask("DUMP", "toolcatalog:keys") == before
+        assert redis_server.command("DUMP", "toolcatalog:keys") == before
 
 
 def test_rotating_where_there_is_nothing(redis_server: RedisServer) -> None:
     """There is no document yet: the sentence says how to begin."""
-    done = toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
+    done = run_toolcatalog("keys", "rotate", "key_1", "--redis", redis_server.url)
     assert done.stderr == (
         f"error: There is no key document in Redis at 127.0.0.1:{redis_server.port}: run `toolcatalog keys create --project default --redis URL`.\n"
     )
@@ -202,15 +204,15 @@ def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path:
     file, remote = tmp_path / "keys.json", place(redis_server)
     _, one = keys.create(file, "p", None, None)
     _, two = keys.create(file, "p", None, None)
-    done = toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
-    assert done.stderr == f"2 keys are in {remote.name} now, 2 of them from the file.\n"
+    done = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
+    assert done.stderr == f"2 keys are in {remote.location} now, 2 of them from the file.\n"
     _, three = keys.create(remote, "p", None, None)
     keys.revoke(file, one.id)
     keys.revoke(remote, two.id)
     for _ in range(2):
-        succeed("keys", "push", "--keys", file, "--redis", redis_server.url)
+        run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
         assert states(remote) == {one.id: "revoked", two.id: "revoked", three.id: "active"}
-    missing = toolcatalog("keys", "push", "--keys", file, env={"TOOLCATALOG_REDIS": ""})
+    missing = run_toolcatalog("keys", "push", "--keys", file, env={"TOOLCATALOG_REDIS": ""})
     assert (missing.returncode, "Missing option '--redis'" in missing.stderr) == (2, True)
 
 
@@ -219,9 +221,9 @@ def test_what_takes_something_back() -> None:
     earlier end, a revocation.
     """
 
-    def key(id: str, expires: str | None = None, revoked: str | None = None) -> keys.Key:
+    def key(id: str, expires: str | None = None, revoked: str | None = None) -> keys.ApiKey:
         made = "2026-01-01T00:00:00+00:00"
-        return keys.Key(
+        return keys.ApiKey(
             id=id,
             project="p",
             toolkits=None,
@@ -242,15 +244,15 @@ def test_what_takes_something_back() -> None:
         (revoked, (plain,)),
         (revoked, (ending,)),
     ]:
-        assert taken_back([before], after) == [before]
-        assert taken_back([before], joined([before], after)) == []
+        assert find_rolled_back([before], after) == [before]
+        assert find_rolled_back([before], merge_keys([before], after)) == []
     for before, after in [
         (plain, (plain, key("b"))),
         (plain, (ending,)),
         (ending, (revoked,)),
         (revoked, (revoked,)),
     ]:
-        assert taken_back([before], after) == []
+        assert find_rolled_back([before], after) == []
 
 
 # Relay
@@ -265,10 +267,10 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
-def follower(server: RedisServer, file: Path) -> Relay:
+def follower(server: RedisServer, file: Path) -> KeySync:
     """One that has looked once."""
-    following = Relay(place(server), file)
-    following.look()
+    following = KeySync(place(server), file)
+    following.sync_once()
     return following
 
 
@@ -286,9 +288,9 @@ def test_a_change_reaches_the_file_within_two_seconds(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     following.start()
     successor, _ = keys.rotate(place(redis_server), key.id, DAY)
-    until(lambda: ring.find(successor.encode()))
+    wait_until(lambda: ring.find(successor.encode()))
     keys.revoke(place(redis_server), key.id)
-    until(lambda: ring.find(secret.encode()) is None)
+    wait_until(lambda: ring.find(secret.encode()) is None)
     before = file.stat()
     time.sleep(1.2)  # two looks
     assert file.stat() == before
@@ -307,18 +309,18 @@ def test_redis_away_and_back(
     caplog.clear()
     with caplog.at_level(logging.INFO):
         for _ in range(3):
-            following.look()
+            following.sync_once()
         assert len(told(caplog)) == 1
         assert ("toolcatalog.keys", logging.ERROR, told(caplog)[0]) in caplog.record_tuples
         assert told(caplog)[0].startswith(
             f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked"
         )
-        Relay(place(redis_server), file).look()
+        KeySync(place(redis_server), file).sync_once()
         assert keys.KeyRing(file).find(secret.encode())
         redis_server.start()
         assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
         keys.revoke(place(redis_server), key.id)
-        following.look()
+        following.sync_once()
     assert told(caplog)[-1] == f"keys follow Redis at 127.0.0.1:{redis_server.port} again"
     assert keys.KeyRing(file).find(secret.encode()) is None
 
@@ -327,9 +329,9 @@ def test_a_redis_that_hangs_is_not_waited_for(redis_server: RedisServer, tmp_pat
     """It takes connections and answers nothing: a look comes to its end, the keys stay."""
     secret, _ = keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, tmp_path / "keys.json")
-    redis_server.hang()
+    redis_server.suspend()
     begun = time.monotonic()
-    following.look()
+    following.sync_once()
     assert time.monotonic() - begun < 20
     assert keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
 
@@ -357,30 +359,32 @@ def test_nothing_is_taken_over_that_takes_something_back(
     old = file.read_bytes()
     with refused(caplog, file, "There is no key document in Redis"):
         following = follower(redis_server, file)
-        following.look()
+        following.sync_once()
     _, other = keys.create(remote, "p", None, None)
     with refused(
         caplog,
         file,
         f"({one.id}, {two.id}): `toolcatalog keys push --keys {file} --redis URL` joins both",
     ):
-        following.look()
-        following.look()
-    succeed("keys", "push", "--keys", file, "--redis", redis_server.url)
-    following.look()
+        following.sync_once()
+        following.sync_once()
+    run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
+    following.sync_once()
     assert set(states(file)) == {one.id, two.id, other.id}
     keys.revoke(remote, one.id)
-    following.look()
+    following.sync_once()
     assert states(file)[one.id] == "revoked"
     for document in (old, b"{", b'{"format": 1, "keys": [{}]}'):
-        redis_server.ask("HSET", "toolcatalog:keys", "document", document, "version", "restored")
+        redis_server.command(
+            "HSET", "toolcatalog:keys", "document", document, "version", "restored"
+        )
         with refused(caplog, file, "keys stay as they were"):
-            following.look()
-            following.look()
-        redis_server.ask(
+            following.sync_once()
+            following.sync_once()
+        redis_server.command(
             "HSET", "toolcatalog:keys", "document", file.read_bytes(), "version", "good"
         )
-        following.look()
+        following.sync_once()
 
 
 def test_a_file_that_cannot_be_read_is_not_written_over(
@@ -404,14 +408,16 @@ def test_a_file_that_cannot_be_read_is_not_written_over(
 # Limits
 
 
-async def hits(limits: Pooled, times: int, id: str = "key_a") -> int:
+async def hits(limits: RedisRateLimiter, times: int, id: str = "key_a") -> int:
     """How many of so many requests, one after the other, are within the rate."""
-    return sum([(await limits.hit(id)).is_within for _ in range(times)])
+    return sum([(await limits.hit(id)).is_allowed for _ in range(times)])
 
 
-def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> Pooled:
+def pooled(server: RedisServer, rate: Rate = RATE, own: int = 10) -> RedisRateLimiter:
     """The limits of one process of several."""
-    return Pooled(Address(server.url), rate, Counts(Rate(own, rate.seconds)))
+    return RedisRateLimiter(
+        RedisAddress(server.url), rate, LocalRateLimiter(Rate(own, rate.period))
+    )
 
 
 def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
@@ -429,17 +435,17 @@ def test_all_servers_together_keep_one_rate(redis_server: RedisServer) -> None:
             )
             last = await servers[0].hit("key_a")
             other = await servers[1].hit("key_b")
-        assert sum(standing.is_within for standing in found) == 100
-        assert (last.is_within, last.remaining, last.rate) == (False, 0, Rate(100, 60))
+        assert sum(standing.is_allowed for standing in found) == 100
+        assert (last.is_allowed, last.remaining, last.rate) == (False, 0, Rate(100, 60))
         assert dict(last.headers())[b"ratelimit"].startswith(b'"list";r=0;t=')
-        assert (other.is_within, other.remaining) == (True, 99)
-        assert 58 < other.wait <= 60.6  # a slice more than the window, at most
+        assert (other.is_allowed, other.remaining) == (True, 99)
+        assert 58 < other.reset_after <= 60.6  # a slice more than the window, at most
 
     asyncio.run(ask())
     assert all(
-        name.startswith(b"toolcatalog:limits:key_") for name in redis_server.ask("KEYS", "*")
+        name.startswith(b"toolcatalog:limits:key_") for name in redis_server.command("KEYS", "*")
     )
-    assert all(redis_server.ask("PTTL", name) > 0 for name in redis_server.ask("KEYS", "*"))
+    assert all(redis_server.command("PTTL", name) > 0 for name in redis_server.command("KEYS", "*"))
 
 
 def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
@@ -448,11 +454,11 @@ def test_the_rule_is_that_of_one_process(redis_server: RedisServer) -> None:
     """
 
     async def ask() -> tuple[int, int]:
-        end, given, also, alone = time.monotonic() + 2.5, 0, 0, Counts(Rate(40, 1))
+        end, given, also, alone = time.monotonic() + 2.5, 0, 0, LocalRateLimiter(Rate(40, 1))
         async with aclosing(pooled(redis_server, Rate(40, 1))) as limits:
             while time.monotonic() < end:
-                given += (await limits.hit("key_a")).is_within
-                also += alone.count("key_a").is_within
+                given += (await limits.hit("key_a")).is_allowed
+                also += alone.count("key_a").is_allowed
                 await asyncio.sleep(0.01)
         return given, also
 
@@ -477,7 +483,7 @@ def test_no_window_of_redis_has_more_than_the_rate(redis_server: RedisServer) ->
             while time.monotonic() < end:
                 for server in servers * 8:
                     before = time.monotonic_ns()
-                    if (await server.hit("key_a")).is_within:
+                    if (await server.hit("key_a")).is_allowed:
                         # it was counted between these two: the shortest distance is what counts
                         moments.append(before)
                 await asyncio.sleep(0.13)
@@ -500,7 +506,7 @@ def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCapt
         async with aclosing(pooled(redis_server, Rate(1_000_000, 3600), own=7)) as limits:
             slowest = 0.0
 
-            async def one() -> Standing:
+            async def one() -> LimitStatus:
                 nonlocal slowest
                 begun = time.monotonic()
                 found = await limits.hit("key_a")
@@ -508,19 +514,19 @@ def test_redis_away_under_load(redis_server: RedisServer, caplog: pytest.LogCapt
                 await asyncio.sleep(0.005)
                 return found
 
-            async def load() -> list[Standing]:
+            async def load() -> list[LimitStatus]:
                 return await asyncio.gather(*(one() for _ in range(20)))
 
-            assert all(found.rate.amount == 1_000_000 for found in await load())
+            assert all(found.rate.limit == 1_000_000 for found in await load())
             redis_server.kill()
             alone = [found for _ in range(10) for found in await load()]
-            assert all(found.rate.amount == 7 for found in alone)
-            assert sum(found.is_within for found in alone) == 7
+            assert all(found.rate.limit == 7 for found in alone)
+            assert sum(found.is_allowed for found in alone) == 7
             assert len(told(caplog)) == 1
             assert "does not count" in told(caplog)[0]
             await asyncio.to_thread(redis_server.start)
             end = time.monotonic() + 30
-            while (await load())[0].rate.amount == 7:
+            while (await load())[0].rate.limit == 7:
                 assert time.monotonic() < end, "it never came back"
             assert told(caplog)[1:] == [
                 f"Redis at 127.0.0.1:{redis_server.port} counts again for all servers"
@@ -540,16 +546,16 @@ def test_a_redis_that_hangs_holds_a_request_up_once(
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
-            assert (await limits.hit("key_a")).rate.amount == 100
-            redis_server.hang()
-            assert (await limits.hit("key_a")).rate.amount == 10
+            assert (await limits.hit("key_a")).rate.limit == 100
+            redis_server.suspend()
+            assert (await limits.hit("key_a")).rate.limit == 10
             begun = time.monotonic()
             for _ in range(100):
-                assert (await limits.hit("key_a")).rate.amount == 10
+                assert (await limits.hit("key_a")).rate.limit == 10
             assert time.monotonic() - begun < 0.5 * 100 / 2
-            redis_server.go_on()
+            redis_server.resume()
             end = time.monotonic() + 30
-            while (await limits.hit("key_a")).rate.amount == 10:
+            while (await limits.hit("key_a")).rate.limit == 10:
                 assert time.monotonic() < end, "it never came back"
                 await asyncio.sleep(0.05)
 
@@ -564,9 +570,9 @@ def test_a_redis_that_refuses_is_as_one_that_is_away(
 
     async def ask() -> None:
         async with aclosing(pooled(redis_server)) as limits:
-            redis_server.ask("CONFIG", "SET", "requirepass", "s3cret")
+            redis_server.command("CONFIG", "SET", "requirepass", "s3cret")
             for _ in range(12):
-                assert (await limits.hit("key_a")).rate.amount == 10
+                assert (await limits.hit("key_a")).rate.limit == 10
                 await asyncio.sleep(0.2)
 
     asyncio.run(ask())
@@ -582,15 +588,15 @@ def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisSer
     async def ask() -> None:
         async with aclosing(pooled(redis_server, Rate(3, 1))) as limits:
             assert await hits(limits, 20) >= 3
-            (name,) = redis_server.ask("KEYS", "*")
-            state = redis_server.ask("GET", name).decode()
+            (name,) = redis_server.command("KEYS", "*")
+            state = redis_server.command("GET", name).decode()
             for ahead in (50, 3600 * 100):  # slices: half a second, an hour
                 counts = [entry.split(":") for entry in state.split()]
                 later = " ".join(f"{int(piece) + ahead}:{count}" for piece, count in counts)
-                redis_server.ask("SET", name, later, "PX", 10_000_000)
+                redis_server.command("SET", name, later, "PX", 10_000_000)
                 assert await hits(limits, 1) == (ahead > 100)
             end = time.monotonic() + 30
-            while not (await limits.hit("key_a")).is_within:
+            while not (await limits.hit("key_a")).is_allowed:
                 assert time.monotonic() < end, "locked out"
 
     asyncio.run(ask())
@@ -622,13 +628,13 @@ def test_servers_share_keys_and_limits(
     (tmp_path / "b").mkdir()
     url, options = redis_server.url, ("--rate", "40/h", "--redis", redis_server.url)
     with (
-        serving(shipped_build, tmp_path / "a", *options, "--workers", "2") as one,
-        serving(shipped_build, tmp_path / "b", *options) as other,
+        start_server(shipped_build, tmp_path / "a", *options, "--workers", "2") as one,
+        start_server(shipped_build, tmp_path / "b", *options) as other,
         httpx.Client(limits=httpx.Limits(max_keepalive_connections=0), timeout=30) as client,
     ):
         for server in (one, other):
-            succeed("keys", "push", "--keys", server.keys_file, "--redis", url)
-        secret = succeed("keys", "create", "--project", "p", "--redis", url).strip()
+            run_successfully("keys", "push", "--keys", server.keys_file, "--redis", url)
+        secret = run_successfully("keys", "create", "--project", "p", "--redis", url).strip()
 
         def get(server: Server, path: str, key: str = secret) -> int:
             return client.get(
@@ -636,7 +642,7 @@ def test_servers_share_keys_and_limits(
             ).status_code
 
         def becomes(server: Server, status: int, key: str = secret) -> None:
-            until(lambda: get(server, "/GITHUB_CREATE_ISSUE", key) == status)
+            wait_until(lambda: get(server, "/GITHUB_CREATE_ISSUE", key) == status)
 
         def missed(server: Server) -> bool:
             return (
@@ -665,14 +671,16 @@ def test_servers_share_keys_and_limits(
         assert found.count(200) <= 40 * 2  # each server by itself, its workers together
         # however short it is away, each has looked for its keys meanwhile
         for server in (one, other):
-            until(partial(missed, server))
+            wait_until(partial(missed, server))
 
         redis_server.start()
-        (id,) = [kept.id for kept in keys.load(place(redis_server)) if kept.hint == secret[-4:]]
-        succeed("keys", "revoke", id, "--redis", url)
+        (id,) = [
+            kept.id for kept in keys.load_keys(place(redis_server)) if kept.hint == secret[-4:]
+        ]
+        run_successfully("keys", "revoke", id, "--redis", url)
         for server in (one, other):
             becomes(server, 401)
-            until(partial(says, server, "counts again for all servers"))
+            wait_until(partial(says, server, "counts again for all servers"))
             assert says(server, "does not count") <= 2  # a line of each worker
             assert not says(server, "Traceback")
 
@@ -703,7 +711,7 @@ def without_keys(build: Path, folder: Path, server: RedisServer) -> Iterator[tup
         ) as process,
     ):
         try:
-            until(lambda: re.search(r"http://[0-9.]+:[0-9]+", log.read_text()))
+            wait_until(lambda: re.search(r"http://[0-9.]+:[0-9]+", log.read_text()))
             yield re.findall(r"http://[0-9.]+:[0-9]+", log.read_text())[0], log
         finally:
             process.terminate()
@@ -716,7 +724,7 @@ def test_a_server_starts_with_redis_away(
     """Without a key file it answers 401 to all and says so; the keys come when Redis does."""
     redis_server.kill()
     with without_keys(shipped_build, tmp_path, redis_server) as (url, log):
-        until(
+        wait_until(
             lambda: (
                 "No keys yet: every API call answers 401 until they come from Redis"
                 in log.read_text()
@@ -724,8 +732,10 @@ def test_a_server_starts_with_redis_away(
         )
         assert httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": "tc_x"}).status_code == 401
         redis_server.start()
-        secret = succeed("keys", "create", "--project", "p", "--redis", redis_server.url).strip()
-        until(
+        secret = run_successfully(
+            "keys", "create", "--project", "p", "--redis", redis_server.url
+        ).strip()
+        wait_until(
             lambda: (
                 httpx.get(f"{url}/api/v3/tools", headers={"x-api-key": secret}).status_code == 200
             )

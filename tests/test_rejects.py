@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog.advice import USUAL
-from toolcatalog.checking import check
-from toolcatalog.errors import MOST, Problem
+from toolcatalog.advice import DEFAULT_SEVERITIES
+from toolcatalog.checking import check_folder
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Problem
 
 CASES = Path(__file__).parent / "rejects"
 BASE = CASES / "_base" / "catalog"
@@ -50,8 +50,8 @@ def problems_of(catalog: Path, rule: str = "") -> list[Problem]:
     """What is wrong with a catalog, and of all the advice for it only that by one rule."""
     return [
         problem
-        for problem in check(catalog).problems
-        if problem.rule not in USUAL or problem.rule == rule
+        for problem in check_folder(catalog).problems
+        if problem.rule not in DEFAULT_SEVERITIES or problem.rule == rule
     ]
 
 
@@ -127,7 +127,7 @@ def undecodable_name(root: Path) -> None:
 
 
 NESTED_33 = f"{HEAD}input_parameters: {{a: {{type: array, default: {'[' * 30}{']' * 30}}}}}\n"
-UNKNOWN_KEYS = HEAD + "".join(f"key{number}: 1\n" for number in range(MOST + 1))
+UNKNOWN_KEYS = HEAD + "".join(f"key{number}: 1\n" for number in range(MAX_FINDINGS_PER_FILE + 1))
 MADE = {
     "byte-order-mark-within": (
         text_of(TOOL, "name: Se\ufeffnd\ndescription: Send a message.\n"),
@@ -194,10 +194,13 @@ MADE = {
     "too-many-problems": (
         text_of(TOOL, UNKNOWN_KEYS),
         [
-            *(f"catalog/{TOOL}:{line}:1 unknown-key" for line in range(3, MOST + 3)),
-            f"catalog/{TOOL}:{MOST + 3}:1 too-many",
+            *(
+                f"catalog/{TOOL}:{line}:1 unknown-key"
+                for line in range(3, MAX_FINDINGS_PER_FILE + 3)
+            ),
+            f"catalog/{TOOL}:{MAX_FINDINGS_PER_FILE + 3}:1 too-many",
         ],
-        f"more problems in this file than these {MOST}",
+        f"more problems in this file than these {MAX_FINDINGS_PER_FILE}",
     ),
     "tags-too-many": (
         text_of(TOOL, f"{HEAD}tags: [{', '.join(f't{number}' for number in range(101))}]\n"),
@@ -309,7 +312,7 @@ def test_files_that_only_look_odd_pass(tmp_path: Path) -> None:
     text_of("toolkits/mail/README.md", "Prose.\n")(catalog)
     text_of("toolkits/mail/.draft.yaml", "not ready\n")(catalog)
 
-    checked = check(catalog)
+    checked = check_folder(catalog)
 
     assert problems_of(catalog) == []
     assert [tool.version for tool in checked.catalog.tools if tool.slug == "MAIL_DEEP"] == [
@@ -335,14 +338,14 @@ def test_every_rule_has_a_case() -> None:
     )
 
     # those want a revision before: see test_history
-    advised = {rule for rule in USUAL if not rule.startswith("history-")}
+    advised = {rule for rule in DEFAULT_SEVERITIES if not rule.startswith("history-")}
     assert rules_shown() == literal | formed | advised
 
 
 def test_every_rule_of_advice_has_a_case_that_is_fine() -> None:
     """A rule that finds something in everything would pass the others."""
     fine = {case.parent.name for case in ALL if not expectation(case)[0]}
-    assert {rule for rule in USUAL if not rule.startswith("history-")} <= fine
+    assert {rule for rule in DEFAULT_SEVERITIES if not rule.startswith("history-")} <= fine
 
 
 def rules_shown() -> set[str]:
@@ -360,5 +363,5 @@ def test_a_folder_is_named_for_a_rule_that_its_cases_show() -> None:
     for case in ALL:
         rules = {line.rpartition(" ")[2] for line in expectation(case)[0]}
         assert case.parent.name in rules | {"several"} or (
-            case.parent.name in USUAL and not rules
+            case.parent.name in DEFAULT_SEVERITIES and not rules
         ), case

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from browsing import need
+from browsing import require
 from running import ROOT
 from toolcatalog import __version__, yaml12
 
@@ -27,16 +27,16 @@ def locked(lock: Path) -> dict[tuple[str, str], set[str]]:
 
 
 def jobs(workflow: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml12.value((ROOT / ".github" / "workflows" / workflow).read_bytes())[
-        "jobs"
-    ]
+    found: dict[str, Any] = yaml12.parse_fast(
+        (ROOT / ".github" / "workflows" / workflow).read_bytes()
+    )["jobs"]
     return found
 
 
 @pytest.fixture(scope="module")
 def bill(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What scripts/sbom writes."""
-    need((AUDIT / ".installed").is_file(), "there is no cyclonedx-py: run scripts/test")
+    require((AUDIT / ".installed").is_file(), "there is no cyclonedx-py: run scripts/test")
     file = tmp_path_factory.mktemp("bill") / "sbom.json"
     subprocess.run([ROOT / "scripts" / "sbom", file], check=True, timeout=300)
     return file.read_bytes()

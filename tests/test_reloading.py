@@ -14,7 +14,7 @@ import httpx
 import orjson
 import pytest
 
-from running import PATIENCE, SHIPPED, Server, serving, until
+from running import SHIPPED_CATALOG, TIMEOUT, Server, start_server, wait_until
 from toolcatalog import files
 from toolcatalog.build import build
 
@@ -26,7 +26,7 @@ SESSION = "/api/v3/tool_router/session/trs_playground/tools"
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """A build with two snapshots, the second in force: its folder and their digests."""
     folder = tmp_path_factory.mktemp("two")
-    catalog = Path(shutil.copytree(SHIPPED, folder / "catalog"))
+    catalog = Path(shutil.copytree(SHIPPED_CATALOG, folder / "catalog"))
     first = build(catalog, folder / "build", None).digest
     about = catalog / "toolkits/github/toolkit.yaml"
     about.write_text(about.read_text().replace("name: GitHub", "name: GitHub again", 1))
@@ -48,7 +48,7 @@ class Place:
         self.point(self.first)
 
     def point(self, digest: str) -> None:
-        files.point(self.build / "current", f"snapshots/{digest}")
+        files.replace_symlink(self.build / "current", f"snapshots/{digest}")
 
     def folder(self, digest: str) -> Path:
         return self.build / "snapshots" / digest
@@ -65,7 +65,7 @@ def server(place: Place, tmp_path: Path) -> Iterator[Server]:
     """A server of it that answers: it says where it will before it has looked which snapshot is in
     force.
     """
-    with serving(place.build, tmp_path) as server:
+    with start_server(place.build, tmp_path) as server:
         assert snapshot(server) == place.first
         yield server
 
@@ -90,7 +90,7 @@ def test_every_answer_comes_from_the_new_snapshot(place: Place, server: Server, 
     assert snapshot(server, path) == place.first
     for digest in (place.second, place.first):
         place.point(digest)
-        until(partial(is_served, server, digest, path))
+        wait_until(partial(is_served, server, digest, path))
     assert httpx.get(f"{server.url}/readyz").json() == {"status": "ready", "snapshot": place.first}
 
 
@@ -102,7 +102,7 @@ def test_a_client_on_a_kept_connection_sees_it(place: Place, server: Server) -> 
         for _ in range(3):
             assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub"
         place.point(place.second)
-        until(lambda: client.get(TOOL).headers["x-catalog-snapshot"] == place.second)
+        wait_until(lambda: client.get(TOOL).headers["x-catalog-snapshot"] == place.second)
         assert client.get(TOOL).json()["toolkit"]["name"] == "GitHub again"
 
 
@@ -122,8 +122,8 @@ def test_the_old_one_is_closed(place: Place, server: Server) -> None:
     assert snapshot(server, "/api/v3/tools?query=issue") == place.first
     assert mapped(server, place.first)
     place.point(place.second)
-    until(lambda: snapshot(server) == place.second)
-    until(lambda: not mapped(server, place.first))
+    wait_until(lambda: snapshot(server) == place.second)
+    wait_until(lambda: not mapped(server, place.first))
 
 
 def flip(file: Path) -> None:
@@ -155,20 +155,20 @@ def test_a_snapshot_that_is_not_whole_is_refused(place: Place, server: Server, t
     whole = shutil.copytree(place.folder(place.second), place.build / "whole")
     DAMAGES[told](place.folder(place.second))
     place.point(place.second)
-    until(lambda: "is refused" in server.log.read_text())
+    wait_until(lambda: "is refused" in server.log.read_text())
     assert snapshot(server) == place.first
     assert told in server.log.read_text()
     time.sleep(1.2)  # two more looks
     assert server.log.read_text().count("is refused") == 1
     shutil.rmtree(place.folder(place.second))
     whole.rename(place.folder(place.second))
-    until(lambda: snapshot(server) == place.second)
+    wait_until(lambda: snapshot(server) == place.second)
 
 
 def test_a_link_that_leads_nowhere_changes_nothing(place: Place, server: Server) -> None:
     """Nor does a link that is gone: what is open stays open."""
     place.point("f" * 64)
-    until(lambda: "is refused" in server.log.read_text())
+    wait_until(lambda: "is refused" in server.log.read_text())
     (place.build / "current").unlink()
     time.sleep(1.2)
     assert snapshot(server) == place.first
@@ -187,16 +187,16 @@ def test_a_snapshot_that_is_replaced_under_the_server_is_opened_again(
     shutil.rmtree(place.build / "old")
     assert snapshot(server) == place.first
     (place.build / "again").rename(folder)
-    until(lambda: server.log.read_text().count("serving snapshot") == 1)
+    wait_until(lambda: server.log.read_text().count("serving snapshot") == 1)
     assert snapshot(server) == place.first
 
 
 def test_all_workers_follow(place: Place, tmp_path: Path) -> None:
     """Each process opens it by itself."""
-    with serving(place.build, tmp_path, "--workers", "2") as server:
+    with start_server(place.build, tmp_path, "--workers", "2") as server:
         assert snapshot(server) == place.first
         place.point(place.second)
-        until(lambda: {snapshot(server) for _ in range(20)} == {place.second})
+        wait_until(lambda: {snapshot(server) for _ in range(20)} == {place.second})
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -206,22 +206,22 @@ def test_before_the_end_it_says_that_it_wants_no_more_requests(
     """After SIGTERM `/readyz` says 503 and all else goes on, until the time is up; then the server
     ends well.
     """
-    with serving(place.build, tmp_path, "--workers", workers, "--drain", "3") as server:
+    with start_server(place.build, tmp_path, "--workers", workers, "--drain", "3") as server:
         assert httpx.get(f"{server.url}/readyz").status_code == 200
         server.process.send_signal(signal.SIGTERM)
-        until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
+        wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
         assert httpx.get(f"{server.url}/readyz").json()["error"]["slug"] == "draining"
         assert snapshot(server) == place.first
-        assert server.process.wait(timeout=PATIENCE) == 0
+        assert server.process.wait(timeout=TIMEOUT) == 0
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=1)
 
 
 def test_a_second_signal_ends_it_at_once(place: Place, tmp_path: Path) -> None:
     """Whoever cannot wait says it twice."""
-    with serving(place.build, tmp_path, "--drain", "3600") as server:
+    with start_server(place.build, tmp_path, "--drain", "3600") as server:
         assert snapshot(server) == place.first
         server.process.send_signal(signal.SIGTERM)
-        until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
+        wait_until(lambda: httpx.get(f"{server.url}/readyz").status_code == 503)
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(timeout=PATIENCE) == 0
+        assert server.process.wait(timeout=TIMEOUT) == 0

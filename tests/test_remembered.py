@@ -1,19 +1,19 @@
 """The room `server.remembered`: what was answered before is there again, and memory has an end."""
 
-from toolcatalog.server.operations import Tagged
-from toolcatalog.server.remembered import Remembered
+from toolcatalog.server.operations import OperationResult
+from toolcatalog.server.remembered import ResponseCache
 
 
-def answer(pieces: int) -> Tagged:
+def answer(pieces: int) -> OperationResult:
     """An answer of so many pieces."""
-    return Tagged([b"x"] * pieces, b"tag")
+    return OperationResult([b"x"] * pieces, b"tag")
 
 
 def test_what_was_kept_is_there_again() -> None:
     """The very same object, under what was asked; keeping it twice changes nothing."""
-    remembered, found = Remembered(), answer(3)
-    remembered.keep("a", found)
-    remembered.keep("a", answer(4))
+    remembered, found = ResponseCache(), answer(3)
+    remembered.add("a", found)
+    remembered.add("a", answer(4))
     assert remembered["a"] is found
     assert remembered.get("b") is None
 
@@ -23,15 +23,15 @@ def test_the_oldest_go_first_and_the_whole_stays_small() -> None:
     the newest are there.
     """
     for pieces in (1, 41, 100):
-        remembered = Remembered()
+        remembered = ResponseCache()
         for number in range(60_000):
-            remembered.keep(number, answer(pieces))
+            remembered.add(number, answer(pieces))
         assert 0 < len(remembered) * (pieces + 4) <= 1 << 17
         assert [*remembered] == [*range(60_000 - len(remembered), 60_000)]
 
 
 def test_an_answer_of_very_many_pieces_is_not_kept() -> None:
     """It would push out many others, and remembering it saves little."""
-    remembered = Remembered()
-    remembered.keep("a", answer(1000))
+    remembered = ResponseCache()
+    remembered.add("a", answer(1000))
     assert not remembered

@@ -18,7 +18,7 @@ from toolcatalog import reports
 from toolcatalog.errors import Problem
 
 COMMAND = re.compile(r"::(error|warning|notice) ([^:]*)::(.*)")
-FORMS = (reports.github, reports.summary, reports.sarif, reports.junit)
+FORMS = (reports.render_github, reports.render_summary, reports.render_sarif, reports.render_junit)
 TOOL = "catalog/toolkits/github/GITHUB_STAR/20250101_00.yaml"
 
 
@@ -66,7 +66,7 @@ def _unescaped(text: str) -> str:
 def sarif_run(
     problems: Sequence[Problem], files: int = 9, changed: Collection[str] = (), **more: Any
 ) -> Any:
-    log = json.loads(reports.sarif(problems, files, changed, **more))
+    log = json.loads(reports.render_sarif(problems, files, changed, **more))
     assert log["version"] == "2.1.0"
     [run] = log["runs"]
     return run
@@ -80,7 +80,7 @@ def cases(text: str) -> list[ET.Element]:
 
 
 def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
-    [(kind, properties, message)] = commands(reports.github([problem(7)], 3))
+    [(kind, properties, message)] = commands(reports.render_github([problem(7)], 3))
     assert kind == "error"
     assert properties == {
         "file": TOOL,
@@ -97,7 +97,7 @@ def test_an_annotation_has_the_place_the_rule_and_what_to_do() -> None:
 
 def test_each_severity_has_its_kind() -> None:
     found = [problem(severity=severity) for severity in ("note", "warning", "error")]
-    assert [kind for kind, *_ in commands(reports.github(found, 1))] == [
+    assert [kind for kind, *_ in commands(reports.render_github(found, 1))] == [
         "error",
         "warning",
         "notice",
@@ -110,7 +110,7 @@ def test_no_more_than_github_shows_and_how_many_more_there_are() -> None:
         for severity, many in (("error", 23), ("warning", 11), ("note", 2))
         for line in range(1, many + 1)
     ]
-    text = reports.github(found, 5)
+    text = reports.render_github(found, 5)
     kinds = [kind for kind, *_ in commands(text)]
     assert [kinds.count(kind) for kind in ("error", "warning", "notice")] == [10, 10, 2]
     assert "13 errors, 1 warning more than GitHub shows" in text
@@ -122,7 +122,7 @@ def test_of_the_same_kind_changed_files_come_first() -> None:
     shown = [
         properties["file"]
         for _, properties, _ in commands(
-            reports.github(found, 30, {found[29].path, found[20].path})
+            reports.render_github(found, 30, {found[29].path, found[20].path})
         )
     ]
     assert shown[:3] == [found[20].path, found[29].path, found[0].path]
@@ -134,7 +134,7 @@ def test_what_a_catalog_says_cannot_begin_a_command_of_its_own() -> None:
         message="100% of\n::stop-commands::x\r::set-env name=a::b",
         help="\n::warning::d",
     )
-    text = reports.github([hostile], 1)
+    text = reports.render_github([hostile], 1)
     [(_, properties, message)] = commands(text)
     assert properties["file"] == hostile.path
     assert "100% of ::stop-commands::x ::set-env name=a::b" in message
@@ -145,7 +145,9 @@ def test_what_a_catalog_says_cannot_begin_a_command_of_its_own() -> None:
 
 
 def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
-    first, _, second, *_ = reports.summary([problem(1), problem(2, "warning")], 12).splitlines()
+    first, _, second, *_ = reports.render_summary(
+        [problem(1), problem(2, "warning")], 12
+    ).splitlines()
     assert first == "### `toolcatalog check`: 1 error, 1 warning, 12 files read"
     assert second.startswith("**You act next:** mend the errors")
 
@@ -168,7 +170,7 @@ def test_a_summary_begins_with_counts_and_says_who_acts_next() -> None:
     ],
 )
 def test_who_acts_next(found: list[Problem], changed: Collection[str], said: str) -> None:
-    assert said in reports.summary(found, 4, changed)
+    assert said in reports.render_summary(found, 4, changed)
 
 
 def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> None:
@@ -177,7 +179,9 @@ def test_a_summary_lists_changed_files_first_and_then_those_with_the_worst() -> 
         problem(path="catalog/b"),
         problem(severity="warning", path="catalog/c"),
     ]
-    headings = re.findall("^#### (.*)", reports.summary(found, 3, {"catalog/c"}), re.MULTILINE)
+    headings = re.findall(
+        "^#### (.*)", reports.render_summary(found, 3, {"catalog/c"}), re.MULTILINE
+    )
     assert headings == [
         "`catalog/c`, changed here: 1 warning",
         "`catalog/b`: 1 error",
@@ -190,7 +194,7 @@ def test_a_summary_fits_where_github_takes_a_mebibyte() -> None:
         problem(line % 300, path=f"catalog/{line // 300:03}.yaml", message="m" * 480)
         for line in range(30_000)
     ]
-    text = reports.summary(found, 20_000)
+    text = reports.render_summary(found, 20_000)
     assert 900_000 < len(text.encode()) <= 1024 * 1024
     listed = len(re.findall(r"^\d+:9 error", text, re.MULTILINE))
     assert f"There are {30_000 - listed:,} more than are listed here" in text
@@ -201,7 +205,7 @@ def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
         *(problem(line, path="catalog/a", message="m" * 500) for line in range(1, 1001)),
         problem(path="catalog/b"),
     ]
-    text = reports.summary(found, 2)
+    text = reports.render_summary(found, 2)
     assert "#### `catalog/a`: 1,000 errors" in text
     assert "#### `catalog/b`: 1 error" in text
     assert "There are 900 more" in text
@@ -217,7 +221,7 @@ def test_one_file_with_very_many_problems_leaves_room_for_others() -> None:
 def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None:
     """CommonMark sees two headings, a paragraph and one fence, whatever a message or a path says."""
     path, message, expected, help = texts
-    text = reports.summary(
+    text = reports.render_summary(
         [problem(path=f"catalog/{path}", message=message, expected=expected, help=help)], 1
     )
     kinds = [
@@ -235,7 +239,7 @@ def test_nothing_of_a_catalog_is_markdown_in_a_summary(texts: list[str]) -> None
 def test_a_result_has_its_rule_its_place_and_its_level() -> None:
     run = sarif_run(
         [problem(4, "note", rule="a-rule"), problem(2)],
-        rules={"reference": reports.Advice("in a line", "# in full", "warning")},
+        rules={"reference": reports.RuleDescription("in a line", "# in full", "warning")},
     )
     assert run["tool"]["driver"]["name"] == "toolcatalog"
     assert run["tool"]["driver"]["rules"] == [
@@ -300,7 +304,7 @@ def test_code_scanning_is_given_no_more_than_it_takes() -> None:
 
 
 def test_a_file_with_an_error_is_a_test_that_fails() -> None:
-    text = reports.junit(
+    text = reports.render_junit(
         [problem(5, "warning"), problem(9), problem(1, "note", path="catalog/catalog.yaml")], 10
     )
     wrong, advised, others = cases(text)
@@ -317,7 +321,7 @@ def test_a_file_with_an_error_is_a_test_that_fails() -> None:
 
 
 def test_a_catalog_without_problems_is_one_test_that_passes() -> None:
-    [only] = cases(reports.junit([], 3))
+    [only] = cases(reports.render_junit([], 3))
     assert (only.get("name"), [*only]) == ("3 files without problems", [])
 
 
@@ -336,10 +340,13 @@ def test_every_form_can_be_read_whatever_a_catalog_says(texts: list[str]) -> Non
             excerpt=message,
         )
     ]
-    assert len(commands(reports.github(found, 1).replace("\x0b", " ").replace("\x0c", " "))) == 1
-    assert reports.summary(found, 1).encode()
+    assert (
+        len(commands(reports.render_github(found, 1).replace("\x0b", " ").replace("\x0c", " ")))
+        == 1
+    )
+    assert reports.render_summary(found, 1).encode()
     assert len(sarif_run(found)["results"]) == 1
-    assert len(cases(reports.junit(found, 1))) == 2
+    assert len(cases(reports.render_junit(found, 1))) == 2
 
 
 @pytest.mark.parametrize("form", FORMS)

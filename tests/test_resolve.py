@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from modelling import catalog, meta_tool, session, tool
+from modelling import make_catalog, make_meta_tool, make_session, make_tool
 from toolcatalog import compiling, resolve, snapshot
-from toolcatalog.model import About, AuthConfig, Choice, Session, Toolkit, ToolVersion
+from toolcatalog.model import About, AuthConfig, Selection, Session, Toolkit, ToolVersion
 from toolcatalog.snapshot import Tool
 
 NAMES = {"type": "string", "enum": {"$session": "tools"}}
@@ -16,9 +16,13 @@ NAMES = {"type": "string", "enum": {"$session": "tools"}}
 
 def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
     """What the session serves in a catalog of two toolkits and these meta tools."""
-    contents = resolve.resolve(
-        catalog(
-            tool("CHAT_POST"), tool("MAIL_SEND"), meta_tools=metas, sessions=(chosen,), **fields
+    contents = resolve.resolve_catalog(
+        make_catalog(
+            make_tool("CHAT_POST"),
+            make_tool("MAIL_SEND"),
+            meta_tools=metas,
+            sessions=(chosen,),
+            **fields,
         )
     )
     return contents.sessions[0].tools
@@ -26,7 +30,7 @@ def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
 
 def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
     """The documents of tools, by slug and version."""
-    part = compiling.part(tools, catalog(*tools).toolkits)
+    part = compiling.compile_tools(tools, make_catalog(*tools).toolkits)
     documents = json.loads(b"[" + b",".join(filter(None, (part.newest, part.older))) + b"]")
     return sorted(documents, key=lambda document: (document["slug"], document["version"]))
 
@@ -36,10 +40,10 @@ def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> Non
     versions are those of all its tools.
     """
     tools = (
-        tool("MAIL_SEND", "20250601_00"),
-        tool("MAIL_SEND"),
-        tool("MAIL_LIST", "20250301_00"),
-        tool("CHAT_POST"),
+        make_tool("MAIL_SEND", "20250601_00"),
+        make_tool("MAIL_SEND"),
+        make_tool("MAIL_LIST", "20250301_00"),
+        make_tool("CHAT_POST"),
     )
     assert [
         (one["slug"], one["version"], tuple(one["available_versions"]))
@@ -50,7 +54,9 @@ def test_a_tool_lists_all_its_versions_and_a_toolkit_those_of_its_tools() -> Non
         ("MAIL_SEND", "20250101_00", ("20250101_00", "20250601_00")),
         ("MAIL_SEND", "20250601_00", ("20250101_00", "20250601_00")),
     ]
-    assert [(one.slug, one.versions) for one in resolve.resolve(catalog(*tools)).toolkits] == [
+    assert [
+        (one.slug, one.versions) for one in resolve.resolve_catalog(make_catalog(*tools)).toolkits
+    ] == [
         ("chat", ("20250101_00",)),
         ("mail", ("20250101_00", "20250301_00", "20250601_00")),
     ]
@@ -68,18 +74,21 @@ def test_no_auth_is_the_toolkits_where_the_tool_does_not_say(
         slug="mail", name="Mail", logo="https://mail.example/logo.png", no_auth=toolkits
     )
     said: dict[str, Any] = {} if own is None else {"no_auth": own}
-    assert resolve.tool(tool("MAIL_SEND", **said), toolkit, ("20250101_00",)).no_auth is expected
+    assert (
+        resolve.resolve_tool(make_tool("MAIL_SEND", **said), toolkit, ("20250101_00",)).no_auth
+        is expected
+    )
 
 
 def test_deprecation() -> None:
     """A version that says `deprecation`, even an empty one, is deprecated; the others are not."""
     tools = (
-        tool("MAIL_SEND", deprecation={}),
-        tool("MAIL_SEND", "20250601_00"),
-        tool("MAIL_LIST", deprecation={"reason": "Old."}),
+        make_tool("MAIL_SEND", deprecation={}),
+        make_tool("MAIL_SEND", "20250601_00"),
+        make_tool("MAIL_LIST", deprecation={"reason": "Old."}),
     )
     mail = Toolkit(slug="mail", name="Mail", logo="")
-    assert [resolve.tool(one, mail, (one.version,)).deprecation for one in tools] == [
+    assert [resolve.resolve_tool(one, mail, (one.version,)).deprecation for one in tools] == [
         {"reason": "", "since": "", "sunset": "", "replaced_by": ""},
         None,
         {"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
@@ -91,7 +100,7 @@ def test_placeholders_are_filled_for_each_session() -> None:
     """Allowed toolkits, tools and auth configs become what the session has; its id and user are its
     own.
     """
-    find = meta_tool(
+    find = make_meta_tool(
         "FIND",
         description={"$session": "session_id"},
         tags=["a"],
@@ -103,8 +112,11 @@ def test_placeholders_are_filled_for_each_session() -> None:
         },
     )
     config = AuthConfig(path="", id="ac_mail", toolkit="mail")
-    chosen = session(
-        "trs_x", user_id="ann", toolkits=Choice(enable=("mail",)), auth_configs={"mail": "ac_mail"}
+    chosen = make_session(
+        "trs_x",
+        user_id="ann",
+        toolkits=Selection(enable=("mail",)),
+        auth_configs={"mail": "ac_mail"},
     )
     (served,) = tools_in(chosen, find, auth_configs=(config,))
     assert (served.slug, served.toolkit, served.version, served.description, served.tags) == (
@@ -157,7 +169,8 @@ def test_a_choice_of_nothing_is_left_out(described: dict[str, Any], left: list[s
     empty `enum` fits no value.
     """
     (served,) = tools_in(
-        session(), meta_tool("FIND", input_parameters=described, output_parameters=described)
+        make_session(),
+        make_meta_tool("FIND", input_parameters=described, output_parameters=described),
     )
 
     def names(parameters: dict[str, Any], before: str = "") -> list[str]:
@@ -200,7 +213,7 @@ def test_what_is_left_beside_a_choice_of_nothing(
     described: dict[str, Any], left: dict[str, Any]
 ) -> None:
     """Of branches the others stay; properties whose value nobody could give may not be added."""
-    (served,) = tools_in(session(), meta_tool("FIND", input_parameters={"a": described}))
+    (served,) = tools_in(make_session(), make_meta_tool("FIND", input_parameters={"a": described}))
     assert {
         key: value for key, value in served.input_parameters["a"].items() if key in left
     } == left
@@ -217,10 +230,12 @@ def test_all_else_is_handed_on() -> None:
         tools=("MAIL_SEND",),
         scopes=("send",),
     )
-    given = catalog(
-        tool("MAIL_SEND"), auth_configs=(config,), sessions=(session("trs_x", project="support"),)
+    given = make_catalog(
+        make_tool("MAIL_SEND"),
+        auth_configs=(config,),
+        sessions=(make_session("trs_x", project="support"),),
     )
-    contents = resolve.resolve(
+    contents = resolve.resolve_catalog(
         replace(given, about=About(title="Ours", description="All.", rules={"secret": "off"}))
     )
     assert contents.about == {"title": "Ours", "description": "All.", "home": "", "repository": ""}
@@ -230,7 +245,7 @@ def test_all_else_is_handed_on() -> None:
         "https://router.example/logo.png",
         (),
     )
-    assert resolve.resolve(replace(given, router=None, sessions=())).router is None
+    assert resolve.resolve_catalog(replace(given, router=None, sessions=())).router is None
     assert contents.auth_configs == (
         snapshot.AuthConfig(id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)),
     )
@@ -245,8 +260,8 @@ def test_a_tool_has_what_its_file_says() -> None:
         "scopes": ["send", "read"],
         "tags": ["mail"],
     }
-    served = resolve.tool(
-        tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",)
+    served = resolve.resolve_tool(
+        make_tool("MAIL_SEND", **said), Toolkit(slug="mail", name="Mail", logo=""), ("20250101_00",)
     )
     assert (served.slug, served.toolkit, served.version) == ("MAIL_SEND", "mail", "20250101_00")
     assert (served.name, served.description, served.scopes, served.tags) == (
@@ -258,10 +273,10 @@ def test_a_tool_has_what_its_file_says() -> None:
 
 
 METAS = (
-    meta_tool("FIND"),
-    meta_tool("LINK", when="manage_connections"),
-    meta_tool("RUN"),
-    meta_tool("RUN", "20250601_00"),
+    make_meta_tool("FIND"),
+    make_meta_tool("LINK", when="manage_connections"),
+    make_meta_tool("RUN"),
+    make_meta_tool("RUN", "20250601_00"),
 )
 
 
@@ -279,12 +294,14 @@ def test_which_meta_tools(fields: dict[str, Any], expected: list[str]) -> None:
     """All by default, else those named in their order; the newest version; `when:
     manage_connections` only where that is enabled.
     """
-    assert [f"{one.slug} {one.version}" for one in tools_in(session(**fields), *METAS)] == expected
+    assert [
+        f"{one.slug} {one.version}" for one in tools_in(make_session(**fields), *METAS)
+    ] == expected
 
 
 def test_available_versions_of_a_meta_tool() -> None:
     """A meta tool lists all its versions as any tool does."""
-    assert tools_in(session(meta_tools=("RUN",)), *METAS)[0].available_versions == (
+    assert tools_in(make_session(meta_tools=("RUN",)), *METAS)[0].available_versions == (
         "20250101_00",
         "20250601_00",
     )

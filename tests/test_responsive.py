@@ -13,9 +13,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from generating import add_auth_config, generate
-from running import Server, new_key, serving, succeed
-from toolcatalog.server.questions import cursor
+from generating import add_auth_config, generate_catalog
+from running import Server, create_key, run_successfully, start_server
+from toolcatalog.server.questions import encode_cursor
 
 KITS = 1000
 WAIT = 0.1  # seconds that a look at the health may take
@@ -61,7 +61,7 @@ HOSTILE = {
     "very many fields": f"{LIST}?{'a=1&' * 15_000}",
     "percent signs": f"{LIST}?{'%41=%42&' * 4_900}",
     "a long number": f"{LIST}?limit={'9' * LINE}",
-    "a page far away": f"{LIST}?cursor={quote(cursor(10**17, 1000))}",
+    "a page far away": f"{LIST}?cursor={quote(encode_cursor(10**17, 1000))}",
     "an unknown slug": f"{LIST}/KIT1_DO_9999",
     "a long slug": f"{LIST}/{'KIT_' * 49}",
     "a slug far too long": f"{LIST}/{'A' * LINE}",
@@ -81,17 +81,17 @@ DEEP = (
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A thousand toolkits, a thousand auth configs and two thousand tools."""
     folder = tmp_path_factory.mktemp("wide")
-    catalog = generate(folder / "catalog", 2 * KITS, KITS)
+    catalog = generate_catalog(folder / "catalog", 2 * KITS, KITS)
     for number in range(KITS):
         add_auth_config(catalog, f"ac_config{number}", f"kit{number}")
-    succeed("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
+    run_successfully("build", "--catalog", catalog, "--out", folder / "build", "--no-site")
     return folder / "build"
 
 
 @pytest.fixture(scope="module")
 def server(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One process that answers from it, agents too."""
-    with serving(build, tmp_path_factory.mktemp("server"), "--mcp") as running:
+    with start_server(build, tmp_path_factory.mktemp("server"), "--mcp") as running:
         yield running
 
 
@@ -129,7 +129,7 @@ def test_no_request_holds_up_others(server: Server, limited: bool) -> None:
     again: other programs work on this machine, too.
     """
     toolkits = ("--toolkits", ",".join(f"kit{n}" for n in range(0, KITS, 2))) if limited else ()
-    key = new_key(server.keys_file, *toolkits)
+    key = create_key(server.keys_file, *toolkits)
     headers = {"x-api-key": key, "accept-encoding": "identity"}
     slow = []
     with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gitting import CLEAN, TOOL, commit, git, repository, tool
+from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
 from toolcatalog import revisions, tree, written
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.revisions import at, fork, now
+from toolcatalog.revisions import files_at_commit, files_in_working_tree, find_merge_base
 
 
 @pytest.fixture(autouse=True)
@@ -23,13 +23,15 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def files_at(catalog: Path, revision: str) -> revisions.Files:
-    found = revisions.repository(catalog)
-    return at(found, revisions.commit(found, revision), revision)
+def files_at(catalog: Path, revision: str) -> revisions.FileSet:
+    found = revisions.open_repository(catalog)
+    return files_at_commit(found, revisions.resolve_commit(found, revision), revision)
 
 
 def since(catalog: Path, revision: str) -> set[str]:
-    return written.changed(files_at(catalog, revision), now(revisions.repository(catalog)))
+    return written.find_changed_paths(
+        files_at(catalog, revision), files_in_working_tree(revisions.open_repository(catalog))
+    )
 
 
 @pytest.mark.parametrize("inside", ["catalog", ".", "deep/in/it", "-odd", "with space", "ünder"])
@@ -37,14 +39,17 @@ def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> No
     """Wherever a catalog lies in its repository, its committed files have the same paths and names
     on both sides, and the same bytes.
     """
-    catalog = repository(tmp_path / "repo", inside)
-    then, today = files_at(catalog, "HEAD"), now(revisions.repository(catalog))
-    assert then.named == today.named
-    assert {*then.named} == {*tree.scan(catalog)[0]}
+    catalog = create_repository(tmp_path / "repo", inside)
+    then, today = (
+        files_at(catalog, "HEAD"),
+        files_in_working_tree(revisions.open_repository(catalog)),
+    )
+    assert then.object_ids == today.object_ids
+    assert {*then.object_ids} == {*tree.list_paths(catalog)[0]}
     assert (
-        then.read([*then.named])
-        == today.read([*today.named])
-        == {path: (catalog / path).read_bytes() for path in then.named}
+        then.read([*then.object_ids])
+        == today.read([*today.object_ids])
+        == {path: (catalog / path).read_bytes() for path in then.object_ids}
     )
 
 
@@ -52,15 +57,15 @@ def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
     """Changed, new, removed, staged or not, ignored by git or not; what no catalog reads is not
     told of.
     """
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     (tmp_path / ".gitignore").write_text("*IGNORED*\n")
     (catalog / "README.md").write_text("Prose.\n")
-    tool(catalog, "A_DO").write_text(TOOL)
-    tool(catalog, "A_SEE").unlink()
-    tool(catalog, "A_IGNORED", text=TOOL)
-    tool(catalog, "A_STAGED", text=TOOL)
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    write_tool(catalog, "A_SEE").unlink()
+    write_tool(catalog, "A_IGNORED", text=TOOL)
+    write_tool(catalog, "A_STAGED", text=TOOL)
     (catalog / "toolkits" / "a" / ".draft.yaml").write_text("")
-    git(tmp_path, "add", str(tool(catalog, "A_STAGED")))
+    run_git(tmp_path, "add", str(write_tool(catalog, "A_STAGED")))
     assert since(catalog, "HEAD") == {
         f"toolkits/a/{slug}/20250101_00.yaml" for slug in ("A_DO", "A_SEE", "A_IGNORED", "A_STAGED")
     }
@@ -69,18 +74,18 @@ def test_every_change_of_a_working_tree_is_seen(tmp_path: Path) -> None:
 def test_git_of_the_other_kind_of_names(tmp_path: Path) -> None:
     """A repository whose objects have SHA-256 names is read like any other."""
     (tmp_path / "repo").mkdir()
-    git(tmp_path / "repo", "init", "--quiet", "--object-format=sha256", ".")
-    catalog = repository(tmp_path / "repo")
+    run_git(tmp_path / "repo", "init", "--quiet", "--object-format=sha256", ".")
+    catalog = create_repository(tmp_path / "repo")
     assert since(catalog, "HEAD") == set()
-    tool(catalog, "A_DO").write_text(TOOL)
+    write_tool(catalog, "A_DO").write_text(TOOL)
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
 
 
 def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
     """A link to a file of the catalog has that file's content; one that leads out of it has none."""
-    catalog = repository(tmp_path)
-    tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
-    tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO", "20250202_00").symlink_to("20250101_00.yaml")
+    write_tool(catalog, "A_DO", "20250303_00").symlink_to("../../../../../outside")
     (tmp_path / "outside").write_text(TOOL)
     commit(tmp_path)
     then, inner, outer = (
@@ -88,10 +93,10 @@ def test_links_are_followed_as_in_a_folder(tmp_path: Path) -> None:
         "toolkits/a/A_DO/20250202_00.yaml",
         "toolkits/a/A_DO/20250303_00.yaml",
     )
-    assert then.read([inner])[inner] == tool(catalog, "A_DO").read_bytes()
+    assert then.read([inner])[inner] == write_tool(catalog, "A_DO").read_bytes()
     assert isinstance(then.read([outer])[outer], Finding)
     assert since(catalog, "HEAD") == {outer}  # what cannot be read is never the same
-    tool(catalog, "A_DO").write_text(TOOL)
+    write_tool(catalog, "A_DO").write_text(TOOL)
     assert inner in since(catalog, "HEAD")
 
 
@@ -105,28 +110,28 @@ def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: s
     """A published version behind a link that only a folder can follow could change unseen; a link
     through another link too.
     """
-    catalog = repository(tmp_path)
-    text = tool(catalog, "A_DO").read_text()
+    catalog = create_repository(tmp_path)
+    text = write_tool(catalog, "A_DO").read_text()
     for path in (HIDDEN, "toolkits/a/README.md"):
         (catalog / path).write_text(text)
     (catalog / "toolkits" / "a" / ".link").symlink_to("toolkit.yaml")
-    tool(catalog, "A_DO").unlink()
+    write_tool(catalog, "A_DO").unlink()
     other = "toolkits/a/A_SEE/20250101_00.yaml"
-    tool(catalog, "A_DO").symlink_to(target.format(other, top=catalog))
+    write_tool(catalog, "A_DO").symlink_to(target.format(other, top=catalog))
     path = "toolkits/a/A_DO/20250101_00.yaml"
-    refused = tree.content(catalog, path)
+    refused = tree.read_file(catalog, path)
     assert isinstance(refused, Finding)
     assert refused.rule == "file-link"
-    tool(catalog, "A_DO").unlink()
-    tool(catalog, "A_DO").symlink_to("../A_SEE/20250101_00.yaml")
-    assert tree.content(catalog, path) == tool(catalog, "A_SEE").read_bytes()
+    write_tool(catalog, "A_DO").unlink()
+    write_tool(catalog, "A_DO").symlink_to("../A_SEE/20250101_00.yaml")
+    assert tree.read_file(catalog, path) == write_tool(catalog, "A_SEE").read_bytes()
 
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     """What no catalog may have, a revision does not give either."""
-    catalog = repository(tmp_path)
-    tool(catalog, "A_DO", text="#" * (tree.LARGEST + 1))
-    tool(catalog, "A_SEE", text="#" * tree.LARGEST)
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO", text="#" * (tree.MAX_FILE_SIZE + 1))
+    write_tool(catalog, "A_SEE", text="#" * tree.MAX_FILE_SIZE)
     commit(tmp_path)
     found = files_at(catalog, "HEAD").read(
         ["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"]
@@ -134,48 +139,50 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     large, fine = found.values()
     assert isinstance(large, Finding)
     assert large.message == "more than 1 MiB"
-    assert fine == b"#" * tree.LARGEST
+    assert fine == b"#" * tree.MAX_FILE_SIZE
 
 
 def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
     """What came to the other branch later is not ours; a revision before us is itself; without a
     common past it is itself too.
     """
-    catalog = repository(tmp_path)
-    first = git(tmp_path, "rev-parse", "HEAD")
-    git(tmp_path, "switch", "--quiet", "--create", "ours")
-    tool(catalog, "A_DO", "20250202_00", TOOL)
+    catalog = create_repository(tmp_path)
+    first = run_git(tmp_path, "rev-parse", "HEAD")
+    run_git(tmp_path, "switch", "--quiet", "--create", "ours")
+    write_tool(catalog, "A_DO", "20250202_00", TOOL)
     ours = commit(tmp_path)
-    git(tmp_path, "switch", "--quiet", "main")
-    tool(catalog, "A_NEW", text=TOOL)
+    run_git(tmp_path, "switch", "--quiet", "main")
+    write_tool(catalog, "A_NEW", text=TOOL)
     theirs = commit(tmp_path)
-    git(tmp_path, "switch", "--quiet", "ours")
-    found = revisions.repository(catalog)
-    assert fork(found, "main") == first
-    assert fork(found, first) == first
-    assert fork(found, "HEAD") == ours
-    git(tmp_path, "switch", "--quiet", "--orphan", "alone")
+    run_git(tmp_path, "switch", "--quiet", "ours")
+    found = revisions.open_repository(catalog)
+    assert find_merge_base(found, "main") == first
+    assert find_merge_base(found, first) == first
+    assert find_merge_base(found, "HEAD") == ours
+    run_git(tmp_path, "switch", "--quiet", "--orphan", "alone")
     commit(tmp_path)
     catalog.mkdir(exist_ok=True)
-    assert fork(revisions.repository(catalog), "main") == theirs
+    assert find_merge_base(revisions.open_repository(catalog), "main") == theirs
 
 
 def test_of_several_forks_none_counts(tmp_path: Path) -> None:
     """After merges in both directions each common commit lacks what came by the others, so what was
     published there would look new: the revision itself counts.
     """
-    catalog = repository(tmp_path)
-    git(tmp_path, "switch", "--quiet", "--create", "ours")
+    catalog = create_repository(tmp_path)
+    run_git(tmp_path, "switch", "--quiet", "--create", "ours")
     ours = commit(tmp_path)
-    git(tmp_path, "switch", "--quiet", "main")
-    tool(catalog, "A_NEW", text=TOOL)
+    run_git(tmp_path, "switch", "--quiet", "main")
+    write_tool(catalog, "A_NEW", text=TOOL)
     theirs = commit(tmp_path)
-    git(tmp_path, "merge", "--quiet", "--no-edit", "ours")
-    git(tmp_path, "switch", "--quiet", "ours")
-    git(tmp_path, "merge", "--quiet", "--no-edit", theirs)
-    bases = git(tmp_path, "merge-base", "--all", "main", "HEAD").split()
+    run_git(tmp_path, "merge", "--quiet", "--no-edit", "ours")
+    run_git(tmp_path, "switch", "--quiet", "ours")
+    run_git(tmp_path, "merge", "--quiet", "--no-edit", theirs)
+    bases = run_git(tmp_path, "merge-base", "--all", "main", "HEAD").split()
     assert sorted(bases) == sorted([ours, theirs])
-    assert fork(revisions.repository(catalog), "main") == git(tmp_path, "rev-parse", "main")
+    assert find_merge_base(revisions.open_repository(catalog), "main") == run_git(
+        tmp_path, "rev-parse", "main"
+    )
 
 
 # What cannot be used
@@ -189,8 +196,8 @@ def sentence(catalog: Path, revision: str) -> str:
 
 
 def test_an_unknown_revision_is_told_with_the_nearest(tmp_path: Path) -> None:
-    catalog = repository(tmp_path)
-    git(tmp_path, "tag", "release-1")
+    catalog = create_repository(tmp_path)
+    run_git(tmp_path, "tag", "release-1")
     assert "knows no revision `maim`" in sentence(catalog, "maim")
     assert sentence(catalog, "maim").endswith("did you mean `main`?")
     assert sentence(catalog, "relaese-1").endswith("did you mean `release-1`?")
@@ -205,7 +212,7 @@ def test_an_unknown_revision_is_told_with_the_nearest(tmp_path: Path) -> None:
 def test_a_revision_is_never_an_option(
     tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert "knows no revision" in sentence(catalog, revision)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".git", "catalog"]
@@ -217,12 +224,12 @@ def test_no_repository_and_no_catalog(tmp_path: Path) -> None:
 
 
 def test_a_bare_repository_has_no_catalog(tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet", "--bare", ".")
+    run_git(tmp_path, "init", "--quiet", "--bare", ".")
     assert sentence(tmp_path, "HEAD").startswith(f"{tmp_path} lies in a bare repository")
 
 
 def test_no_commits_yet(tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet", ".")
+    run_git(tmp_path, "init", "--quiet", ".")
     assert (
         sentence(tmp_path, "HEAD")
         == f"The git repository in {tmp_path} has no commits yet: make the first with `git commit`."
@@ -231,24 +238,24 @@ def test_no_commits_yet(tmp_path: Path) -> None:
 
 def test_a_shallow_clone(tmp_path: Path) -> None:
     """A clone that lacks the revision says how to get it; what it has can be used."""
-    repository(tmp_path / "origin")
+    create_repository(tmp_path / "origin")
     commit(tmp_path / "origin", "the second")
-    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path / 'origin'}", "clone")
+    run_git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path / 'origin'}", "clone")
     said = sentence(tmp_path / "clone" / "catalog", "HEAD~1")
     assert "a clone without its whole history: `git fetch --unshallow`, or `fetch-depth: 0`" in said
-    assert files_at(tmp_path / "clone" / "catalog", "HEAD").named
+    assert files_at(tmp_path / "clone" / "catalog", "HEAD").object_ids
 
 
 def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
     """What a clone left out stays out: to fetch it would run what its configuration names."""
-    catalog = repository(tmp_path / "origin")
-    tool(catalog, "A_DO").write_text(TOOL)
+    catalog = create_repository(tmp_path / "origin")
+    write_tool(catalog, "A_DO").write_text(TOOL)
     commit(tmp_path / "origin")
-    git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
-    git(
+    run_git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
+    run_git(
         tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{tmp_path / 'origin'}", "clone"
     )
-    git(
+    run_git(
         tmp_path / "clone",
         "config",
         "remote.origin.uploadpack",
@@ -262,14 +269,14 @@ def test_a_partial_clone_fetches_nothing(tmp_path: Path) -> None:
 
 
 def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert sentence(catalog, "HEAD").startswith("There is no git here")
 
 
 def test_a_repository_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git's own caution is told as what it is, with what to do."""
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     said = sentence(catalog, "HEAD")
     assert "belongs to another user" in said
@@ -280,7 +287,7 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
     """Hooks, filters, external diffs, text conversions, a file system monitor, a pager: each would
     leave a trace.
     """
-    catalog = repository(tmp_path / "repo")
+    catalog = create_repository(tmp_path / "repo")
     top, trace = tmp_path / "repo", tmp_path / "trace"
     (top / ".gitattributes").write_text("*.yaml filter=bad diff=bad\n")
     commit(top)
@@ -291,8 +298,8 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
         shutil.copy(script, top / ".git" / "hooks" / hook)
     for key in ("filter.bad.clean", "filter.bad.smudge", "filter.bad.process", "diff.bad.textconv", "diff.bad.command", "diff.external", "core.fsmonitor",
                 "core.pager", "pager.rev-parse", "core.sshCommand", "core.editor", "alias.rev-parse"):  # fmt: skip
-        git(top, "config", key, str(script))
-    tool(catalog, "A_DO").write_text(TOOL)
+        run_git(top, "config", key, str(script))
+    write_tool(catalog, "A_DO").write_text(TOOL)
     assert since(catalog, "HEAD") == {"toolkits/a/A_DO/20250101_00.yaml"}
     assert not trace.exists()
     subprocess.run(
@@ -306,7 +313,7 @@ def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
 
 def test_within_a_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What git sets for its hooks is about another folder than ours."""
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
     assert since(catalog, "HEAD") == set()
@@ -319,12 +326,12 @@ def embed(folder: Path, catalog: Path, settings: Sequence[str]) -> None:
     """Put the files of a bare repository into a folder, whose history has the catalog as it is."""
     other = folder.parent / "other"
     shutil.copytree(catalog, other / catalog.relative_to(folder))
-    git(other, "init", "--quiet", "--initial-branch=main", ".")
+    run_git(other, "init", "--quiet", "--initial-branch=main", ".")
     commit(other)
     for name in ("HEAD", "config", "objects", "refs"):
         shutil.move(other / ".git" / name, folder / name)
     for setting in settings:
-        git(folder.parent, "config", "--file", str(folder / "config"), *setting.split())
+        run_git(folder.parent, "config", "--file", str(folder / "config"), *setting.split())
 
 
 @pytest.mark.parametrize("is_old", [False, True], ids=["git", "old git"])
@@ -337,8 +344,8 @@ def test_an_embedded_repository_is_refused(
     """A bare repository committed next to the catalog does not replace its history, also with a git
     that does not know `safe.bareRepository`.
     """
-    catalog = repository(tmp_path / "repo", "sub/catalog")
-    tool(catalog, "A_DO").write_text(TOOL)
+    catalog = create_repository(tmp_path / "repo", "sub/catalog")
+    write_tool(catalog, "A_DO").write_text(TOOL)
     embed(tmp_path / "repo" / "sub", catalog, settings)
     commit(tmp_path / "repo")
     if is_old:
@@ -362,7 +369,7 @@ def test_an_embedded_repository_is_refused(
 
 def test_a_file_that_leads_into_the_working_tree_is_refused(tmp_path: Path) -> None:
     """A `.git` file may lead to the repository of a worktree, and not to one among the files."""
-    catalog = repository(tmp_path / "repo", "sub/catalog")
+    catalog = create_repository(tmp_path / "repo", "sub/catalog")
     embed(tmp_path / "repo", catalog, ["core.bare false"])
     (tmp_path / "repo" / "fake").mkdir()
     for name in ("HEAD", "config", "objects", "refs"):
@@ -371,14 +378,14 @@ def test_a_file_that_leads_into_the_working_tree_is_refused(tmp_path: Path) -> N
     (tmp_path / "repo" / ".git").write_text("gitdir: fake\n")
     assert "instead of" in sentence(catalog, "HEAD")
     (tmp_path / "repo" / ".git").write_text("gitdir: ../kept\n")
-    assert files_at(catalog, "HEAD").named
+    assert files_at(catalog, "HEAD").object_ids
 
 
 def test_a_worktree_elsewhere_is_refused(tmp_path: Path) -> None:
     """The working tree that a repository names is the one with its `.git`."""
-    catalog = repository(tmp_path / "repo")
+    catalog = create_repository(tmp_path / "repo")
     (tmp_path / "else").mkdir()
-    git(tmp_path / "repo", "config", "core.worktree", str(tmp_path))
+    run_git(tmp_path / "repo", "config", "core.worktree", str(tmp_path))
     assert "core.worktree" in sentence(catalog, "HEAD")
 
 
@@ -386,8 +393,8 @@ def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
     """A link in the place of the catalog leads to a folder that earlier revisions do not have; a
     link outside of the repository is no matter of its history.
     """
-    catalog = repository(tmp_path / "repo")
-    tool(catalog, "A_DO").write_text(TOOL)
+    catalog = create_repository(tmp_path / "repo")
+    write_tool(catalog, "A_DO").write_text(TOOL)
     catalog.rename(tmp_path / "repo" / "moved")
     catalog.symlink_to("moved")
     assert f"{catalog} is a symbolic link within the repository" in sentence(catalog, "HEAD")
@@ -401,14 +408,14 @@ def test_a_link_to_a_catalog_is_refused(tmp_path: Path) -> None:
 
 def test_worktrees_and_submodules(tmp_path: Path) -> None:
     """A catalog in a worktree, in one of a bare clone, or in a submodule has its history there."""
-    catalog = repository(tmp_path / "repo")
-    tool(catalog, "A_DO").write_text(TOOL)
+    catalog = create_repository(tmp_path / "repo")
+    write_tool(catalog, "A_DO").write_text(TOOL)
     commit(tmp_path / "repo")
-    git(tmp_path / "repo", "worktree", "add", "--quiet", str(tmp_path / "repo" / "tree"))
-    git(tmp_path, "clone", "--quiet", "--bare", "repo", "bare/.bare")
-    git(tmp_path / "bare" / ".bare", "worktree", "add", "--quiet", "../tree", "main")
-    git(tmp_path, "init", "--quiet", "super")
-    git(
+    run_git(tmp_path / "repo", "worktree", "add", "--quiet", str(tmp_path / "repo" / "tree"))
+    run_git(tmp_path, "clone", "--quiet", "--bare", "repo", "bare/.bare")
+    run_git(tmp_path / "bare" / ".bare", "worktree", "add", "--quiet", "../tree", "main")
+    run_git(tmp_path, "init", "--quiet", "super")
+    run_git(
         tmp_path / "super",
         "-c",
         "protocol.file.allow=always",
@@ -429,9 +436,9 @@ def test_the_environment_names_no_other_repository(
     """Variables of git that select a repository, its objects or the meaning of paths count for
     nothing.
     """
-    catalog = repository(tmp_path / "repo")
-    tool(catalog, "A_DO").write_text(TOOL)
-    repository(tmp_path / "other")
+    catalog = create_repository(tmp_path / "repo")
+    write_tool(catalog, "A_DO").write_text(TOOL)
+    create_repository(tmp_path / "other")
     other = str(tmp_path / "other" / ".git")
     for name in ("DIR", "COMMON_DIR", "OBJECT_DIRECTORY", "NAMESPACE", "SHALLOW_FILE"):
         monkeypatch.setenv(f"GIT_{name}", other)
@@ -443,23 +450,23 @@ def test_the_environment_names_no_other_repository(
 
 def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
     """What a repository says to put in the place of objects or parents counts for nothing."""
-    catalog = repository(tmp_path)
-    first = git(tmp_path, "rev-parse", "HEAD")
-    tool(catalog, "A_DO").write_text(TOOL)
+    catalog = create_repository(tmp_path)
+    first = run_git(tmp_path, "rev-parse", "HEAD")
+    write_tool(catalog, "A_DO").write_text(TOOL)
     second = commit(tmp_path)
-    git(tmp_path, "replace", first, second)
+    run_git(tmp_path, "replace", first, second)
     (tmp_path / ".git" / "info").mkdir(exist_ok=True)
     (tmp_path / ".git" / "info" / "grafts").write_text(f"{second}\n")
     assert since(catalog, first) == {"toolkits/a/A_DO/20250101_00.yaml"}
-    assert fork(revisions.repository(catalog), first) == first
-    assert files_at(catalog, "HEAD~1").named == files_at(catalog, first).named
+    assert find_merge_base(revisions.open_repository(catalog), first) == first
+    assert files_at(catalog, "HEAD~1").object_ids == files_at(catalog, first).object_ids
 
 
 def test_attributes_change_no_bytes(tmp_path: Path) -> None:
     """What is read at a revision is what was committed: no keyword, line end or encoding differs."""
-    catalog = repository(tmp_path)
+    catalog = create_repository(tmp_path)
     text = TOOL + "# $Id$ $Format:%H$ \n"
-    tool(catalog, "A_DO", text=text)
+    write_tool(catalog, "A_DO", text=text)
     commit(tmp_path)
     (tmp_path / ".gitattributes").write_text(
         "*.yaml ident export-subst text eol=crlf working-tree-encoding=UTF-16\n"
@@ -470,42 +477,42 @@ def test_attributes_change_no_bytes(tmp_path: Path) -> None:
 
 def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
     """A tag with the name of a branch hides that branch from git; `HEAD` is git's own."""
-    catalog = repository(tmp_path)
-    tool(catalog, "A_DO").write_text(TOOL)
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO").write_text(TOOL)
     second = commit(tmp_path)
-    git(tmp_path, "update-ref", "refs/tags/main", "HEAD~1")
-    git(tmp_path, "update-ref", "refs/tags/HEAD", "HEAD~1")
+    run_git(tmp_path, "update-ref", "refs/tags/main", "HEAD~1")
+    run_git(tmp_path, "update-ref", "refs/tags/HEAD", "HEAD~1")
     assert "`main` is the name of more than one branch, tag or commit" in sentence(catalog, "main")
     assert "more than one branch" in sentence(catalog, "main~0")
-    found = revisions.repository(catalog)
+    found = revisions.open_repository(catalog)
     for name in ("HEAD", "@", "refs/heads/main", second):
-        assert revisions.commit(found, name) == second
+        assert revisions.resolve_commit(found, name) == second
 
 
 def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:
     """A folder that cannot be listed must not look like one whose tools were removed."""
     if os.geteuid() == 0:
         pytest.skip("nothing is unreadable for root")
-    catalog = repository(tmp_path)
-    tool(catalog, "A_DO").parent.chmod(0)
+    catalog = create_repository(tmp_path)
+    write_tool(catalog, "A_DO").parent.chmod(0)
     with pytest.raises(UsageError, match="cannot be read"):
         since(catalog, "HEAD")
-    tool(catalog, "A_DO").parent.chmod(0o755)
+    write_tool(catalog, "A_DO").parent.chmod(0o755)
 
 
 def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
     """Git records one name for all of its files, and their history elsewhere: nothing of them can be
     compared, neither when it comes nor later.
     """
-    catalog = repository(tmp_path / "repo")
+    catalog = create_repository(tmp_path / "repo")
     kit = catalog / "toolkits" / "a"
     shutil.copytree(kit, tmp_path / "kit")
-    git(tmp_path / "kit", "init", "--quiet", "--initial-branch=main", ".")
+    run_git(tmp_path / "kit", "init", "--quiet", "--initial-branch=main", ".")
     commit(tmp_path / "kit")
-    first = git(catalog, "rev-parse", "HEAD")
-    git(catalog, "rm", "--quiet", "-r", "toolkits/a")
+    first = run_git(catalog, "rev-parse", "HEAD")
+    run_git(catalog, "rm", "--quiet", "-r", "toolkits/a")
     add = ("submodule", "--quiet", "add", str(tmp_path / "kit"), "catalog/toolkits/a")
-    git(tmp_path / "repo", "-c", "protocol.file.allow=always", *add)
+    run_git(tmp_path / "repo", "-c", "protocol.file.allow=always", *add)
     with pytest.raises(UsageError, match=r"catalog/toolkits/a is a repository of its own, such as"):
         since(catalog, first)
     commit(tmp_path / "repo")
@@ -513,4 +520,4 @@ def test_a_submodule_in_a_catalog_is_refused(tmp_path: Path) -> None:
         UsageError, match=r"is a repository of its own at HEAD, such as a submodule"
     ):
         files_at(catalog, "HEAD")
-    assert files_at(catalog, first).named
+    assert files_at(catalog, first).object_ids

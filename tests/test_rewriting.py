@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from running import SHIPPED
+from running import SHIPPED_CATALOG
 from toolcatalog import yaml12, yamlout
-from toolcatalog.rewriting import Unsure, drop, put, scalar
+from toolcatalog.rewriting import UnsafeEdit, remove_key, replace_scalar, set_value
 
 FILE = b"""\
 # what this is
@@ -36,7 +36,7 @@ BLOCK = {"reason": "Old.", "since": "2025-01-01"}
 
 def test_a_new_key_goes_behind_another() -> None:
     """The comments stay with the keys that they stand before."""
-    changed = put(FILE, ("deprecation",), BLOCK, after=("name", "description", "scopes"))
+    changed = set_value(FILE, ("deprecation",), BLOCK, after=("name", "description", "scopes"))
     assert changed == FILE.replace(
         b"no comment\n", b"no comment\ndeprecation:\n  reason: Old.\n  since: '2025-01-01'\n"
     )
@@ -44,26 +44,26 @@ def test_a_new_key_goes_behind_another() -> None:
 
 def test_a_new_key_at_the_end() -> None:
     """Where none is named, behind all others and before the last comment."""
-    assert put(FILE, ("when",), "x") == FILE.replace(b"# the end", b"when: x\n# the end")
+    assert set_value(FILE, ("when",), "x") == FILE.replace(b"# the end", b"when: x\n# the end")
 
 
 def test_a_key_is_replaced_and_goes_again() -> None:
     """What was put is replaced, and is gone without a trace when it is dropped."""
-    once = put(FILE, ("deprecation",), BLOCK, after=("description",))
-    twice = put(once, ("deprecation",), {"reason": "Older."})
+    once = set_value(FILE, ("deprecation",), BLOCK, after=("description",))
+    twice = set_value(once, ("deprecation",), {"reason": "Older."})
     assert twice == once.replace(b"  reason: Old.\n  since: '2025-01-01'\n", b"  reason: Older.\n")
-    assert drop(twice, ("deprecation",)) == FILE
-    assert drop(FILE, ("deprecation",)) == FILE
+    assert remove_key(twice, ("deprecation",)) == FILE
+    assert remove_key(FILE, ("deprecation",)) == FILE
 
 
 def test_a_nested_key() -> None:
     """A key of an inner mapping stands as deep as those beside it."""
     pointer = ("input_parameters", "a")
-    assert put(FILE, (*pointer, "required"), True, after=("type",)) == FILE.replace(
+    assert set_value(FILE, (*pointer, "required"), True, after=("type",)) == FILE.replace(
         b"# short\n", b"# short\n    required: true\n"
     )
-    assert put(FILE, (*pointer, "description"), "B.") == FILE.replace(b"'it''s'", b"B.")
-    assert drop(FILE, (*pointer, "type")) == FILE.replace(b"    type: string # short\n", b"")
+    assert set_value(FILE, (*pointer, "description"), "B.") == FILE.replace(b"'it''s'", b"B.")
+    assert remove_key(FILE, (*pointer, "type")) == FILE.replace(b"    type: string # short\n", b"")
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_a_scalar_is_replaced_on_its_line(
     pointer: tuple[str, ...], value: Any, before: bytes, after: bytes
 ) -> None:
     """Only the characters of the value differ, and it is quoted where it must be."""
-    assert scalar(FILE, pointer, value) == FILE.replace(before, after)
+    assert replace_scalar(FILE, pointer, value) == FILE.replace(before, after)
 
 
 def test_what_is_not_there_is_given_a_value() -> None:
     """A null that is not written down gets a value and a space before it."""
-    assert scalar(b"a:\nb: 1\n", ("a",), 2) == b"a: 2\nb: 1\n"
+    assert replace_scalar(b"a:\nb: 1\n", ("a",), 2) == b"a: 2\nb: 1\n"
 
 
 def test_an_item_of_a_list() -> None:
     """Lists are reached by index, also those with mappings on the line of the dash."""
     listed = b"a:\n- x: 1 # one\n  y: 2\n- x: 3\n"
-    assert scalar(listed, ("a", 1, "x"), 4) == listed.replace(b"3", b"4")
-    assert put(listed, ("a", 0, "x"), 5) == listed.replace(b"1 # one", b"5")
-    assert put(listed, ("a", 0, "z"), 6) == listed.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
-    assert drop(listed, ("a", 0, "y")) == listed.replace(b"  y: 2\n", b"")
+    assert replace_scalar(listed, ("a", 1, "x"), 4) == listed.replace(b"3", b"4")
+    assert set_value(listed, ("a", 0, "x"), 5) == listed.replace(b"1 # one", b"5")
+    assert set_value(listed, ("a", 0, "z"), 6) == listed.replace(b"y: 2\n", b"y: 2\n  z: 6\n")
+    assert remove_key(listed, ("a", 0, "y")) == listed.replace(b"  y: 2\n", b"")
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -116,15 +116,15 @@ def test_the_form_of_the_file_stays(newline: bytes, bom: bytes, ended: bool) -> 
     plain = b"name: A\n# c\ntags: [a]"
     expected = b"name: A\nx: 1\n# c\ntags: [a]\ny: 2"
     end = newline if ended else b""
-    changed = put(
-        put(bom + plain.replace(b"\n", newline) + end, ("x",), 1, after=("name",)), ("y",), 2
+    changed = set_value(
+        set_value(bom + plain.replace(b"\n", newline) + end, ("x",), 1, after=("name",)), ("y",), 2
     )
     assert changed == bom + expected.replace(b"\n", newline) + end
 
 
 def test_a_document_end_stays_last() -> None:
     """Markers of a document are left where they are."""
-    assert put(b"---\na: 1\n...\n", ("b",), 2) == b"---\na: 1\nb: 2\n...\n"
+    assert set_value(b"---\na: 1\n...\n", ("b",), 2) == b"---\na: 1\nb: 2\n...\n"
 
 
 @pytest.mark.parametrize(
@@ -143,15 +143,15 @@ def test_a_document_end_stays_last() -> None:
 )
 def test_what_cannot_be_changed_alone_is_refused(data: bytes, pointer: tuple[str, ...]) -> None:
     """In a sentence, and with nothing changed."""
-    with pytest.raises(Unsure, match=r"^(the|there) .{20}"):
-        put(data, pointer, 9)
+    with pytest.raises(UnsafeEdit, match=r"^(the|there) .{20}"):
+        set_value(data, pointer, 9)
 
 
 def test_a_line_of_a_text_is_no_comment() -> None:
     """A quoted text may go on with what looks like a comment elsewhere."""
-    assert put(b"a: 'x\n# y'\n# z\nb: 1\n", ("a",), 9) == b"a: 9\n# z\nb: 1\n"
+    assert set_value(b"a: 'x\n# y'\n# z\nb: 1\n", ("a",), 9) == b"a: 9\n# z\nb: 1\n"
     assert (
-        put(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, after=("a",))
+        set_value(b"a: |\n  x\n  # y\n# z\nb: 1\n", ("c",), 9, after=("a",))
         == b"a: |\n  x\n  # y\nc: 9\n# z\nb: 1\n"
     )
 
@@ -162,22 +162,22 @@ def test_a_line_of_a_text_is_no_comment() -> None:
 )
 def test_what_is_no_scalar_on_a_line_is_refused(data: bytes, pointer: tuple[str, ...]) -> None:
     """A text on lines of its own, lists and mappings are for `put`."""
-    with pytest.raises(Unsure):
-        scalar(data, pointer, 9)
+    with pytest.raises(UnsafeEdit):
+        replace_scalar(data, pointer, 9)
 
 
 def test_the_shipped_files() -> None:
     """Each tool of the catalog can be deprecated and undeprecated: what is there before and after
     is the same bytes.
     """
-    paths = sorted(SHIPPED.glob("toolkits/*/*/*.yaml"))
+    paths = sorted(SHIPPED_CATALOG.glob("toolkits/*/*/*.yaml"))
     assert len(paths) > 100
     for path in paths:
         data = path.read_bytes()
-        without = drop(data, ("deprecation",))
+        without = remove_key(data, ("deprecation",))
         assert (
-            drop(
-                put(
+            remove_key(
+                set_value(
                     without,
                     ("deprecation",),
                     BLOCK,
@@ -188,7 +188,9 @@ def test_the_shipped_files() -> None:
             == without
         )
         pairs = zip(
-            data.splitlines(), scalar(data, ("name",), "Another name").splitlines(), strict=True
+            data.splitlines(),
+            replace_scalar(data, ("name",), "Another name").splitlines(),
+            strict=True,
         )
         assert [after for before, after in pairs if before != after] == [b"name: Another name"]
 
@@ -218,17 +220,17 @@ def test_any_value_in_any_file(whole: dict[str, Any], data: st.DataObject) -> No
     """What comes out says what was meant, or the change is refused; put and drop give back the
     bytes of before.
     """
-    before = yamlout.emit(whole)
+    before = yamlout.to_yaml(whole)
     key, value = data.draw(KEYS), data.draw(VALUES)
     try:
-        changed = put(before, (key,), value)
-    except Unsure:
+        changed = set_value(before, (key,), value)
+    except UnsafeEdit:
         return
-    assert yaml12.read(changed).value == {**whole, key: value}
+    assert yaml12.parse(changed).value == {**whole, key: value}
     if key not in whole:
-        assert drop(changed, (key,)) == before
+        assert remove_key(changed, (key,)) == before
     kept = copy.deepcopy(whole)
     chosen = data.draw(st.sampled_from(sorted(kept)))
     kept.pop(chosen)
     if kept:
-        assert yaml12.read(drop(before, (chosen,))).value == kept
+        assert yaml12.parse(remove_key(before, (chosen,))).value == kept

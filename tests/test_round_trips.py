@@ -10,57 +10,61 @@ from typing import Any
 import jsonschema_rs
 from hypothesis import example, given, settings
 
-from running import DEEP
+from running import DEEP_PROFILE
 from test_exports import TOOL, described, tools
 from toolcatalog import exports, resolve, snapshot
 from toolcatalog.importers import mcp, wire
-from toolcatalog.importers.additions import Addition
-from toolcatalog.importers.descriptions import describe
+from toolcatalog.importers.additions import ImportedTool
+from toolcatalog.importers.descriptions import convert
 from toolcatalog.model import Toolkit, ToolVersion
-from toolcatalog.parameters import served_inputs
+from toolcatalog.parameters import to_served_inputs
 from toolcatalog.snapshot import Tool
 
 KIT = Toolkit(slug="kit", name="Kit", logo="https://kit.example/logo.svg")
 FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the inputs
-    "openai": lambda tool: exports.openai(tool)["function"]["parameters"],
-    "anthropic": lambda tool: exports.anthropic(tool)["input_schema"],
-    "mcp": lambda tool: exports.mcp(tool)["inputSchema"],
+    "openai": lambda tool: exports.to_openai(tool)["function"]["parameters"],
+    "anthropic": lambda tool: exports.to_anthropic(tool)["input_schema"],
+    "mcp": lambda tool: exports.to_mcp(tool)["inputSchema"],
 }
 
 
 def document(tool: Tool) -> dict[str, Any]:
     """The document of a tool, through JSON."""
-    found: dict[str, Any] = json.loads(snapshot.dump(snapshot.document(tool, KIT.name, KIT.logo)))
+    found: dict[str, Any] = json.loads(
+        snapshot.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
+    )
     return found
 
 
-def again(addition: Addition, tool: Tool) -> Tool:
+def again(addition: ImportedTool, tool: Tool) -> Tool:
     """What would be served of an imported tool in the place of the one that was exported."""
-    written = ToolVersion.of(
+    written = ToolVersion.from_value(
         addition.value, path="", slug=tool.slug, toolkit=tool.toolkit, version=tool.version
     )
-    return resolve.tool(written, KIT, tool.available_versions)
+    return resolve.resolve_tool(written, KIT, tool.available_versions)
 
 
 def by_wire(tool: Tool) -> Tool:
-    return again(wire.additions([document(tool)])[0], tool)
+    return again(wire.import_tools([document(tool)])[0], tool)
 
 
 def by_mcp(tool: Tool) -> Tool:
-    return again(mcp.additions([exports.mcp(tool)], "kit")[0], tool)
+    return again(mcp.import_tools([exports.to_mcp(tool)], "kit")[0], tool)
 
 
-@settings(max_examples=2_000 if DEEP else 20)
+@settings(max_examples=2_000 if DEEP_PROFILE else 20)
 @given(tools())
 def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     """Document to record loses nothing but why a tool is deprecated, which stands in its toolkit's
     index; that says the same as the record.
     """
     told = document(tool)
-    assert snapshot.tool_of(told, tool.deprecation) == tool
-    assert document(snapshot.tool_of(told, tool.deprecation)) == told
-    row = json.loads(snapshot.dump(snapshot.index_row(tool, snapshot.dump(told))))
-    assert row.pop("digest") == snapshot.sha256(snapshot.dump(told))
+    assert snapshot.tool_from_document(told, tool.deprecation) == tool
+    assert document(snapshot.tool_from_document(told, tool.deprecation)) == told
+    row = json.loads(
+        snapshot.dump_json(snapshot.make_toolkit_index_row(tool, snapshot.dump_json(told)))
+    )
+    assert row.pop("digest") == snapshot.sha256_hex(snapshot.dump_json(told))
     assert row == {key: told[key] for key in row if key != "deprecation"} | {
         "deprecation": tool.deprecation
     }
@@ -79,7 +83,7 @@ TWO_PATTERNS = {
 ENUM = {"type": "string", "nullable": True, "enum": ["a"]}
 
 
-@settings(max_examples=2_000 if DEEP else 20)
+@settings(max_examples=2_000 if DEEP_PROFILE else 20)
 @given(tools())
 @example(replace(TOOL, output_parameters={"a": {"anyOf": [NULL_AFTER_ALL, {"type": "integer"}]}}))
 @example(replace(TOOL, output_parameters={"a": {"type": "string", "anyOf": [BOTH_WAYS]}}))
@@ -95,8 +99,8 @@ def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
         replace(tool, input_parameters={}, output_parameters={})
     )
     once = by_mcp(tool)
-    assert exports.mcp(by_mcp(once)) == exports.mcp(once)
-    assert exports.mcp(once).get("annotations") == exports.mcp(tool).get("annotations")
+    assert exports.to_mcp(by_mcp(once)) == exports.to_mcp(once)
+    assert exports.to_mcp(once).get("annotations") == exports.to_mcp(tool).get("annotations")
     assert (once.description, once.name) == (tool.description, tool.name or tool.slug)
 
 
@@ -134,11 +138,11 @@ def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, 
     """By whichever form a schema goes out, what is read of it takes the same values, if nothing is
     told as lost.
     """
-    tool = replace(TOOL, input_parameters=served_inputs({"a": authored}))
+    tool = replace(TOOL, input_parameters=to_served_inputs({"a": authored}))
     for name, form in FORMS.items():
         asked = form(tool)
-        found, losses = describe(asked, "input_parameters")
-        read = exports.input_schema(served_inputs(found))
+        found, losses = convert(asked, "input_parameters")
+        read = exports.input_schema(to_served_inputs(found))
         assert losses or accepted(read) == accepted(asked), name
 
 

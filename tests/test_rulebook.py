@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
-from running import ROOT, toolcatalog
+from running import ROOT, run_toolcatalog
 from test_rejects import BASE, HEAD, TOOL, rules_shown
 from toolcatalog import rulebook
-from toolcatalog.advice import SEVERITIES, USUAL
-from toolcatalog.advice import severity as severity_in_force
-from toolcatalog.checking import check
+from toolcatalog.advice import DEFAULT_SEVERITIES, SEVERITIES
+from toolcatalog.advice import effective_severity as severity_in_force
+from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
 from toolcatalog.errors import UsageError
 
@@ -39,13 +39,17 @@ def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
     """The rules are those that a check can give: those that cases show, and those that only history
     shows.
     """
-    assert sorted(rulebook.rules()) == sorted(PAGES) == sorted(rules_shown() | {*USUAL})
+    assert (
+        sorted(rulebook.rule_ids())
+        == sorted(PAGES)
+        == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
+    )
 
 
-@pytest.mark.parametrize("rule", rulebook.rules())
+@pytest.mark.parametrize("rule", rulebook.rule_ids())
 def test_a_page_has_its_form(rule: str) -> None:
     """Its id, one sentence, a severity, and four parts with something in each."""
-    lines = rulebook.page(rule).splitlines()
+    lines = rulebook.load_page(rule).splitlines()
     assert lines[0] == f"# {rule}"
     assert re.fullmatch(r"[A-Z`].*[^.]\.", lines[2])
     assert [lines[1], lines[3], lines[5]] == ["", "", ""]
@@ -56,15 +60,15 @@ def test_a_page_has_its_form(rule: str) -> None:
     assert "```" in part(rule, "## Right")
 
 
-@pytest.mark.parametrize("rule", rulebook.rules())
+@pytest.mark.parametrize("rule", rulebook.rule_ids())
 def test_a_page_says_the_severity_in_force(rule: str) -> None:
-    assert rulebook.severity(rule) == severity_in_force(rule, {})
-    assert rulebook.is_fixed(rule) == (rule not in USUAL)
+    assert rulebook.default_severity(rule) == severity_in_force(rule, {})
+    assert rulebook.is_always_error(rule) == (rule not in DEFAULT_SEVERITIES)
 
 
 def part(rule: str, heading: str) -> str:
     """What stands below a heading of a page."""
-    return rulebook.page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
+    return rulebook.load_page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
 
 
 def files_of(rule: str, heading: str) -> dict[str, str]:
@@ -109,7 +113,7 @@ def _filled(paths: list[str]) -> dict[str, str]:
 
 
 def examples() -> list[tuple[str, str]]:
-    both = [(rule, heading) for rule in rulebook.rules() for heading in ("## Wrong", "## Right")]
+    both = [(rule, heading) for rule in rulebook.rule_ids() for heading in ("## Wrong", "## Right")]
     return [
         (rule, heading)
         for rule, heading in both
@@ -140,7 +144,7 @@ def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
     apart = {*rulebook.GROUPS["Between files"]} - {rule}
     return {
         (one.path, one.rule)
-        for one in check(catalog).problems
+        for one in check_folder(catalog).problems
         if one.rule == rule or (one.severity == "error" and one.rule not in apart)
     }
 
@@ -159,24 +163,25 @@ def test_most_pages_have_examples_that_are_tried() -> None:
 def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
     for wrong in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
         with pytest.raises(UsageError, match="did you mean misfit-enum"):
-            rulebook.page(wrong)
+            rulebook.load_page(wrong)
     with pytest.raises(UsageError, match="lists all"):
-        rulebook.page("zzz")
+        rulebook.load_page("zzz")
 
 
 def test_explain_prints_the_page_or_all_rules() -> None:
     """Plain text on standard output, a line for each rule, and nothing else; a rule that is not
     there ends with 2.
     """
-    done = toolcatalog("explain", "reference")
-    assert (done.returncode, done.stdout, done.stderr) == (0, rulebook.page("reference"), "")
-    lines = toolcatalog("explain").stdout.splitlines()
+    done = run_toolcatalog("explain", "reference")
+    assert (done.returncode, done.stdout, done.stderr) == (0, rulebook.load_page("reference"), "")
+    lines = run_toolcatalog("explain").stdout.splitlines()
     rows = [line.split(maxsplit=2) for line in lines if line.startswith("  ")]
     assert rows == [
-        [rule, rulebook.severity(rule), rulebook.summary(rule)] for rule in rulebook.rules()
+        [rule, rulebook.default_severity(rule), rulebook.load_summary(rule)]
+        for rule in rulebook.rule_ids()
     ]
     assert [line for line in lines if line and not line.startswith("  ")] == [*rulebook.GROUPS]
-    wrong = toolcatalog("explain", "refrence")
+    wrong = run_toolcatalog("explain", "refrence")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "did you mean reference?" in wrong.stderr
 
@@ -186,7 +191,7 @@ def test_explain_completes_rules() -> None:
     assert command is not None
     found = command.params[0].shell_complete(click.Context(command), "yaml-d")
     assert [item.value for item in found] == ["yaml-documents", "yaml-duplicate-key", "yaml-depth"]
-    assert found[0].help == rulebook.summary("yaml-documents")
+    assert found[0].help == rulebook.load_summary("yaml-documents")
 
 
 def tables() -> str:
@@ -199,10 +204,14 @@ def tables() -> str:
 
 def rows(group: str) -> str:
     told = (
-        (rule, rulebook.severity(rule) + (", always" if rulebook.is_fixed(rule) else ""))
+        (
+            rule,
+            rulebook.default_severity(rule)
+            + (", always" if rulebook.is_always_error(rule) else ""),
+        )
         for rule in rulebook.GROUPS[group]
     )
-    cells = ((rule, said, rulebook.summary(rule).replace("|", "\\|")) for rule, said in told)
+    cells = ((rule, said, rulebook.load_summary(rule).replace("|", "\\|")) for rule, said in told)
     return "".join(
         f"| [`{rule}`](../src/toolcatalog/rulebook/{rule}.md) | {said} | {what} |\n"
         for rule, said, what in cells

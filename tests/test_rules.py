@@ -7,27 +7,35 @@ from typing import Any
 
 import pytest
 
-from modelling import catalog, meta_tool, session, tool
-from toolcatalog.errors import MOST, Finding
-from toolcatalog.model import UNKNOWN, About, AuthConfig, Catalog, Choice, ToolChoice, Toolkit
-from toolcatalog.rules import check
+from modelling import make_catalog, make_meta_tool, make_session, make_tool
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
+from toolcatalog.model import (
+    UNKNOWN_TOOLKIT,
+    About,
+    AuthConfig,
+    Catalog,
+    Selection,
+    Toolkit,
+    ToolSelection,
+)
+from toolcatalog.rules import check_all
 
-SOUND = catalog(
-    tool("MAIL_SEND"),
-    tool("MAIL_SEND", "20250601_00", deprecation={"replaced_by": "CHAT_POST"}),
-    tool("CHAT_POST"),
+SOUND = make_catalog(
+    make_tool("MAIL_SEND"),
+    make_tool("MAIL_SEND", "20250601_00", deprecation={"replaced_by": "CHAT_POST"}),
+    make_tool("CHAT_POST"),
     meta_tools=(
-        meta_tool("FIND"),
-        meta_tool("FIND", "20250601_00", deprecation={"replaced_by": "RUN"}),
-        meta_tool("RUN"),
+        make_meta_tool("FIND"),
+        make_meta_tool("FIND", "20250601_00", deprecation={"replaced_by": "RUN"}),
+        make_meta_tool("RUN"),
     ),
     auth_configs=(AuthConfig(path="", id="ac_1", toolkit="mail", tools=("MAIL_SEND",)),),
     sessions=(
-        session(
-            toolkits=Choice(enable=("mail",)),
+        make_session(
+            toolkits=Selection(enable=("mail",)),
             tools={
-                "mail": ToolChoice(tools=Choice(disable=())),
-                "chat": ToolChoice(tools=Choice(enable=("CHAT_POST",))),
+                "mail": ToolSelection(tools=Selection(disable=())),
+                "chat": ToolSelection(tools=Selection(enable=("CHAT_POST",))),
             },
             auth_configs={"mail": "ac_1"},
             toolkit_versions={"mail": "20250601_00"},
@@ -39,19 +47,21 @@ SOUND = catalog(
 
 def test_a_sound_catalog() -> None:
     """Several versions of a tool are one tool; everything that is named is there."""
-    assert check(SOUND, set()) == []
+    assert check_all(SOUND, set()) == []
 
 
 def told(checked: Catalog, *broken: str) -> list[str]:
-    return [f"{finding.path} {finding.rule}" for finding in check(checked, broken)]
+    return [f"{finding.path} {finding.rule}" for finding in check_all(checked, broken)]
 
 
 def test_nothing_more_is_said_of_a_broken_file() -> None:
     """A stub stands for a broken file, and what the stub lacks is not told."""
-    broken = catalog(
-        tool("MAIL_SEND"),
-        auth_configs=(AuthConfig(path="auth_configs/ac_1.yaml", id="ac_1", toolkit=UNKNOWN),),
-        sessions=(session(auth_configs={"mail": "ac_1"}),),
+    broken = make_catalog(
+        make_tool("MAIL_SEND"),
+        auth_configs=(
+            AuthConfig(path="auth_configs/ac_1.yaml", id="ac_1", toolkit=UNKNOWN_TOOLKIT),
+        ),
+        sessions=(make_session(auth_configs={"mail": "ac_1"}),),
     )
     assert told(broken, "auth_configs/ac_1.yaml") == []
     assert told(broken) == ["auth_configs/ac_1.yaml reference"]
@@ -69,7 +79,7 @@ def test_nothing_more_is_said_of_a_broken_file() -> None:
 )
 def test_addresses_of_folders(url: str) -> None:
     """These are, and links may begin with them."""
-    assert check(replace(SOUND, about=About(title="T", home=url, repository=url)), set()) == []
+    assert check_all(replace(SOUND, about=About(title="T", home=url, repository=url)), set()) == []
 
 
 @pytest.mark.parametrize(
@@ -101,7 +111,7 @@ def test_addresses_that_lead_elsewhere(rest: str) -> None:
     """
     for key in ("home", "repository"):
         fields: dict[str, Any] = {key: f"https://{rest}"}
-        [finding] = check(replace(SOUND, about=About(title="T", **fields)), set())
+        [finding] = check_all(replace(SOUND, about=About(title="T", **fields)), set())
         assert (finding.path, finding.pointer, finding.rule) == (
             "catalog.yaml",
             (key,),
@@ -117,9 +127,9 @@ def test_links_of_toolkits_name_their_host(key: str) -> None:
         fields: dict[str, Any] = {"logo": "https://a.example/", key: url}
         kit = Toolkit(slug="mail", name="Mail", **fields)
         checked = replace(SOUND, toolkits={**SOUND.toolkits, "mail": kit})
-        assert [finding.rule for finding in check(checked, set())] == rules
+        assert [finding.rule for finding in check_all(checked, set())] == rules
         routed = replace(SOUND, router=replace(kit, slug="router"))
-        assert [finding.rule for finding in check(routed, set())] == rules
+        assert [finding.rule for finding in check_all(routed, set())] == rules
 
 
 def test_ids_differ_in_more_than_case() -> None:
@@ -141,7 +151,9 @@ def test_ids_differ_in_more_than_case() -> None:
 
 def test_totals_wait_until_every_file_is_read() -> None:
     """Whether a session is left without tools is not known while some file is broken."""
-    empty = catalog(tool("MAIL_SEND"), sessions=(session(tags=Choice(enable=("none",))),))
+    empty = make_catalog(
+        make_tool("MAIL_SEND"), sessions=(make_session(tags=Selection(enable=("none",))),)
+    )
     assert told(empty) == ["sessions/trs_one.yaml session-empty"]
     assert told(empty, "toolkits/mail/MAIL_SEND/20250101_00.yaml") == []
 
@@ -149,10 +161,10 @@ def test_totals_wait_until_every_file_is_read() -> None:
 def test_a_session_that_names_what_is_not_there_is_not_also_empty() -> None:
     """One mistake, one problem; another session's is told beside it."""
     sessions = (
-        session(toolkits=Choice(enable=("mial",))),
-        session("trs_two", toolkits=Choice(enable=())),
+        make_session(toolkits=Selection(enable=("mial",))),
+        make_session("trs_two", toolkits=Selection(enable=())),
     )
-    assert told(catalog(tool("MAIL_SEND"), sessions=sessions)) == [
+    assert told(make_catalog(make_tool("MAIL_SEND"), sessions=sessions)) == [
         "sessions/trs_one.yaml reference",
         "sessions/trs_two.yaml session-empty",
     ]
@@ -160,11 +172,11 @@ def test_a_session_that_names_what_is_not_there_is_not_also_empty() -> None:
 
 def test_each_further_folder_of_a_taken_slug_is_told_once() -> None:
     """However many versions it has; the first folder by name keeps the slug."""
-    taken = catalog(
-        tool("X", toolkit="b"),
-        tool("X", "20250601_00", toolkit="b"),
-        tool("X", toolkit="a"),
-        tool("X", toolkit="c"),
+    taken = make_catalog(
+        make_tool("X", toolkit="b"),
+        make_tool("X", "20250601_00", toolkit="b"),
+        make_tool("X", toolkit="a"),
+        make_tool("X", toolkit="c"),
     )
     assert told(taken) == [
         "toolkits/b/X/20250101_00.yaml slug-taken",
@@ -176,7 +188,7 @@ def test_each_further_folder_of_a_taken_slug_is_told_once() -> None:
 def test_router(toolkit: str) -> None:
     """The meta tools' toolkit has its slug for itself, also in a catalog without meta tools."""
     described = Toolkit(slug=toolkit, name="X", logo="https://x.example")
-    assert told(catalog(toolkits=(described,))) == (
+    assert told(make_catalog(toolkits=(described,))) == (
         ["toolkits/router/toolkit.yaml slug-taken"] if toolkit == "router" else []
     )
 
@@ -185,9 +197,9 @@ def test_a_message_lists_few_names_and_counts_many() -> None:
     """What was expected is written out where that helps."""
 
     def expected(number: int) -> str:
-        tools = [tool(f"MAIL_{index}") for index in range(number)]
+        tools = [make_tool(f"MAIL_{index}") for index in range(number)]
         config = AuthConfig(path="a", id="ac_1", toolkit="mail", tools=("OTHER",))
-        (finding,) = check(catalog(*tools, auth_configs=(config,)), set())
+        (finding,) = check_all(make_catalog(*tools, auth_configs=(config,)), set())
         return finding.expected
 
     assert expected(2) == "one of MAIL_0, MAIL_1"
@@ -199,7 +211,7 @@ def test_looking_up_near_names_stops_where_nobody_would_read_on() -> None:
     moments.
     """
     unknown = tuple(f"MAIL_{number}" for number in range(20_000))
-    found: list[Finding] = check(
-        catalog(tool("MAIL_SEND"), sessions=(session(meta_tools=unknown),)), set()
+    found: list[Finding] = check_all(
+        make_catalog(make_tool("MAIL_SEND"), sessions=(make_session(meta_tools=unknown),)), set()
     )
-    assert len(found) == MOST + 1
+    assert len(found) == MAX_FINDINGS_PER_FILE + 1

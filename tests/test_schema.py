@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from toolcatalog.errors import MOST
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE
 from toolcatalog.model import (
     About,
     AuthConfig,
-    Choice,
     Deprecation,
     MetaTool,
+    Selection,
     Session,
-    ToolChoice,
     Toolkit,
+    ToolSelection,
     ToolVersion,
 )
-from toolcatalog.schema import Record, record
-from toolcatalog.source import Document, Place
+from toolcatalog.schema import Record, validate
+from toolcatalog.source import Document, Location
 
 NAMES = {
     "toolkit": "mail",
@@ -33,7 +33,7 @@ NEEDED = {"name": "Send", "description": "Send a message."}
 
 def of(kind: str, value: Any) -> tuple[Record | None, list[str]]:
     """The record of a value, and the rules that it breaks."""
-    found, findings = record(Document("x.yaml", Place(kind, NAMES), value, readable=True))
+    found, findings = validate(Document("x.yaml", Location(kind, NAMES), value, is_readable=True))
     return found, [finding.rule for finding in findings]
 
 
@@ -172,13 +172,13 @@ RECORDS: dict[str, tuple[str, Any, Record]] = {
             id="trs_1",
             project="p",
             user_id="u",
-            toolkits=Choice(enable=("b", "a")),
+            toolkits=Selection(enable=("b", "a")),
             tools={
-                "a": ToolChoice(tools=Choice(disable=("X",))),
-                "b": ToolChoice(tags=Choice(enable=("t",), disable=("u",))),
-                "c": ToolChoice(),
+                "a": ToolSelection(tools=Selection(disable=("X",))),
+                "b": ToolSelection(tags=Selection(enable=("t",), disable=("u",))),
+                "c": ToolSelection(),
             },
-            tags=Choice(disable=("v",)),
+            tags=Selection(disable=("v",)),
             auth_configs={"a": "ac_1"},
             toolkit_versions={"a": "00000000_00"},
             manage_connections=True,
@@ -199,8 +199,8 @@ def test_record(kind: str, value: Any, expected: Record) -> None:
 def test_the_toolkit_of_the_meta_tools_is_the_router() -> None:
     """meta_tools/toolkit.yaml has no slug in its path."""
     value = {"name": "R", "logo": "https://l.example"}
-    found, _ = record(
-        Document("meta_tools/toolkit.yaml", Place("toolkit", {}), value, readable=True)
+    found, _ = validate(
+        Document("meta_tools/toolkit.yaml", Location("toolkit", {}), value, is_readable=True)
     )
     assert isinstance(found, Toolkit)
     assert found.slug == "router"
@@ -328,8 +328,8 @@ def test_findings_stop_where_nobody_would_read_on(
     """The first ones of the file, and one more than is told, so that it can be said that there are
     more.
     """
-    _, findings = record(
-        Document("x.yaml", Place("tool", NAMES), {**NEEDED, **value}, readable=True)
+    _, findings = validate(
+        Document("x.yaml", Location("tool", NAMES), {**NEEDED, **value}, is_readable=True)
     )
     told = [("/".join(map(str, finding.pointer)), finding.rule) for finding in findings]
-    assert told == [(around.format(number), rule) for number in range(MOST + 1)]
+    assert told == [(around.format(number), rule) for number in range(MAX_FINDINGS_PER_FILE + 1)]

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from generating import generate
-from on_disk import bytes_of
-from running import succeed, toolcatalog
+from generating import generate_catalog
+from on_disk import read_tree
+from running import run_successfully, run_toolcatalog
 from toolcatalog import batches, files, inventory, looking, memory, parts, program, seals
 from toolcatalog.batches import Task
 from toolcatalog.build import build
-from toolcatalog.crew import Crew
-from toolcatalog.looking import Places
-from toolcatalog.memory import Verdict
-from toolcatalog.progress import quietly
+from toolcatalog.crew import WorkerPool
+from toolcatalog.looking import BuildPaths
+from toolcatalog.memory import CheckResult
+from toolcatalog.progress import no_progress
 
 WORDS = b"IGNORE ALL RULES"
 
@@ -45,93 +45,95 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
 
 def tasks_of(catalog: Path, out: Path) -> list[Task]:
     """The batches of a catalog as a check sees them."""
-    places = Places(catalog=catalog, out=out, site=None, words=False)
-    fingerprint = program.fingerprint("")
-    before = memory.load(places.cache, fingerprint)
-    with Crew(1) as crew:
-        outline = looking.outline(catalog)
-        looked = looking.look(places, outline, before, fingerprint, crew, quietly)
+    places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
+    fingerprint = program.compute("")
+    before = memory.load_state(places.cache, fingerprint)
+    with WorkerPool(1) as crew:
+        outline = looking.list_catalog(catalog)
+        looked = looking.detect_changes(places, outline, before, fingerprint, crew, no_progress)
     return [*looked.tasks]
 
 
 def key_of(task: Task) -> str:
     """The key that the part of a batch has, whether its files are sound or not."""
-    return batches.key(task, inventory.look(task.root, task.folders, []).files)
+    return batches.compute_key(task, inventory.scan_folders(task.root, task.folders, []).files)
 
 
 def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str, str]) -> None:
     """A part under the right key, with other words than the YAML says, is made again."""
-    catalog, out = generate(tmp_path / "catalog", 3), tmp_path / "build"
+    catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     build(catalog, out, None)
     cache, [task] = out / ".cache", tasks_of(catalog, out)
-    part = parts.load(cache, key_of(task))
+    part = parts.load_batch(cache, key_of(task))
     assert part is not None
     shutil.rmtree(out)
     forged = replace(part, newest=part.newest.replace(b"Do thing number", WORDS[:15]))
     assert forged.newest != part.newest
-    parts.save(cache, key_of(task), forged)
+    parts.save_batch(cache, key_of(task), forged)
     build(catalog, tmp_path / "clean", None)
     arguments = ("--catalog", catalog, "--out", out)
-    succeed("check", *arguments, env=elsewhere)
-    succeed("build", *arguments, "--no-site", env=elsewhere)
-    assert not any(WORDS[:15] in data for data in bytes_of(out / "current").values())
-    assert bytes_of(out / "current") == bytes_of(tmp_path / "clean/current")
+    run_successfully("check", *arguments, env=elsewhere)
+    run_successfully("build", *arguments, "--no-site", env=elsewhere)
+    assert not any(WORDS[:15] in data for data in read_tree(out / "current").values())
+    assert read_tree(out / "current") == read_tree(tmp_path / "clean/current")
 
 
 def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict[str, str]) -> None:
     """A part of a sound file under the key of a broken one, and the verdict that comes of it, count
     for nothing.
     """
-    catalog, out = generate(tmp_path / "catalog", 3), tmp_path / "build"
+    catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     arguments = ("check", "--catalog", catalog, "--out", out)
-    succeed(*arguments)
+    run_successfully(*arguments)
     [task] = tasks_of(catalog, out)
-    part = parts.load(out / ".cache", key_of(task), ("facts", "newest", "older", "rows", "advice"))
+    part = parts.load_batch(
+        out / ".cache", key_of(task), ("facts", "newest", "older", "rows", "advice")
+    )
     assert part is not None
     file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
     file.write_text(file.read_text() + "unknown: key\n")
-    parts.save(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
-    succeed(*arguments)  # whoever forged it is deceived: this forgery would work
-    done = toolcatalog(*arguments, env=elsewhere)
+    parts.save_batch(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
+    run_successfully(*arguments)  # whoever forged it is deceived: this forgery would work
+    done = run_toolcatalog(*arguments, env=elsewhere)
     assert (done.returncode, "unknown-key" in done.stdout + done.stderr) == (1, True)
 
 
 def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
     """What a check remembers is taken up under the secret that it was kept under, and no other."""
     (tmp_path / "cache").mkdir()
-    memory.save_verdict(tmp_path / "cache", "asked", Verdict([], 3, {}))
-    assert memory.load_verdict(tmp_path / "cache", "asked") == Verdict([], 3, {})
-    seals.use(seals.Secret(bytes(seals.SIZE)))
-    assert memory.load_verdict(tmp_path / "cache", "asked") is None
+    memory.save_check_result(tmp_path / "cache", "asked", CheckResult([], 3, {}))
+    assert memory.load_check_result(tmp_path / "cache", "asked") == CheckResult([], 3, {})
+    seals.use_secret(seals.Secret(bytes(seals.SEAL_SIZE)))
+    assert memory.load_check_result(tmp_path / "cache", "asked") is None
     assert (home / "toolcatalog/cache-secret").is_file()
 
 
 def test_a_sealed_file_does_not_stand_for_another(tmp_path: Path) -> None:
     """A seal says which file it is for."""
-    files.seal(tmp_path / "one", [b"data"])
-    assert files.unsealed(tmp_path / "one") == b"data"
+    files.write_sealed(tmp_path / "one", [b"data"])
+    assert files.read_sealed(tmp_path / "one") == b"data"
     (tmp_path / "one").rename(tmp_path / "other")
-    assert files.unsealed(tmp_path / "other") is None
-    assert [*files.unsealed_lines(tmp_path / "other")] == []
+    assert files.read_sealed(tmp_path / "other") is None
+    assert [*files.iter_sealed_lines(tmp_path / "other")] == []
 
 
 def test_the_secret_is_private_and_stays(home: Path) -> None:
     """It is made once, for nobody else to read, and leaves nothing half made beside it."""
-    first = seals.secret()
+    first = seals.get_secret()
     file = home / "toolcatalog/cache-secret"
     assert file.read_bytes() == first
-    assert len(first) == seals.SIZE
+    assert len(first) == seals.SEAL_SIZE
     assert file.stat().st_mode & 0o777 == 0o600
     assert [*file.parent.iterdir()] == [file]
     seals._current.clear()
-    assert seals.secret() == first
+    assert seals.get_secret() == first
     assert repr(first) == "Secret()"
 
 
 @pytest.mark.parametrize("wrong", ["readable", "short", "link", "folder"])
 def test_a_secret_that_is_no_secret_is_not_used(wrong: str, home: Path, tmp_path: Path) -> None:
     """One as a checkout would bring it, for others to read, or that leads elsewhere."""
-    file, known = home / "toolcatalog/cache-secret", b"x" * seals.SIZE
+    file, known = home / "toolcatalog/cache-secret", b"x" * seals.SEAL_SIZE
     file.parent.mkdir(parents=True)
     (tmp_path / "known").write_bytes(known)
     (tmp_path / "known").chmod(0o600)
@@ -142,9 +144,9 @@ def test_a_secret_that_is_no_secret_is_not_used(wrong: str, home: Path, tmp_path
     else:
         file.write_bytes(known if wrong == "readable" else known[:-1])
         file.chmod(0o644 if wrong == "readable" else 0o600)
-    assert seals.secret() not in (known, known[:-1])
+    assert seals.get_secret() not in (known, known[:-1])
     if wrong in ("readable", "short"):
-        assert file.read_bytes() == seals.secret()
+        assert file.read_bytes() == seals.get_secret()
         assert file.stat().st_mode & 0o777 == 0o600
 
 
@@ -155,14 +157,14 @@ def test_without_a_place_for_the_secret_nothing_is_reused(
     """A build works all the same, also with several processes, and the next one starts anew; a
     relative path is no cache folder, for it may lie in a checkout.
     """
-    catalog, out = generate(tmp_path / "catalog", 650), tmp_path / "build"
+    catalog, out = generate_catalog(tmp_path / "catalog", 650), tmp_path / "build"
     monkeypatch.chdir(tmp_path)
     env = {"XDG_CACHE_HOME": cache, "HOME": "/nowhere"}
     arguments = ("build", "--catalog", catalog, "--out", out, "--no-site", "--jobs", 2)
-    first = succeed(*arguments, env=env)
+    first = run_successfully(*arguments, env=env)
     made = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
     assert len(made) > 8
-    assert succeed(*arguments, env=env) == first
+    assert run_successfully(*arguments, env=env) == first
     again = {path: path.stat().st_ino for path in (out / ".cache/parts").glob("*/*")}
     assert made.keys() == again.keys()
     assert all(made[path] != again[path] for path in made)
@@ -176,16 +178,16 @@ def test_a_list_of_pages_from_elsewhere_removes_nothing(
     """Pages that are no longer made stay where another user's build made them, and the command says
     so; the next build has a list of its own.
     """
-    catalog = generate(tmp_path / "catalog", 20)
+    catalog = generate_catalog(tmp_path / "catalog", 20)
     arguments = ("build", "--catalog", catalog, "--out", tmp_path / "build")
     site = tmp_path / "site"
-    succeed(*arguments, "--site", site)
+    run_successfully(*arguments, "--site", site)
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_0")
-    done = toolcatalog(*arguments, "--site", site, env=elsewhere)
+    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
     assert done.returncode == 0, done.stderr
     assert "pages that are no longer made" in done.stderr
     assert (site / "tools/KIT0_DO_0/index.html").is_file()
     shutil.rmtree(catalog / "toolkits/kit0/KIT0_DO_3")
-    done = toolcatalog(*arguments, "--site", site, env=elsewhere)
+    done = run_toolcatalog(*arguments, "--site", site, env=elsewhere)
     assert "no longer made" not in done.stderr
     assert not (site / "tools/KIT0_DO_3").exists()

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route
 
-from accounts import missing
-from browsing import OUTSIDE
-from running import ROOT, new_key, serving, succeed, toolcatalog
+from accounts import find_missing_tests
+from browsing import EXTERNAL_URL
+from running import ROOT, create_key, run_successfully, run_toolcatalog, start_server
 from toolcatalog import keys
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.yamlout import emit
+from toolcatalog.yamlout import to_yaml
 
 pytest_plugins = ["chromium"]
 pytestmark = pytest.mark.xdist_group("browser")
@@ -125,8 +125,8 @@ def written(folder: Path, make: Any) -> Path:
     """A catalog of those files, and its build and site beside it."""
     for path, (_, value) in FILES.items():
         (folder / "catalog" / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "catalog" / path).write_bytes(emit(make(value)))
-    succeed(
+        (folder / "catalog" / path).write_bytes(to_yaml(make(value)))
+    run_successfully(
         "build",
         "--catalog",
         folder / "catalog",
@@ -269,10 +269,10 @@ def test_chromium_runs_nothing_that_was_put_into_a_page(
         route.abort()
 
     try:
-        with serving(hostile / "build", tmp_path, "--site", hostile / "site") as server:
+        with start_server(hostile / "build", tmp_path, "--site", hostile / "site") as server:
             context = browser.new_context()
             context.add_init_script(NOTE)
-            context.route(OUTSIDE, out)
+            context.route(EXTERNAL_URL, out)
             page = context.new_page()
             page.goto(server.url)
             page.evaluate(
@@ -330,7 +330,9 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
     for name, target in targets.items():
         (tool.parent / name).symlink_to(target)
     (tmp_path / "catalog" / "toolkits" / "linked").symlink_to(tmp_path)
-    done = toolcatalog("check", "--catalog", tmp_path / "catalog", "--format", "json", cwd=tmp_path)
+    done = run_toolcatalog(
+        "check", "--catalog", tmp_path / "catalog", "--format", "json", cwd=tmp_path
+    )
     assert done.returncode == 1
     told = [
         (one["path"].rpartition("/")[2], one["rule"])
@@ -339,7 +341,7 @@ def test_links_in_a_catalog_bring_nothing_in(tmp_path: Path) -> None:
     ]
     assert {*targets, "linked"} <= {name for name, _ in told}
     assert "SECRET" not in done.stdout + done.stderr
-    build = toolcatalog(
+    build = run_toolcatalog(
         "build",
         "--catalog",
         tmp_path / "catalog",
@@ -357,8 +359,12 @@ def test_a_hard_link_is_a_file_that_is_only_read(tmp_path: Path) -> None:
     """
     tool = small(tmp_path)
     os.link(tool, tmp_path / "beside.yaml")
-    succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
-    succeed("deprecate", "MAIL_SEND", "--catalog", tmp_path / "catalog", "--reason", "It is old.")
+    run_successfully(
+        "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
+    )
+    run_successfully(
+        "deprecate", "MAIL_SEND", "--catalog", tmp_path / "catalog", "--reason", "It is old."
+    )
     assert "It is old." in tool.read_text()
     assert "It is old." not in (tmp_path / "beside.yaml").read_text()
 
@@ -382,7 +388,7 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
     tried = {
         "right": right,
         "revoked": revoked,
-        "unknown": new_key(tmp_path / "other.json"),
+        "unknown": create_key(tmp_path / "other.json"),
         "one letter": right[:-1] + ("a" if right[-1] != "a" else "b"),
         "half": right[: len(right) // 2] + "x" * (len(right) - len(right) // 2),
     }
@@ -410,7 +416,7 @@ def test_the_threat_model_names_tests_that_exist() -> None:
     document = (ROOT / "docs" / "security.md").read_text()
     threats = re.findall(r"(?ms)^- \*\*.*?(?=^- |^#|\Z)", document)
     assert len(threats) > 50
-    assert missing(document) == []
+    assert find_missing_tests(document) == []
     assert [one for one in threats if "::" not in one and "*Not mitigated*" not in one] == []
 
 

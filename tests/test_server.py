@@ -23,8 +23,8 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 import reading
-from reading import documents, newest
-from running import Server, new_key, serving, succeed
+from reading import read_documents, read_newest_documents
+from running import Server, create_key, run_successfully, start_server
 from toolcatalog import keys
 
 if sys.version_info >= (3, 14):
@@ -111,7 +111,7 @@ def client(shipped: Server, judge: Judge) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def slack_only(client: httpx.Client, shipped: Server) -> dict[str, str]:
     """The header of a key that may see toolkit slack and no other."""
-    key = new_key(shipped.keys_file, "--toolkits", "slack")
+    key = create_key(shipped.keys_file, "--toolkits", "slack")
     settles(client, key, 200)
     return {"x-api-key": key}
 
@@ -122,10 +122,10 @@ def broken(shipped_build: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("broken")
     build = Path(shutil.copytree(shipped_build, folder / "build", symlinks=True))
     file = build / "current" / "tools.json"
-    document = newest(build / "current")["GITHUB_CREATE_ISSUE"]
+    document = read_newest_documents(build / "current")["GITHUB_CREATE_ISSUE"]
     file.write_bytes(file.read_bytes().replace(document, document.replace(b"issue", b"Issue", 1)))
     assert file.stat().st_size == (shipped_build / "current" / "tools.json").stat().st_size
-    with serving(build, folder) as server:
+    with start_server(build, folder) as server:
         yield server
 
 
@@ -744,7 +744,7 @@ def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build
     """
     found = {
         version: document
-        for (slug, version), document in documents(shipped_build / "current").items()
+        for (slug, version), document in read_documents(shipped_build / "current").items()
         if slug == "GITHUB_CREATE_ISSUE"
     }
     assert len(found) > 1
@@ -755,7 +755,10 @@ def test_a_tool_is_the_bytes_of_its_document(client: httpx.Client, shipped_build
 
 def test_a_list_is_the_bytes_of_its_documents(client: httpx.Client, shipped_build: Path) -> None:
     """A page is the documents, joined."""
-    slugs, found = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE"], newest(shipped_build / "current")
+    slugs, found = (
+        ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE"],
+        read_newest_documents(shipped_build / "current"),
+    )
     about = b'"next_cursor":null,"total_pages":1,"current_page":1,"total_items":2}'
     items = b",".join(found[slug] for slug in slugs)
     assert (
@@ -768,14 +771,15 @@ def test_a_session_is_the_bytes_of_its_file(
     client: httpx.Client, shipped: Server, shipped_build: Path
 ) -> None:
     """Every session answers its owner with the file, byte for byte, and nobody else."""
-    facts = reading.query(shipped_build / "current")["facts"]
+    facts = reading.read_query_files(shipped_build / "current")["facts"]
     owners = {
         name.removeprefix("session "): of[0][0]
         for name, of in facts.items()
         if name.startswith("session ")
     }
     secrets = {
-        project: new_key(shipped.keys_file, "--project", project) for project in {*owners.values()}
+        project: create_key(shipped.keys_file, "--project", project)
+        for project in {*owners.values()}
     }
     settles(client, [*secrets.values()][-1], 200)
     assert len(secrets) > 1
@@ -1058,12 +1062,12 @@ def test_no_key_is_told_from_another_that_is_not_good(
     """Missing, unknown, mistyped, expired and revoked keys get one and the same answer, but for its
     request id.
     """
-    expired, revoked = new_key(shipped.keys_file), new_key(shipped.keys_file)
-    succeed(
+    expired, revoked = create_key(shipped.keys_file), create_key(shipped.keys_file)
+    run_successfully(
         "keys", "rotate", key_id(shipped, expired), "--overlap", "0s", "--keys", shipped.keys_file
     )
-    succeed("keys", "revoke", key_id(shipped, revoked), "--keys", shipped.keys_file)
-    unknown = new_key(shipped.keys_file.parent / "elsewhere.json")
+    run_successfully("keys", "revoke", key_id(shipped, revoked), "--keys", shipped.keys_file)
+    unknown = create_key(shipped.keys_file.parent / "elsewhere.json")
     bodies = set()
     for key in (
         "",
@@ -1095,7 +1099,7 @@ def key_id(server: Server, key: str) -> str:
     """The id of a key, found by its last characters, as a person would."""
     (found,) = (
         line.split()[0]
-        for line in succeed("keys", "list", "--keys", server.keys_file).splitlines()
+        for line in run_successfully("keys", "list", "--keys", server.keys_file).splitlines()
         if f" {key[-4:]} " in line
     )
     return found
@@ -1114,17 +1118,19 @@ def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shippe
     """A key made, rotated with and without an overlap, and revoked while the server runs: no
     restart, at most a second.
     """
-    first = new_key(shipped.keys_file)
+    first = create_key(shipped.keys_file)
     assert settles(client, first, 200) < 1
-    second = succeed("keys", "rotate", key_id(shipped, first), "--keys", shipped.keys_file).strip()
+    second = run_successfully(
+        "keys", "rotate", key_id(shipped, first), "--keys", shipped.keys_file
+    ).strip()
     assert settles(client, second, 200) < 1
     assert settles(client, first, 200) < 0.5  # the overlap of a day has begun
-    third = succeed(
+    third = run_successfully(
         "keys", "rotate", key_id(shipped, second), "--overlap", "0s", "--keys", shipped.keys_file
     ).strip()
     assert settles(client, second, 401) < 1
     assert settles(client, third, 200) < 1
-    succeed("keys", "revoke", key_id(shipped, third), "--keys", shipped.keys_file)
+    run_successfully("keys", "revoke", key_id(shipped, third), "--keys", shipped.keys_file)
     assert settles(client, third, 401) < 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from running import succeed
+from running import run_successfully
 from toolcatalog.cli import main
 
 SLUG = "GITHUB_CREATE_ISSUE"
@@ -19,7 +19,7 @@ SLUG = "GITHUB_CREATE_ISSUE"
 
 def test_text(shipped_build: Path) -> None:
     """What a person asks for is there, and in a pipe there are no colours."""
-    shown = succeed("show", SLUG, "--build", shipped_build, env={"TERM": "xterm-256color"})
+    shown = run_successfully("show", SLUG, "--build", shipped_build, env={"TERM": "xterm-256color"})
     assert shown.startswith(f"{SLUG}  20251027_00\nCreate an issue  GitHub\n")
     for line in ("Toolkit     github", "Inputs", "├── owner  string, required", "Outputs"):
         assert f"\n{line}" in shown
@@ -31,11 +31,13 @@ def test_the_very_document(shipped_build: Path) -> None:
     """`--format json` is what the API and the site give, byte for byte."""
     site = shipped_build.parent / "site" / "tools" / SLUG
     assert (
-        succeed("show", SLUG, "--build", shipped_build, "--format", "json")
+        run_successfully("show", SLUG, "--build", shipped_build, "--format", "json")
         == (site / "index.json").read_text() + "\n"
     )
     older = json.loads((site / "index.json").read_bytes())["available_versions"][0]
-    found = succeed("show", SLUG, "--build", shipped_build, "--format", "json", "--version", older)
+    found = run_successfully(
+        "show", SLUG, "--build", shipped_build, "--format", "json", "--version", older
+    )
     assert found == (site / f"{older}.json").read_text() + "\n"
 
 
@@ -43,14 +45,14 @@ def test_the_very_document(shipped_build: Path) -> None:
 def test_markdown_is_the_twin_of_the_page(shipped_build: Path, slug: str) -> None:
     """Deprecated tools with their reasons too."""
     assert (
-        succeed("show", slug, "--build", shipped_build, "--format", "markdown")
+        run_successfully("show", slug, "--build", shipped_build, "--format", "markdown")
         == (shipped_build.parent / "site" / "tools" / slug / "index.md").read_text()
     )
 
 
 def test_a_deprecated_tool(shipped_build: Path) -> None:
     """Why and what instead, which the document does not say."""
-    shown = succeed("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
+    shown = run_successfully("show", "GITHUB_ADVANCED_SEARCH_ISSUES", "--build", shipped_build)
     assert (
         "Deprecated since 2025-10-27, until 2026-06-30. Use GITHUB_SEARCH_ISSUES_AND_PULL_REQUESTS instead.\nGitHub made"
         in shown
@@ -61,11 +63,13 @@ def test_a_toolkit(shipped_build: Path) -> None:
     """A lower-case slug is a toolkit: its tools as text, its index as JSON, all of its tools as
     Markdown.
     """
-    assert f"\n{SLUG} " in succeed("show", "github", "--build", shipped_build)
-    index = json.loads(succeed("show", "github", "--build", shipped_build, "--format", "json"))
+    assert f"\n{SLUG} " in run_successfully("show", "github", "--build", shipped_build)
+    index = json.loads(
+        run_successfully("show", "github", "--build", shipped_build, "--format", "json")
+    )
     assert SLUG in {tool["slug"] for tool in index["tools"]}
     older = json.loads(
-        succeed(
+        run_successfully(
             "show",
             "github",
             "--build",
@@ -78,7 +82,9 @@ def test_a_toolkit(shipped_build: Path) -> None:
     )
     assert len(older["tools"]) < len(index["tools"])
     twin = (shipped_build.parent / "site" / "toolkits" / "github" / "llms-full.txt").read_text()
-    assert succeed("show", "github", "--build", shipped_build, "--format", "markdown") == twin
+    assert (
+        run_successfully("show", "github", "--build", shipped_build, "--format", "markdown") == twin
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,11 +124,13 @@ def test_a_toolkit_without_tools(tmp_path: Path, capsys: pytest.CaptureFixture[s
     folder.mkdir(parents=True)
     (tmp_path / "catalog" / "catalog.yaml").write_text("title: A\n")
     (folder / "toolkit.yaml").write_text("name: A\nlogo: https://example.com/a.png\n")
-    succeed("build", "--no-site", cwd=tmp_path)
+    run_successfully("build", "--no-site", cwd=tmp_path)
     assert main(["show", "a", "--build", str(tmp_path / "build")]) == 2
     assert "The toolkit a has no tools yet" in capsys.readouterr().err
     (toolkits,) = (
-        line for line in succeed("stats", cwd=tmp_path).splitlines() if line.startswith("Toolkits")
+        line
+        for line in run_successfully("stats", cwd=tmp_path).splitlines()
+        if line.startswith("Toolkits")
     )
     assert toolkits.split() == ["Toolkits", "1"]
 

@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 import storing
-from running import Server, serving, succeed, toolcatalog, until
+from running import Server, run_successfully, run_toolcatalog, start_server, wait_until
 from toolcatalog import accepting, depot, sending, signing, snapshot, verifying
 from toolcatalog.errors import SnapshotError, UsageError
 from toolcatalog.following import Follower
-from toolcatalog.objects import Conflict, Objects
-from toolcatalog.progress import quietly
-from toolcatalog.signing import Signed, SigningKey, Statement, VerifyKeys
+from toolcatalog.objects import ObjectConflict, ObjectStorage
+from toolcatalog.progress import no_progress
+from toolcatalog.signing import SignedStatement, SigningKey, SnapshotStatement, VerifyKeys
 
 _FOLLOWS_ONCE = """
 import sys
@@ -32,8 +32,8 @@ from toolcatalog.following import Follower
 from toolcatalog.signing import VerifyKeys
 
 follower = Follower(sys.argv[1], Path(sys.argv[2]), keys=VerifyKeys.load(Path(sys.argv[3])))
-print(follower.has_one())
-follower.follow()
+print(follower.has_snapshot())
+follower.poll()
 print(follower.last_error)
 """
 DIGEST = "0123456789abcdef" * 4
@@ -70,8 +70,10 @@ class Pair:
 
     def sign(self, digest: str, sequence: int) -> bytes:
         """A pointer that is signed."""
-        statement = Statement(digest, sequence, "2026-01-31T12:00:00Z")
-        return depot.pointer(digest, signing.dump(SigningKey(self.private).sign(statement)))
+        statement = SnapshotStatement(digest, sequence, "2026-01-31T12:00:00Z")
+        return depot.render_pointer(
+            digest, signing.dump_signed_statement(SigningKey(self.private).sign(statement))
+        )
 
 
 @pytest.fixture
@@ -95,7 +97,9 @@ class Store:
     def publish(self, build: Path, key: Path | None = None) -> str:
         """Publish a build, signed or not; its digest."""
         signer = SigningKey(key) if key else None
-        return sending.send(Objects(self.url), build, 4, quietly, signer).digest
+        return sending.upload_snapshot(
+            ObjectStorage(self.url), build, 4, no_progress, signer
+        ).digest
 
     @property
     def sequence(self) -> int:
@@ -117,7 +121,7 @@ def follow(store: Store, ours: Pair, tmp_path: Path) -> Callable[..., Follower]:
     def once(key: Path = ours.public, **options: Any) -> Follower:
         keys = VerifyKeys.load(key)
         follower = Follower(store.url, tmp_path / "cache", interval=0.01, keys=keys, **options)
-        follower.follow()
+        follower.poll()
         return follower
 
     return once
@@ -127,7 +131,7 @@ def served(follower: Follower) -> str:
     """The digest of what a server would answer from."""
     keys = follower._keys
     assert keys
-    return accepting.open_accepted(follower.cache, keys).digest
+    return accepting.open_verified_build(follower.cache, keys).digest
 
 
 def test_what_is_signed_is_followed(
@@ -146,7 +150,7 @@ def test_what_is_signed_is_followed(
         follower = follow()
         assert follower.last_error == ""
         assert served(follower) == digest
-        assert follower.has_one()
+        assert follower.has_snapshot()
         sequences.append(store.sequence)
     assert sequences == sorted({*sequences})
     before = store.file.read_bytes()
@@ -158,18 +162,18 @@ def test_what_is_signed_is_followed(
 def changed(pointer: bytes, **changes: object) -> bytes:
     """A pointer whose signed part says something else."""
     said = json.loads(pointer)
-    return snapshot.dump({**said, "signed": {**said["signed"], **changes}})
+    return snapshot.dump_json({**said, "signed": {**said["signed"], **changes}})
 
 
 # what somebody does who can write to the store: how, and what a server says
 FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
-    "not signed": (lambda _old, _new, digest, _pair: depot.pointer(digest), "is not signed"),
+    "not signed": (lambda _old, _new, digest, _pair: depot.render_pointer(digest), "is not signed"),
     "signed by another key": (
         lambda _old, _new, digest, pair: pair.sign(digest, 1 << 40),
         "is not by the key of --verify-key",
     ),
     "the signature of another snapshot": (
-        lambda _old, new, digest, _pair: snapshot.dump({**json.loads(new), "digest": digest}),
+        lambda _old, new, digest, _pair: snapshot.dump_json({**json.loads(new), "digest": digest}),
         "is not by the key of --verify-key",
     ),
     "another number": (
@@ -197,7 +201,7 @@ FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
         "is not by the key of --verify-key",
     ),
     "a list": (
-        lambda _old, new, _digest, _pair: snapshot.dump({**json.loads(new), "signed": [1]}),
+        lambda _old, new, _digest, _pair: snapshot.dump_json({**json.loads(new), "signed": [1]}),
         "is not by the key of --verify-key",
     ),
     "the pointer before": (
@@ -230,12 +234,12 @@ def test_who_has_no_key_changes_nothing(
     store.file.write_bytes(forge(old, new, first, theirs))
     for follower in (follow(), follow()):  # also after a restart
         for _ in range(3):
-            follower.follow()
+            follower.poll()
         assert said in follower.last_error
-        assert (follower.refused, follower.fetched) == (1, 0)
+        assert (follower.snapshots_rejected, follower.snapshots_fetched) == (1, 0)
         assert served(follower) == second
     store.file.write_bytes(new)
-    follower.follow()
+    follower.poll()
     assert follower.last_error == ""
 
 
@@ -296,25 +300,29 @@ def test_a_cache_is_served_only_where_it_was_signed(
     """
     store.publish(small_build)
     unsigned = Follower(store.url, follow().cache)
-    unsigned.follow()
-    assert unsigned.has_one()
+    unsigned.poll()
+    assert unsigned.has_snapshot()
     follower = follow()
     assert "is not signed" in follower.last_error
-    assert not follower.has_one()
+    assert not follower.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
         served(follower)
     digest = store.publish(small_build, ours.private)
     follower = follow()
-    assert (follower.fetched, served(follower), follower.has_one()) == (0, digest, True)
+    assert (follower.snapshots_fetched, served(follower), follower.has_snapshot()) == (
+        0,
+        digest,
+        True,
+    )
     store.file.rename(store.file.with_suffix(".away"))
-    assert follow().has_one()
+    assert follow().has_snapshot()
     other = follow(theirs.public)
-    assert not other.has_one()
+    assert not other.has_snapshot()
     with pytest.raises(SnapshotError, match="was not accepted by the key of --verify-key"):
         served(other)
     noted = follower.cache / "signatures" / f"{digest}.json"
     noted.write_bytes(changed(noted.read_bytes(), sequence=1))
-    assert not follow().has_one()
+    assert not follow().has_snapshot()
 
 
 def test_signatures_go_with_their_snapshots(
@@ -361,7 +369,7 @@ def test_keys_are_changed_by_two_in_a_file(
     store.publish(small_build, ours.private)
     assert follow(both).last_error == ""
     before = store.sequence
-    until(lambda: int(datetime.now(UTC).timestamp()) > before)
+    wait_until(lambda: int(datetime.now(UTC).timestamp()) > before)
     digest = store.publish(other_build, theirs.private)
     assert store.sequence > before
     follower = follow(both)
@@ -372,11 +380,11 @@ def test_a_number_follows_the_last_one() -> None:
     """The time in seconds, or one more than the last number where the clock is behind."""
     now = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
     first = signing.next_statement(DIGEST, None, now)
-    assert first == Statement(DIGEST, 1769860800, "2026-01-31T12:00:00Z")
+    assert first == SnapshotStatement(DIGEST, 1769860800, "2026-01-31T12:00:00Z")
     assert signing.next_statement(DIGEST, first, now).sequence == first.sequence + 1
-    ahead = Statement(DIGEST, first.sequence + 10_000, "2026-01-31T12:00:00Z")
+    ahead = SnapshotStatement(DIGEST, first.sequence + 10_000, "2026-01-31T12:00:00Z")
     assert signing.next_statement(DIGEST, ahead, now).sequence == ahead.sequence + 1
-    behind = Statement(DIGEST, 5, "1970-01-01T00:00:05Z")
+    behind = SnapshotStatement(DIGEST, 5, "1970-01-01T00:00:05Z")
     assert signing.next_statement(DIGEST, behind, now).sequence == first.sequence
 
 
@@ -386,24 +394,24 @@ def test_two_who_publish_at_once_do_not_both_succeed(
     """Who has read the pointer before somebody else moved it does not put a signature there, so no
     two snapshots get the number that follows.
     """
-    for name, value in {**storing.credentials, "AWS_ENDPOINT_URL": s3}.items():
+    for name, value in {**storing.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
-    objects, key = Objects(f"s3://{storing.new_bucket(s3)}/p"), SigningKey(ours.private)
-    sending.send(objects, small_build, 4, quietly, key)
-    before = sending._pointer(objects)
+    objects, key = ObjectStorage(f"s3://{storing.create_bucket(s3)}/p"), SigningKey(ours.private)
+    sending.upload_snapshot(objects, small_build, 4, no_progress, key)
+    before = sending._read_pointer(objects)
     assert before
-    sending.send(objects, other_build, 4, quietly, key)
-    now = sending._pointer(objects)
-    with pytest.raises(Conflict):
-        sending._point(objects, DIGEST, before, key)
-    assert sending._pointer(objects) == now
+    sending.upload_snapshot(objects, other_build, 4, no_progress, key)
+    now = sending._read_pointer(objects)
+    with pytest.raises(ObjectConflict):
+        sending._move_pointer(objects, DIGEST, before, key)
+    assert sending._read_pointer(objects) == now
 
 
 def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
     """Anybody can verify a signature with the key and two lines: the domain, and JSON with sorted
     names.
     """
-    statement = Statement(DIGEST, 7, "2026-01-31T12:00:00Z")
+    statement = SnapshotStatement(DIGEST, 7, "2026-01-31T12:00:00Z")
     message = (
         b"toolcatalog: the snapshot in force, format 1\n"
         b'{"created":"2026-01-31T12:00:00Z","digest":"%b","format":1,"sequence":7}'
@@ -412,12 +420,17 @@ def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
     assert statement.message() == message
     signed = SigningKey(ours.private).sign(statement)
     ours.key.public_key().verify(signed.signature, message)
-    assert signing.parse(DIGEST, json.loads(snapshot.dump(signing.dump(signed)))) == signed
+    assert (
+        signing.parse_signed_statement(
+            DIGEST, json.loads(snapshot.dump_json(signing.dump_signed_statement(signed)))
+        )
+        == signed
+    )
     keys = VerifyKeys.load(ours.public)
-    assert keys.accept(signed)
+    assert keys.is_valid(signed)
     # no signature of anything else, not of the same JSON without the domain
-    bare = Signed(statement, ours.key.sign(message.partition(b"\n")[2]))
-    assert not keys.accept(bare)
+    bare = SignedStatement(statement, ours.key.sign(message.partition(b"\n")[2]))
+    assert not keys.is_valid(bare)
     assert pickle.loads(pickle.dumps(keys)) == keys  # noqa: S301 - as it goes to a worker
 
 
@@ -474,7 +487,7 @@ def test_without_the_library_it_says_how_to_get_it(
 @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl here")
 def test_the_commands_of_the_help_make_keys(tmp_path: Path, small_build: Path) -> None:
     """Keys as OpenSSL makes them, with the very commands that `publish --help` has."""
-    help = toolcatalog("publish", "--help").stdout
+    help = run_toolcatalog("publish", "--help").stdout
     commands = [line.strip() for line in help.splitlines() if line.strip().startswith("openssl ")]
     assert len(commands) == 2
     for command in commands:
@@ -483,7 +496,7 @@ def test_the_commands_of_the_help_make_keys(tmp_path: Path, small_build: Path) -
     digest = store.publish(small_build, tmp_path / "sign.pem")
     keys = VerifyKeys.load(tmp_path / "verify.pem")
     follower = Follower(store.url, tmp_path / "cache", keys=keys)
-    follower.follow()
+    follower.poll()
     assert served(follower) == digest
 
 
@@ -494,14 +507,14 @@ def test_who_publishes_without_a_signature_is_told(
     so, and says nothing where that cannot be.
     """
     arguments = ("publish", store.url, "--build")
-    done = toolcatalog(*arguments, small_build, "--sign", ours.private)
+    done = run_toolcatalog(*arguments, small_build, "--sign", ours.private)
     assert (done.returncode, "--verify-key" in done.stderr) == (0, False)
-    done = toolcatalog(*arguments, small_build)
+    done = run_toolcatalog(*arguments, small_build)
     assert "published already" in done.stderr
-    done = toolcatalog(*arguments, other_build)
+    done = run_toolcatalog(*arguments, other_build)
     assert done.returncode == 0
     assert "servers with --verify-key refuse it. Publish again with --sign KEYFILE." in done.stderr
-    done = toolcatalog(*arguments, other_build, "--sign", ours.private)
+    done = run_toolcatalog(*arguments, other_build, "--sign", ours.private)
     assert "Nothing to send but the pointer" in done.stderr
 
 
@@ -520,27 +533,27 @@ def test_a_server_serves_only_what_was_signed(
     first = store.publish(small_build)
     cache = tmp_path / "cache"
     unsigned = Follower(store.url, cache)
-    unsigned.follow()
+    unsigned.poll()
     options = ("--cache", cache, "--verify-key", ours.public, "--workers", workers)
-    with serving(store.url, tmp_path, *options) as server:
-        until(lambda: "is not signed" in server.log.read_text())
+    with start_server(store.url, tmp_path, *options) as server:
+        wait_until(lambda: "is not signed" in server.log.read_text())
         assert {ready(server) for _ in range(8)} == {""}
-        succeed("publish", store.url, "--build", small_build, "--sign", ours.private)
-        until(lambda: {ready(server) for _ in range(8)} == {first})
+        run_successfully("publish", store.url, "--build", small_build, "--sign", ours.private)
+        wait_until(lambda: {ready(server) for _ in range(8)} == {first})
         second = store.publish(other_build)
-        until(lambda: f"Snapshot {second[:12]} is not signed" in server.log.read_text())
+        wait_until(lambda: f"Snapshot {second[:12]} is not signed" in server.log.read_text())
         (cache / "snapshots" / second).mkdir()
         shutil.copytree(
             os.path.realpath(other_build / "current"),
             cache / "snapshots" / second,
             dirs_exist_ok=True,
         )
-        assert verifying.verify(cache / "snapshots" / second) == []
-        succeed("snapshots", "use", second[:12], "--build", cache)
-        until(lambda: f"{second[:12]} in {cache} was not accepted" in server.log.read_text())
+        assert verifying.verify_snapshot(cache / "snapshots" / second) == []
+        run_successfully("snapshots", "use", second[:12], "--build", cache)
+        wait_until(lambda: f"{second[:12]} in {cache} was not accepted" in server.log.read_text())
         assert {ready(server) for _ in range(8)} == {first}
         store.publish(other_build, ours.private)
-        until(lambda: {ready(server) for _ in range(8)} == {second})
+        wait_until(lambda: {ready(server) for _ in range(8)} == {second})
         assert "Traceback" not in server.log.read_text()
 
 
@@ -558,7 +571,7 @@ def test_options_that_have_nothing_to_go_with(ours: Pair, store: Store, tmp_path
         (["--from", store.url, "--verify-key", tmp_path / "none"], "cannot be read"),
         (["--from", store.url, "--verify-key", ours.private], "holds a private key"),
     ):
-        done = toolcatalog("serve", *arguments)
+        done = run_toolcatalog("serve", *arguments)
         assert done.returncode == 2
         assert said in done.stderr
         assert "Traceback" not in done.stderr

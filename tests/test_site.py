@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from generating import add_tool, generate
-from on_disk import bytes_of
+from generating import add_tool, generate_catalog
+from on_disk import read_tree
 from toolcatalog import files, memory, signatures, site
 from toolcatalog.build import build
-from toolcatalog.crew import Crew
-from toolcatalog.groups import File, Files
-from toolcatalog.memory import SiteMemory
-from toolcatalog.progress import quietly
+from toolcatalog.crew import WorkerPool
+from toolcatalog.groups import SiteFile, SiteFiles
+from toolcatalog.memory import SiteState
+from toolcatalog.progress import no_progress
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,21 @@ class Pages:
     """A group of files that are given."""
 
     digest: str
-    some: Sequence[File]
+    some: Sequence[SiteFile]
 
     @property
     def paths(self) -> Sequence[str]:
         return [file.path for file in self.some]
 
-    def files(self) -> Files:
+    def files(self) -> SiteFiles:
         return iter(self.some)
 
 
 def made(digest: str, **sources: str) -> Pages:
     """Pages by name, each made from something: the page is what it is made from."""
     return Pages(
-        digest, [File(f"{name}.html", source.encode, source) for name, source in sources.items()]
+        digest,
+        [SiteFile(f"{name}.html", source.encode, source) for name, source in sources.items()],
     )
 
 
@@ -43,75 +44,80 @@ def refused() -> bytes:
     raise AssertionError("there was no need to make this")
 
 
-def update(folder: Path, groups: Sequence[Pages], left: SiteMemory, crew: Crew) -> SiteMemory:
+def update(folder: Path, groups: Sequence[Pages], left: SiteState, crew: WorkerPool) -> SiteState:
     """What there is of the site when all is done: all of it."""
-    staged = site.stage(folder, groups, left, crew, quietly)
-    return SiteMemory(made_from="all", groups=dict(site.put(staged, crew)))
+    staged = site.stage_site(folder, groups, left, crew, no_progress)
+    return SiteState(made_from="all", groups=dict(site.install(staged, crew)))
 
 
 def listed(folder: Path) -> list[str]:
     """The pages that the list in a site names."""
-    paths: list[str] = json.loads((folder / ".generated").read_bytes()[files.SEAL :])
+    paths: list[str] = json.loads((folder / ".generated").read_bytes()[files.SEAL_LINE_SIZE :])
     return paths
 
 
-def noted(found: SiteMemory) -> dict[str, memory.Noted]:
+def noted(found: SiteState) -> dict[str, memory.PageGroupState]:
     """What is noted of the groups, but the list of all files."""
     return {digest: said for digest, said in found.groups.items() if digest != ".generated"}
 
 
 @pytest.fixture
-def crew() -> Crew:
-    return Crew(1)
+def crew() -> WorkerPool:
+    return WorkerPool(1)
 
 
 @pytest.fixture(params=["all is left", "something is not"])
-def as_left(request: pytest.FixtureRequest) -> Callable[[SiteMemory], SiteMemory]:
+def as_left(request: pytest.FixtureRequest) -> Callable[[SiteState], SiteState]:
     """What a build finds of a site: all is as it was left, or something else is not."""
     return (
         (lambda left: left)
         if request.param == "all is left"
-        else (lambda left: SiteMemory(groups=left.groups))
+        else (lambda left: SiteState(groups=left.groups))
     )
 
 
 def test_what_is_made_from_the_same_is_not_made_again(
-    tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]
+    tmp_path: Path, crew: WorkerPool, as_left: Callable[[SiteState], SiteState]
 ) -> None:
     """Of a group that has changed: a file with the source that was noted stays as it is, one with
     another is made.
     """
-    left = update(tmp_path, [made("before", a="one", b="two")], SiteMemory(), crew)
-    assert memory.sources_of(left.groups["before"]) == {"a.html": "one", "b.html": "two"}
-    now = Pages("after", [File("a.html", refused, "one"), *made("", b="three").some])
+    left = update(tmp_path, [made("before", a="one", b="two")], SiteState(), crew)
+    assert memory.decode_sources(left.groups["before"]) == {"a.html": "one", "b.html": "two"}
+    now = Pages("after", [SiteFile("a.html", refused, "one"), *made("", b="three").some])
     found = update(tmp_path, [now], as_left(left), crew)
     assert (tmp_path / "b.html").read_bytes() == b"three"
     assert [*noted(found)] == ["after"]
-    assert memory.sources_of(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
-    state = memory.state_of(found.groups["after"])
-    assert state == {path: signatures.left(f"{tmp_path}/{path}") for path in ("a.html", "b.html")}
-    assert state["a.html"] == memory.state_of(left.groups["before"])["a.html"]
+    assert memory.decode_sources(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
+    state = memory.decode_signatures(found.groups["after"])
+    assert state == {
+        path: signatures.settled_signature(f"{tmp_path}/{path}") for path in ("a.html", "b.html")
+    }
+    assert state["a.html"] == memory.decode_signatures(left.groups["before"])["a.html"]
 
 
-def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: Crew) -> None:
+def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: WorkerPool) -> None:
     """A noted source says nothing of a file whose group somebody has touched, nor has a file
     without one a source to go by.
     """
-    left = update(tmp_path, [made("before", a="one"), made("other", b="")], SiteMemory(), crew)
+    left = update(tmp_path, [made("before", a="one"), made("other", b="")], SiteState(), crew)
     for path in ("a.html", "b.html"):
         (tmp_path / path).write_text("mine")
-    found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.only([]), crew)
+    found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.select([]), crew)
     assert [(tmp_path / path).read_bytes() for path in ("a.html", "b.html")] == [b"one", b""]
-    assert [memory.sources_of(said) for said in noted(found).values()] == [{"a.html": "one"}, {}]
+    assert [memory.decode_sources(said) for said in noted(found).values()] == [
+        {"a.html": "one"},
+        {},
+    ]
 
 
 def test_the_source_of_a_file_that_is_gone_is_forgotten(
-    tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]
+    tmp_path: Path, crew: WorkerPool, as_left: Callable[[SiteState], SiteState]
 ) -> None:
     """A file that is no longer made goes, and with it what was noted; a group that stays keeps its
     notes.
     """
-    left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteMemory(), crew)
+    left = update(tmp_path, [made("stays", a="one"), made("goes", b="two")], SiteState(), crew)
     found = update(tmp_path, [made("stays", a="one")], as_left(left), crew)
     assert not (tmp_path / "b.html").exists()
     assert noted(found) == {"stays": left.groups["stays"]}
@@ -119,13 +125,13 @@ def test_the_source_of_a_file_that_is_gone_is_forgotten(
 
 
 def test_what_comes_and_goes_is_listed(
-    tmp_path: Path, crew: Crew, as_left: Callable[[SiteMemory], SiteMemory]
+    tmp_path: Path, crew: WorkerPool, as_left: Callable[[SiteState], SiteState]
 ) -> None:
     """A file that another group takes over stays, one that nobody makes any more goes, one that
     comes is in the list, and the list stays.
     """
     left = update(
-        tmp_path, [made("stays", a="one"), made("old", b="two", c="three")], SiteMemory(), crew
+        tmp_path, [made("stays", a="one"), made("old", b="two", c="three")], SiteState(), crew
     )
     found = update(
         tmp_path, [made("stays", a="one"), made("new", b="four", d="five")], as_left(left), crew
@@ -137,7 +143,7 @@ def test_what_comes_and_goes_is_listed(
         "d.html",
     ]
     assert sorted(listed(tmp_path)) == ["a.html", "b.html", "d.html"]
-    assert signatures.is_left(tmp_path, memory.state_of(found.groups[".generated"]))
+    assert signatures.are_unchanged(tmp_path, memory.decode_signatures(found.groups[".generated"]))
 
 
 def seen_to_be_listed(site: Path) -> None:
@@ -155,7 +161,7 @@ def test_every_file_is_told_before_it_is_made(shipped_build: Path, tmp_path: Pat
     """
     seen_to_be_listed(shipped_build.parent / "site")
     catalog, out, made = (
-        generate(tmp_path / "catalog", 1_003),
+        generate_catalog(tmp_path / "catalog", 1_003),
         tmp_path / "build",
         tmp_path / "site",
     )
@@ -179,27 +185,33 @@ def test_labels_in_another_order(tmp_path: Path) -> None:
     """A tool whose tags stand in another order is on the same pages; all files are what a clean
     build makes.
     """
-    catalog, out, made = generate(tmp_path / "catalog", 3), tmp_path / "build", tmp_path / "site"
+    catalog, out, made = (
+        generate_catalog(tmp_path / "catalog", 3),
+        tmp_path / "build",
+        tmp_path / "site",
+    )
     file = catalog / "toolkits" / "kit0" / "KIT0_DO_0" / "20250101_00.yaml"
     text = file.read_text()
     for tags in ("[b, a]", "[a, b]"):
         file.write_text(text.replace("[tag0]", tags))
         assert build(catalog, out, made).changed
     build(catalog, tmp_path / "other", tmp_path / "clean")
-    assert bytes_of(made) == bytes_of(tmp_path / "clean")
+    assert read_tree(made) == read_tree(tmp_path / "clean")
 
 
 def test_of_very_many_tools_less_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With as much in memory as there may be of a million tools the same comes of a catalog, at
     once and after a change.
     """
-    catalog = generate(tmp_path / "catalog", 300)
+    catalog = generate_catalog(tmp_path / "catalog", 300)
     add_tool(catalog, "kit0", "KIT0_DO_0", 3, "20250102_00")
     for change in (False, True):
         if change:
             add_tool(catalog, "kit0", "KIT0_DO_1", 3, "20250103_00")
         for name, many in (("much", 1_000), ("little", 0)):
-            monkeypatch.setattr("toolcatalog.merging.MANY", many)
+            monkeypatch.setattr("toolcatalog.merging.MANY_BATCHES", many)
             build(catalog, tmp_path / name, tmp_path / f"{name}-site")
-        assert bytes_of(tmp_path / "much" / "current") == bytes_of(tmp_path / "little" / "current")
-        assert bytes_of(tmp_path / "much-site") == bytes_of(tmp_path / "little-site")
+        assert read_tree(tmp_path / "much" / "current") == read_tree(
+            tmp_path / "little" / "current"
+        )
+        assert read_tree(tmp_path / "much-site") == read_tree(tmp_path / "little-site")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from running import Server, new_key, serving, succeed
+from running import Server, create_key, run_successfully, start_server
 from test_protocol import LIST, TOOL, connected
 
 HIDDEN = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -271,7 +271,7 @@ def test_links_in_a_site_do_not_lead_out(shipped_build: Path, tmp_path: Path) ->
     (tmp_path / "secret.txt").write_text("a secret")
     (tmp_path / "site" / "file.txt").symlink_to(tmp_path / "secret.txt")
     (tmp_path / "site" / "folder").symlink_to(tmp_path)
-    with serving(shipped_build, tmp_path, "--site", tmp_path / "site") as server:
+    with start_server(shipped_build, tmp_path, "--site", tmp_path / "site") as server:
         for path, status in (
             ("/index.html", b"200"),
             ("/file.txt", b"404"),
@@ -311,7 +311,7 @@ def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_pat
     """A server that was asked many bad things has told no path of its machine, no trace and no key
     that was not in the question, and its logs have no key.
     """
-    with serving(
+    with start_server(
         shipped_build,
         tmp_path,
         "--site",
@@ -320,8 +320,8 @@ def test_nothing_secret_is_answered_or_written_down(shipped_build: Path, tmp_pat
         "--access-log",
         tmp_path / "access.log",
     ) as server:
-        revoked = new_key(server.keys_file)
-        succeed(
+        revoked = create_key(server.keys_file)
+        run_successfully(
             "keys",
             "revoke",
             re.findall(r"key_\w+", server.keys_file.read_text())[-1],

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolcatalog import snapshot
-from toolcatalog.snapshot import AuthConfig, Contents, Session, Stated, Tool, Toolkit
+from toolcatalog.snapshot import AuthConfig, FileInfo, Session, SnapshotContents, Tool, Toolkit
 
 KIT = Toolkit(
     slug="kit", name="Kit", logo="https://example.com/kit.svg", description="", categories=(), no_auth=False, homepage="", owners=(),
@@ -27,7 +27,7 @@ NEW = replace(
     deprecation={"reason": "Old.", "since": "", "sunset": "", "replaced_by": ""},
 )
 OTHER = replace(OLD, slug="KIT_B", version="20250201_00", available_versions=("20250201_00",))
-CONTENTS = Contents(
+CONTENTS = SnapshotContents(
     about={"title": "T"},
     toolkits=(KIT,),
     router=replace(KIT, slug="router"),
@@ -40,24 +40,24 @@ CONTENTS = Contents(
 )
 COUNTS = {"toolkits": 1, "tools": 2, "tool_versions": 3, "sessions": 1}
 FILES = {
-    "tools.json": Stated(7, "0a"),
-    "query.sets": Stated(8, "0b"),
-    "files.json": Stated(9, "0c"),
+    "tools.json": FileInfo(7, "0a"),
+    "query.sets": FileInfo(8, "0b"),
+    "files.json": FileInfo(9, "0c"),
 }
 
 
 def document_of(tool: Tool) -> bytes:
-    return snapshot.dump(snapshot.document(tool, KIT.name, KIT.logo))
+    return snapshot.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
 
 
 def test_what_is_held_takes_no_more_than_it_says() -> None:
     """JSON in a block of its own length."""
     values = [[number, "a"] for number in range(1000)]
     tracemalloc.start()
-    held = [*map(snapshot.dump_to_hold, values)]
+    held = [*map(snapshot.dump_json_compact, values)]
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held == [*map(snapshot.dump, values)]
+    assert held == [*map(snapshot.dump_json, values)]
     assert taken < 2 * sum(map(sys.getsizeof, held))
 
 
@@ -99,9 +99,9 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     toolkit.
     """
     document = document_of(tool)
-    row = json.loads(snapshot.dump(snapshot.index_row(tool, document)))
+    row = json.loads(snapshot.dump_json(snapshot.make_toolkit_index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
-    assert snapshot.tool_of(json.loads(document), row["deprecation"]) == tool
+    assert snapshot.tool_from_document(json.loads(document), row["deprecation"]) == tool
     assert [row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")] == [
         tool.slug, tool.version, tool.name, tool.description, [*tool.tags], [*tool.scopes], tool.no_auth,
     ]  # fmt: skip
@@ -110,8 +110,11 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
 @pytest.mark.parametrize("tools", [[], [OLD], [NEW, OTHER]])
 def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
     """The toolkit, the version, and the rows of its tools as they were given."""
-    rows = [snapshot.dump(snapshot.index_row(tool, document_of(tool))) for tool in tools]
-    index = json.loads(snapshot.index(KIT, "20250201_00", rows))
+    rows = [
+        snapshot.dump_json(snapshot.make_toolkit_index_row(tool, document_of(tool)))
+        for tool in tools
+    ]
+    index = json.loads(snapshot.render_toolkit_index(KIT, "20250201_00", rows))
     assert [*index] == ["toolkit", "version", "tools"]
     assert (index["toolkit"]["slug"], index["toolkit"]["versions"], index["version"]) == (
         "kit",
@@ -119,14 +122,14 @@ def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
         "20250201_00",
     )
     assert index["tools"] == [json.loads(row) for row in rows]
-    assert snapshot.index_path("kit", "20250201_00") == "toolkits/kit/20250201_00.json"
+    assert snapshot.toolkit_index_path("kit", "20250201_00") == "toolkits/kit/20250201_00.json"
 
 
 def test_small_files_and_facts() -> None:
     """A file for each session and auth config; the facts are these again, the versions of each
     toolkit and those of all.
     """
-    tree, facts = snapshot.small_files(CONTENTS), snapshot.facts(CONTENTS)
+    tree, facts = snapshot.render_small_files(CONTENTS), snapshot.render_facts(CONTENTS)
     assert sorted(tree) == ["auth_configs/ac_a.json", "sessions/trs_a.json"]
     assert json.loads(tree["auth_configs/ac_a.json"]) == {
         "id": "ac_a",
@@ -148,22 +151,22 @@ def test_the_digest_is_of_the_contents_alone() -> None:
     """Equal files have one digest whatever their order; one byte, one name or one fact more or less
     has another.
     """
-    digest, manifest = snapshot.seal(CONTENTS.about, COUNTS, FILES)
-    assert snapshot.seal(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (
+    digest, manifest = snapshot.seal_manifest(CONTENTS.about, COUNTS, FILES)
+    assert snapshot.seal_manifest(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (
         digest,
         manifest,
     )
     fewer = {path: of for path, of in FILES.items() if path != "query.sets"}
     others = [
-        {**FILES, "tools.json": Stated(7, "0d")},
-        {**FILES, "tools.json": Stated(6, "0a")},
-        {**FILES, "x": Stated(0, "")},
+        {**FILES, "tools.json": FileInfo(7, "0d")},
+        {**FILES, "tools.json": FileInfo(6, "0a")},
+        {**FILES, "x": FileInfo(0, "")},
         fewer,
     ]
-    digests = {snapshot.seal(CONTENTS.about, COUNTS, other)[0] for other in others}
+    digests = {snapshot.seal_manifest(CONTENTS.about, COUNTS, other)[0] for other in others}
     digests |= {
-        snapshot.seal({"title": "U"}, COUNTS, FILES)[0],
-        snapshot.seal(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
+        snapshot.seal_manifest({"title": "U"}, COUNTS, FILES)[0],
+        snapshot.seal_manifest(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
     }
     assert len(digests | {digest}) == 7
     said = json.loads(manifest)
@@ -179,19 +182,19 @@ def test_the_digest_is_of_the_contents_alone() -> None:
 
 def test_an_edited_manifest_is_not_sealed() -> None:
     """A manifest is as it was written, or any fact of it has been changed, added or removed."""
-    manifest = json.loads(snapshot.seal(CONTENTS.about, COUNTS, FILES)[1])
-    assert snapshot.is_sealed(manifest)
+    manifest = json.loads(snapshot.seal_manifest(CONTENTS.about, COUNTS, FILES)[1])
+    assert snapshot.is_manifest_valid(manifest)
     edited: list[dict[str, Any]] = [
         {**manifest, "format": 2}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
         {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
     ]  # fmt: skip
     edited.append({key: value for key, value in manifest.items() if key != "about"})
-    assert not any(snapshot.is_sealed(one) for one in edited)
+    assert not any(snapshot.is_manifest_valid(one) for one in edited)
 
 
 def test_the_listing_is_sorted() -> None:
     """`files.json` has size and SHA-256 of each file by path, in one order."""
-    listed = snapshot.listing({"b/x": Stated(1, "01"), "a/y": Stated(2, "02")})
+    listed = snapshot.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
     assert listed == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
 
 
@@ -200,6 +203,6 @@ def test_json_is_written_as_it_is() -> None:
     out.
     """
     assert (
-        snapshot.dump({"b": ["ü", "日本", "\u2028", 1, 1.5, None, True], "a": {}})
+        snapshot.dump_json({"b": ["ü", "日本", "\u2028", 1, 1.5, None, True], "a": {}})
         == '{"b":["ü","日本","\u2028",1,1.5,null,true],"a":{}}'.encode()
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reading import newest
-from running import succeed, toolcatalog
+from reading import read_newest_documents
+from running import run_successfully, run_toolcatalog
 from toolcatalog import files, holding, snapshot
 from toolcatalog.build import build
 from toolcatalog.cli import main
@@ -28,7 +28,7 @@ def describe(folder: Path, text: str) -> None:
 
 def said(out: Path) -> str:
     """What that tool says of itself in the snapshot in force."""
-    return str(json.loads(newest(out / "current")["CLOCK_NOW"])["description"])
+    return str(json.loads(read_newest_documents(out / "current")["CLOCK_NOW"])["description"])
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
     """One line a snapshot, numbers as its manifest has them, and which is in force; JSON has the
     same with whole digests.
     """
-    lines = succeed("snapshots", "list", "--build", out).splitlines()
+    lines = run_successfully("snapshots", "list", "--build", out).splitlines()
     assert lines[0].split() == [
         "DIGEST",
         "PUT",
@@ -100,7 +100,7 @@ def test_list_shows_the_newest_first(out: Path, digests: list[str]) -> None:
     assert [line.split()[0] for line in lines[1:]] == [digest[:12] for digest in reversed(digests)]
     assert [line.split()[-1] for line in lines[1:]] == ["current", "kB", "kB", "kB"]
     assert lines[1].split()[1:6] == ["2025-06-15", "18:06", "4", "8", "3"]
-    told = json.loads(succeed("snapshots", "list", "--format", "json", cwd=out.parent))
+    told = json.loads(run_successfully("snapshots", "list", "--format", "json", cwd=out.parent))
     assert [one["digest"] for one in told] == [*reversed(digests)]
     assert [one["current"] for one in told] == [True, False, False, False]
     sizes = [
@@ -133,7 +133,7 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     )
     (out / "snapshots" / ("f" * 64)).write_text("")
     (out / "snapshots" / "new.part").mkdir()
-    done = toolcatalog("snapshots", "list", "--build", out)
+    done = run_toolcatalog("snapshots", "list", "--build", out)
     states = {
         line.split()[0]: line.partition("kB")[2].strip() for line in done.stdout.splitlines()[1:]
     }
@@ -163,7 +163,8 @@ def test_digests_that_begin_alike_are_shown_longer(
     twin = digests[0][:20] + ("1" if digests[0][20] == "0" else "0") * 44
     (out / "snapshots" / twin).mkdir()
     shown = {
-        line.split()[0] for line in succeed("snapshots", "list", "--build", out).splitlines()[1:]
+        line.split()[0]
+        for line in run_successfully("snapshots", "list", "--build", out).splitlines()[1:]
     }
     assert shown == {digest[:21] for digest in (twin, *digests)}
     both = ", ".join(sorted([twin[:21], digests[0][:21]]))
@@ -180,16 +181,16 @@ def test_back_and_forward(out: Path, digests: list[str]) -> None:
     """`use` names what was and what is, `current` moves at once, and everything of the older
     snapshot is answered.
     """
-    done = toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
+    done = run_toolcatalog("snapshots", "use", digests[0][:12], "--build", out)
     assert (done.returncode, done.stdout) == (0, f"{digests[0]}\n")
     assert f"was {digests[3][:12]}, and is {digests[0][:12]} now" in done.stderr
     assert "The next `toolcatalog build` moves forward again" in done.stderr
     assert (out / "current").readlink() == Path("snapshots") / digests[0]
     assert said(out) == "one"
-    assert holding.use(out, digests[2].upper()) == (digests[0], digests[2])
+    assert holding.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
     assert said(out) == "three"
     assert open_build(out).digest == digests[2]
-    again = toolcatalog("snapshots", "use", digests[2], "--build", out)
+    again = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
     assert (again.returncode, again.stdout) == (0, f"{digests[2]}\n")
     assert "names this snapshot already" in again.stderr
 
@@ -201,7 +202,7 @@ def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> No
     catalog, site = out.with_name("catalog"), out.with_name("site")
     assert build(catalog, out, site).changed is False
     assert build(catalog, out, site).changed is False
-    holding.use(out, digests[1])
+    holding.switch_current(out, digests[1])
     assert said(out) == "two"
     built = build(catalog, out, site)
     assert (built.changed, built.digest, said(out)) == (True, digests[3], "four")
@@ -258,7 +259,7 @@ def test_a_build_that_writes_is_not_disturbed(
     """While a build has the lock, neither `use` nor `prune` changes anything; who only looks need
     not wait.
     """
-    with files.alone(out / ".lock") as got_it:
+    with files.lock(out / ".lock") as got_it:
         assert got_it
         for arguments in (["use", digests[0]], ["prune", "--keep", "0"]):
             assert f"Another build is writing to {out}: try again" in refused(
@@ -277,10 +278,10 @@ def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[st
     """With the oldest in force, it and the newest others stay; what was removed is printed;
     `--dry-run` only prints.
     """
-    holding.use(out, digests[0])
-    would = toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
+    holding.switch_current(out, digests[0])
+    would = run_toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
     assert present(out) == {*digests}
-    done = toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
     assert would.stdout == done.stdout == f"{digests[2]}\n{digests[1]}\n"
     assert would.stderr.startswith("Would remove 2 snapshots (")
     assert done.stderr.startswith("Removed 2 snapshots (")
@@ -290,9 +291,11 @@ def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[st
 
 def test_prune_keeps_three_others(out: Path, digests: list[str]) -> None:
     """Unless another number is asked for; all others go with 0."""
-    assert succeed("snapshots", "prune", "--build", out) == ""
+    assert run_successfully("snapshots", "prune", "--build", out) == ""
     assert present(out) == {*digests}
-    assert len(succeed("snapshots", "prune", "--keep", 0, "--build", out).splitlines()) == 3
+    assert (
+        len(run_successfully("snapshots", "prune", "--keep", 0, "--build", out).splitlines()) == 3
+    )
     assert present(out) == {digests[3]}
 
 
@@ -304,7 +307,7 @@ def test_prune_takes_what_is_half_first(out: Path, digests: list[str]) -> None:
     (out / "snapshots" / digests[1] / "manifest.json").unlink()
     (out / "snapshots" / "new.part" / "toolkits").mkdir(parents=True)
     (out / "snapshots" / "README").write_text("")
-    done = toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
+    done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
     assert {*done.stdout.split()} == {digests[1], digests[2]}
     assert ", and what 1 killed builds had left" in done.stderr
     assert present(out) == {digests[0], digests[3], "README"}
@@ -316,8 +319,8 @@ def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) ->
     """
     killed = out / "snapshots" / f"{digests[0]}.removed.part"
     shutil.copytree(out / "snapshots" / digests[0], killed)
-    assert [one.digest for one in holding.held(out)] == [*reversed(digests)]
-    removed, left_over = holding.prune(out, 0)
+    assert [one.digest for one in holding.list_snapshots(out)] == [*reversed(digests)]
+    removed, left_over = holding.prune_snapshots(out, 0)
     assert ([one.digest for one in removed], left_over) == ([*reversed(digests[:3])], 1)
     assert present(out) == {digests[3]}
 
@@ -341,10 +344,14 @@ def test_prune_removes_nothing_where_none_is_in_force(
 def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) -> None:
     """Every document that was open before is answered after its snapshot was removed."""
     store = open_build(out)
-    holding.use(out, digests[0])
-    assert [one.digest for one in holding.prune(out, 0).removed] == [*reversed(digests[1:])]
+    holding.switch_current(out, digests[0])
+    assert [one.digest for one in holding.prune_snapshots(out, 0).removed] == [
+        *reversed(digests[1:])
+    ]
     assert present(out) == {digests[0]}
-    documents = [json.loads(bytes(store.document(number)[0])) for number in range(store.versions)]
+    documents = [
+        json.loads(bytes(store.read_document(number)[0])) for number in range(store.version_count)
+    ]
     assert "four" in [document["description"] for document in documents]
 
 
@@ -355,7 +362,7 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
     """Every snapshot is verified, or those that are named; a line for each thing that is wrong, and
     1.
     """
-    good = toolcatalog("snapshots", "verify", "--build", out)
+    good = run_toolcatalog("snapshots", "verify", "--build", out)
     assert (good.returncode, good.stdout, good.stderr.strip().rpartition("\n")[2]) == (
         0,
         "",
@@ -368,7 +375,7 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
     manifest.write_bytes(
         manifest.read_bytes().replace(b'"format":%d' % snapshot.FORMAT, b'"format":9')
     )
-    done = toolcatalog("snapshots", "verify", "--build", out)
+    done = run_toolcatalog("snapshots", "verify", "--build", out)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Verifying")]
     assert (done.returncode, done.stdout) == (1, "")
     assert {line.partition(":")[0] for line in lines[:-1]} == {
@@ -382,7 +389,7 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
         for line in lines
     )
     assert lines[-1] == "4 snapshots verified: 3 not whole."
-    one = toolcatalog("snapshots", "verify", digests[3][:9], digests[3], "--build", out)
+    one = run_toolcatalog("snapshots", "verify", digests[3][:9], digests[3], "--build", out)
     assert (one.returncode, one.stderr.strip().rpartition("\n")[2]) == (
         0,
         "1 snapshot verified: all are whole.",

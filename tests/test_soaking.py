@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from soaking import Plan, Seen, soak
+from soaking import Plan, SoakResult, run_soak
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/smaps_rollup").exists(),
@@ -16,23 +16,23 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def look(seen: Seen, log: str) -> None:
+def look(seen: SoakResult, log: str) -> None:
     """Ordinary clients saw nothing of the others, and nothing is left of any."""
-    told = seen.told()
+    told = seen.summary()
     print(told, file=sys.stderr)
-    assert sum(seen.wrong.values()) == 0, told
+    assert sum(seen.failures.values()) == 0, told
     assert not [status for status in seen.statuses if status >= 500], told
-    assert "pipelining: wrong" not in seen.ends, told
-    assert seen.ends["pipelining: right"] > 0, told
-    assert seen.files[2] <= seen.files[0], told
-    assert seen.code == 0, told
+    assert "pipelining: wrong" not in seen.connection_ends, told
+    assert seen.connection_ends["pipelining: right"] > 0, told
+    assert seen.descriptor_counts[2] <= seen.descriptor_counts[0], told
+    assert seen.exit_code == 0, told
     assert "Traceback" not in log
     assert " ERROR " not in log
 
 
 def test_nobody_feels_the_others(shipped_build: Path, tmp_path: Path) -> None:
     """A sixth of a minute among some hundred clients that are slow, idle or hostile."""
-    look(*soak(shipped_build, tmp_path, Plan(seconds=10)))
+    look(*run_soak(shipped_build, tmp_path, Plan(seconds=10)))
 
 
 @pytest.mark.deep
@@ -41,8 +41,8 @@ def test_memory_stays_as_it_is(shipped_build: Path, tmp_path: Path) -> None:
     requests, and no more memory at the end.
     """
     minutes = float(os.environ.get("MINUTES", "10"))
-    seen, log = soak(shipped_build, tmp_path, Plan(seconds=60 * minutes, idle=4000, slow=100))
+    seen, log = run_soak(shipped_build, tmp_path, Plan(seconds=60 * minutes, idle=4000, slow=100))
     look(seen, log)
-    first, last = seen.thirds
-    assert last < 1.1 * first + 5, seen.told()
-    assert len(seen.seconds) > 10_000 * minutes, seen.told()
+    first, last = seen.memory_thirds
+    assert last < 1.1 * first + 5, seen.summary()
+    assert len(seen.seconds) > 10_000 * minutes, seen.summary()

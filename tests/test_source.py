@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.source import Document, Place, load, locate
-from toolcatalog.tree import digest, scan, shown
+from toolcatalog.source import Document, Location, load_file, locate_findings
+from toolcatalog.tree import display_path, file_digest, list_paths
 
 TREE = {
     "catalog.yaml": ("catalog", {}),
@@ -39,11 +39,11 @@ def test_the_place_is_the_identity(
     """Kind, slugs, version and id of a file come from its path."""
     put(tmp_path, path)
     sha256 = hashlib.sha256(b"a: b\n").hexdigest()
-    assert load(tmp_path, path) == (
-        Document(path, Place(kind, names), {"a": "b"}, readable=True, digest=sha256),
+    assert load_file(tmp_path, path) == (
+        Document(path, Location(kind, names), {"a": "b"}, is_readable=True, digest=sha256),
         [],
     )
-    assert digest(tmp_path, path) == sha256
+    assert file_digest(tmp_path, path) == sha256
 
 
 def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_scan_lists_files_sorted_and_passes_over_what_is_no_data(tmp_path: Path)
     ]
     put(tmp_path, *TREE, *others, "toolkits/mail/notes.txt")
     (tmp_path / "toolkits" / "empty").mkdir()
-    assert scan(tmp_path) == (sorted([*TREE, "toolkits/mail/notes.txt"]), [])
+    assert list_paths(tmp_path) == (sorted([*TREE, "toolkits/mail/notes.txt"]), [])
 
 
 @pytest.mark.parametrize("name", ["nothing-here", "file"])
@@ -67,7 +67,7 @@ def test_no_folder(name: str, tmp_path: Path) -> None:
     """What is no folder cannot be a catalog, and the message says how to name one."""
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=r"No catalog at .*--catalog"):
-        scan(tmp_path / name)
+        list_paths(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_no_folder(name: str, tmp_path: Path) -> None:
 def test_no_file_is_expected_there(path: str, tmp_path: Path) -> None:
     """A file in no known place is never read as something else."""
     put(tmp_path, path)
-    document, problems = load(tmp_path, path)
+    document, problems = load_file(tmp_path, path)
     assert document is None
     assert [problem.rule for problem in problems] == ["file-unexpected"]
 
@@ -97,16 +97,16 @@ def test_a_file_that_cannot_be_read_is_still_known_by_its_place(tmp_path: Path) 
     """What its path says of a broken file is kept, so that what refers to it is not told as well."""
     (tmp_path / "sessions").mkdir()
     os.mkfifo(tmp_path / "sessions" / "trs_1.yaml")
-    document, problems = load(tmp_path, "sessions/trs_1.yaml")
-    assert document == Document("sessions/trs_1.yaml", Place("session", {"session": "trs_1"}))
+    document, problems = load_file(tmp_path, "sessions/trs_1.yaml")
+    assert document == Document("sessions/trs_1.yaml", Location("session", {"session": "trs_1"}))
     assert len(problems) == 1
 
 
 def test_a_file_that_vanished(tmp_path: Path) -> None:
     """A file deleted after the scan is a problem of that file and not an exception."""
-    document, (problem,) = load(tmp_path, "catalog.yaml")
+    document, (problem,) = load_file(tmp_path, "catalog.yaml")
     assert document is not None
-    assert not document.readable
+    assert not document.is_readable
     assert (problem.rule, problem.message) == (
         "file-unreadable",
         "cannot be read: no such file or directory",
@@ -118,7 +118,7 @@ def test_faults_carry_their_source_line(tmp_path: Path) -> None:
     and how much of it is meant.
     """
     (tmp_path / "catalog.yaml").write_bytes("\ufefftitle: &name Ä\r\nx: 1\r\n".encode())
-    _, (problem,) = load(tmp_path, "catalog.yaml")
+    _, (problem,) = load_file(tmp_path, "catalog.yaml")
     assert (problem.path, problem.line, problem.column, problem.length) == (
         f"{tmp_path.name}/catalog.yaml",
         1,
@@ -131,7 +131,7 @@ def test_faults_carry_their_source_line(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system has no such files")
 def test_a_file_that_does_not_tell_its_size_is_read_whole() -> None:
     """What a file system gives in parts, or says to be empty and is not, is all there."""
-    (problem,) = locate(Path("/proc/self"), [Finding(path="status", rule="a", message="")])
+    (problem,) = locate_findings(Path("/proc/self"), [Finding(path="status", rule="a", message="")])
     assert problem.excerpt.startswith("Name:\t")
 
 
@@ -149,15 +149,15 @@ def test_locate(tmp_path: Path) -> None:
     ]
     found = [
         (problem.rule, problem.line, problem.column, problem.length, problem.excerpt)
-        for problem in locate(tmp_path, findings)
+        for problem in locate_findings(tmp_path, findings)
     ]
     assert found == [
         ("a", 2, 7, 8, "home: http://x"),
         ("b", 2, 1, 4, "home: http://x"),
         ("c", 1, 1, 1, ""),
     ]
-    assert locate(tmp_path, findings)[0].expected == "e"
-    assert locate(tmp_path, findings)[0].help == "h"
+    assert locate_findings(tmp_path, findings)[0].expected == "e"
+    assert locate_findings(tmp_path, findings)[0].help == "h"
 
 
 def test_a_message_is_one_line_of_sane_length(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_message_is_one_line_of_sane_length(tmp_path: Path) -> None:
         message="x\n::error::\x1b[2J\u202e" + "y" * 10_000,
         help="é日 ok",
     )
-    (problem,) = locate(tmp_path, [finding])
+    (problem,) = locate_findings(tmp_path, [finding])
     assert problem.message.startswith(r"x\n::error::\x1b[2J\u202eyyy")
     assert problem.message.endswith("y...")
     assert len(problem.message) < 600
@@ -179,5 +179,8 @@ def test_paths_are_shown_from_the_catalogs_parent(tmp_path: Path) -> None:
     """As people see them who stand beside the catalog, however the folder was named."""
     folder = tmp_path / "my catalog"
     folder.mkdir()
-    assert shown(folder, "catalog.yaml") == "my catalog/catalog.yaml"
-    assert shown(folder / ".." / "my catalog", "a/b\n\udcff.yaml") == r"my catalog/a/b\n\udcff.yaml"
+    assert display_path(folder, "catalog.yaml") == "my catalog/catalog.yaml"
+    assert (
+        display_path(folder / ".." / "my catalog", "a/b\n\udcff.yaml")
+        == r"my catalog/a/b\n\udcff.yaml"
+    )

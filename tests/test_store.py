@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from generating import add_tool, generate
-from reading import documents
-from running import examples, new_key, toolcatalog
+from generating import add_tool, generate_catalog
+from reading import read_documents
+from running import create_key, example_settings, run_toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.opening import open_build
-from toolcatalog.postings import Numbers
-from toolcatalog.ranking import Ranked
-from toolcatalog.store import Filters, Found, Pins, Store
+from toolcatalog.postings import ToolIds
+from toolcatalog.ranking import Ranking
+from toolcatalog.store import Filters, SearchResult, Store, VersionPins
 
 GOLDEN = Path(__file__).parent / "golden"
 MEND = "run `toolcatalog build`, or name another build with --build."
-NEWEST = Pins()
+NEWEST = VersionPins()
 
 
 @pytest.fixture(scope="module")
@@ -64,15 +64,15 @@ def test_it_goes_with_its_last_holder(copy: Path) -> None:
     gc.disable()
     try:
         store = open_build(copy)
-        for pins in (NEWEST, Pins(everywhere=store.every_version()[0])):
+        for pins in (NEWEST, VersionPins(default=store.all_versions()[0])):
             assert (
-                store.matching(Filters(toolkits=store.toolkits(), tags=["important"]), pins)
+                store.search(Filters(toolkits=store.list_toolkits(), tags=["important"]), pins)
                 is not None
             )
-        found = store.matching(Filters(query="red alpha"), NEWEST)
-        assert store.page(found, "relevance", True, 0, 20) is not None
-        assert store.tool(store.similar("ALPHA_REED", None)[0])
-        assert store.document(0)
+        found = store.search(Filters(query="red alpha"), NEWEST)
+        assert store.select_page(found, "relevance", True, 0, 20) is not None
+        assert store.get_tool(store.similar_slugs("ALPHA_REED", None)[0])
+        assert store.read_document(0)
         assert str(copy) in Path("/proc/self/maps").read_text()
         del store, found
         assert str(copy) not in Path("/proc/self/maps").read_text()
@@ -206,14 +206,14 @@ def answer(question: Callable[[Store], Any], store: Store) -> Any:
         return "refused"
 
 
-def listed(filters: Filters, pins: Pins = NEWEST) -> Callable[[Store], Any]:
+def listed(filters: Filters, pins: VersionPins = NEWEST) -> Callable[[Store], Any]:
     return lambda store: named(
-        store, store.page(store.matching(filters, pins), "slug", False, 0, 100)
+        store, store.select_page(store.search(filters, pins), "slug", False, 0, 100)
     )
 
 
 def numbered(number: int) -> Callable[[Store], Any]:
-    return lambda store: store.document(number)
+    return lambda store: store.read_document(number)
 
 
 def by_name(method: str, name: str) -> Callable[[Store], Any]:
@@ -246,9 +246,9 @@ QUESTIONS: dict[str, Callable[[Store], Any]] = {
         for id in ("ac_all", "ac_listed", "ac_read-only")
     },
     "all": listed(Filters()),
-    "then": listed(Filters(), Pins(everywhere="20250101_00")),
-    "versions": lambda store: store.every_version(),
-    "near": lambda store: store.names_near("toolkit", "b", 500),
+    "then": listed(Filters(), VersionPins(default="20250101_00")),
+    "versions": lambda store: store.all_versions(),
+    "near": lambda store: store.nearby_names("toolkit", "b", 500),
 }
 
 
@@ -284,8 +284,8 @@ def test_damage_met_by_a_query_says_what_to_do(path: str, copy: Path) -> None:
     flip(file, file.stat().st_size - 1)  # the very pages that the store has mapped
 
     def ask_for_every_term() -> None:
-        for number in range(len(store._postings._words)):
-            store.matching(Filters(query=store._postings.at(number).text), NEWEST)
+        for number in range(len(store._index._terms)):
+            store.search(Filters(query=store._index.term_at(number).text), NEWEST)
 
     with pytest.raises(SnapshotError) as caught:
         ask_for_every_term()
@@ -409,8 +409,8 @@ def test_serve_refuses_with_one_sentence(
     assert said in refusal(copy)
     keys = tmp_path / "keys.json"
     if damage in (nothing, half_copied):
-        new_key(keys)
-        done = toolcatalog("serve", "--build", copy, "--port", "0", "--keys", keys)
+        create_key(keys)
+        done = run_toolcatalog("serve", "--build", copy, "--port", "0", "--keys", keys)
         assert done.returncode == 2
         assert done.stdout == ""
         assert done.stderr == f"error: {refusal(copy)}\n"
@@ -429,15 +429,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return open_build(folder)
 
 
-def found(store: Store, filters: Filters, pins: Pins = NEWEST) -> list[str]:
-    return named(store, store.page(store.matching(filters, pins), "slug", False, 0, 100))
+def found(store: Store, filters: Filters, pins: VersionPins = NEWEST) -> list[str]:
+    return named(store, store.select_page(store.search(filters, pins), "slug", False, 0, 100))
 
 
-def named(store: Store, numbers: Numbers) -> list[str]:
-    pieces, _ = store.documents(numbers)
+def named(store: Store, numbers: ToolIds) -> list[str]:
+    pieces, _ = store.read_documents(numbers)
     documents = json.loads(b"[" + b",".join(pieces) + b"]")
     assert [
-        json.loads(bytes(store.document(number)[0])) for number in numbers.tolist()
+        json.loads(bytes(store.read_document(number)[0])) for number in numbers.tolist()
     ] == documents
     return [f"{document['slug']}@{document['version']}" for document in documents]
 
@@ -460,9 +460,9 @@ def test_version_at(slug: str, at: str | None, version: str | None, store: Store
     """In force is the newest version not newer than the one asked for; a tool that had none yet has
     none.
     """
-    entry = store.tool(slug)
+    entry = store.get_tool(slug)
     assert entry is not None
-    assert entry.at(at) == version
+    assert entry.version_at(at) == version
 
 
 @pytest.mark.parametrize(
@@ -477,23 +477,26 @@ def test_version_at(slug: str, at: str | None, version: str | None, store: Store
                 "NOTES_SEARCH@20250601_00",
             ],
         ),
-        (Pins(everywhere="20250101_00"), ["NOTES_CREATE@20250101_00", "NOTES_SEARCH@20250101_00"]),
-        (Pins(everywhere="00000000_00"), ["NOTES_CREATE@00000000_00"]),
         (
-            Pins(everywhere="20250101_00", toolkits={"clock": "20250601_00"}),
+            VersionPins(default="20250101_00"),
+            ["NOTES_CREATE@20250101_00", "NOTES_SEARCH@20250101_00"],
+        ),
+        (VersionPins(default="00000000_00"), ["NOTES_CREATE@00000000_00"]),
+        (
+            VersionPins(default="20250101_00", toolkits={"clock": "20250601_00"}),
             ["CLOCK_NOW@20250601_00", "NOTES_CREATE@20250101_00", "NOTES_SEARCH@20250101_00"],
         ),
         (
-            Pins(everywhere="00000000_00", toolkits={"notes": None}),
+            VersionPins(default="00000000_00", toolkits={"notes": None}),
             ["NOTES_CREATE@99999999_99", "NOTES_FIND@20250101_01", "NOTES_SEARCH@20250601_00"],
         ),
         (
-            Pins(toolkits={"notes": "00000000_00"}),
+            VersionPins(toolkits={"notes": "00000000_00"}),
             ["CLOCK_NOW@20250601_00", "NOTES_CREATE@00000000_00"],
         ),
     ],
 )
-def test_toolkits_at_versions(pins: Pins, expected: list[str], store: Store) -> None:
+def test_toolkits_at_versions(pins: VersionPins, expected: list[str], store: Store) -> None:
     """Each toolkit is there as it was at its own pin, else at the one for all, else as it is now."""
     assert found(store, Filters(), pins) == expected
 
@@ -505,25 +508,37 @@ def test_toolkits_at_versions(pins: Pins, expected: list[str], store: Store) -> 
         (Filters(toolkits=["nothing"]), NEWEST, []),
         (Filters(toolkits=[]), NEWEST, []),
         (Filters(tags=["important", "readOnlyHint"]), NEWEST, ["NOTES_FIND@20250101_01"]),
-        (Filters(tags=["important"]), Pins(everywhere="20250101_01"), ["NOTES_CREATE@20250101_01"]),
-        (Filters(tags=["Important"]), Pins(everywhere="20250101_01"), []),
-        (Filters(important=True), Pins(everywhere="20250101_00"), ["NOTES_CREATE@20250101_00"]),
-        (Filters(important=True), NEWEST, []),
+        (
+            Filters(tags=["important"]),
+            VersionPins(default="20250101_01"),
+            ["NOTES_CREATE@20250101_01"],
+        ),
+        (Filters(tags=["Important"]), VersionPins(default="20250101_01"), []),
+        (
+            Filters(only_important=True),
+            VersionPins(default="20250101_00"),
+            ["NOTES_CREATE@20250101_00"],
+        ),
+        (Filters(only_important=True), NEWEST, []),
         (Filters(scopes=["clock", "nope"]), NEWEST, ["CLOCK_NOW@20250601_00"]),
         (Filters(scopes=["notes:write"]), NEWEST, []),
         (
             Filters(scopes=["notes:write"]),
-            Pins(everywhere="20250601_00"),
+            VersionPins(default="20250601_00"),
             ["NOTES_CREATE@20250101_01"],
         ),
-        (Filters(deprecated=False), NEWEST, ["CLOCK_NOW@20250601_00", "NOTES_FIND@20250101_01"]),
         (
-            Filters(deprecated=False, toolkits=["notes"]),
-            Pins(everywhere="20250101_01"),
+            Filters(include_deprecated=False),
+            NEWEST,
+            ["CLOCK_NOW@20250601_00", "NOTES_FIND@20250101_01"],
+        ),
+        (
+            Filters(include_deprecated=False, toolkits=["notes"]),
+            VersionPins(default="20250101_01"),
             ["NOTES_CREATE@20250101_01", "NOTES_FIND@20250101_01", "NOTES_SEARCH@20250101_00"],
         ),
         (Filters(query="labels"), NEWEST, []),
-        (Filters(query="labels"), Pins(everywhere="20250101_01"), ["NOTES_CREATE@20250101_01"]),
+        (Filters(query="labels"), VersionPins(default="20250101_01"), ["NOTES_CREATE@20250101_01"]),
         (
             Filters(query="TIME word"),
             NEWEST,
@@ -533,7 +548,7 @@ def test_toolkits_at_versions(pins: Pins, expected: list[str], store: Store) -> 
     ],
 )
 def test_filters_look_at_the_version_in_force(
-    filters: Filters, pins: Pins, expected: list[str], store: Store
+    filters: Filters, pins: VersionPins, expected: list[str], store: Store
 ) -> None:
     """Each filter by itself, also where the newest version of a tool passes it and the one in force
     does not, or the other way round.
@@ -576,35 +591,37 @@ def test_ties_go_by_slug(sort_by: str, descending: bool, expected: list[str], st
     """Two tools of one name, or of one version, stand in slug order whichever way the order goes;
     without scores all are equal.
     """
-    everything = store.matching(Filters(), Pins(toolkits={"notes": "20250101_01"}))
+    everything = store.search(Filters(), VersionPins(toolkits={"notes": "20250101_01"}))
     assert [
         row.partition("@")[0]
-        for row in named(store, store.page(everything, sort_by, descending, 0, 100))
+        for row in named(store, store.select_page(everything, sort_by, descending, 0, 100))
     ] == expected
 
 
 def test_relevance_follows_the_scores(store: Store) -> None:
     """The best score comes first going down and last going up."""
-    some = store.matching(Filters(query="find notes"), NEWEST)
-    assert some.ranked is not None
-    scores = dict(zip(some.ranked.best.tolist(), some.ranked.best_scores.tolist(), strict=True))
+    some = store.search(Filters(query="find notes"), NEWEST)
+    assert some.ranking is not None
+    scores = dict(zip(some.ranking.top_ids.tolist(), some.ranking.top_scores.tolist(), strict=True))
     best, *_, worst = sorted(scores, key=lambda number: -scores[number])
     assert named(store, np.array([best], np.uint32)) == ["NOTES_FIND@20250101_01"]
-    down, up = (store.page(some, "relevance", descending, 0, 100) for descending in (True, False))
+    down, up = (
+        store.select_page(some, "relevance", descending, 0, 100) for descending in (True, False)
+    )
     assert (down[0], down[-1], up[0], up[-1]) == (best, worst, worst, best)
 
 
 def test_a_word_asked_twice_counts_once(store: Store) -> None:
     """Saying a word again changes no score, and neither does case."""
     once, again = (
-        store.matching(Filters(query=query), NEWEST)
+        store.search(Filters(query=query), NEWEST)
         for query in ("find some notes", "notes find NOTES Find find")
     )
-    assert once.ranked is not None
-    assert again.ranked is not None
-    assert once.ranked.scores.tolist() == pytest.approx(again.ranked.scores.tolist())
-    assert once.ranked.best_scores.tolist() == pytest.approx(again.ranked.best_scores.tolist())
-    assert once.ranked.scores.max() > 0
+    assert once.ranking is not None
+    assert again.ranking is not None
+    assert once.ranking.scores.tolist() == pytest.approx(again.ranking.scores.tolist())
+    assert once.ranking.top_scores.tolist() == pytest.approx(again.ranking.top_scores.tolist())
+    assert once.ranking.scores.max() > 0
 
 
 def test_named_keeps_the_order_asked_for(store: Store) -> None:
@@ -614,34 +631,36 @@ def test_named_keeps_the_order_asked_for(store: Store) -> None:
     slugs = ["NOTES_SEARCH", "NOPE", "CLOCK_NOW", "NOTES_CREATE"]
     now = ["NOTES_SEARCH@20250601_00", "CLOCK_NOW@20250601_00", "NOTES_CREATE@99999999_99"]
     then = ["NOTES_SEARCH@20250101_00", "NOTES_CREATE@20250101_00"]
-    assert named(store, store.named(slugs, NEWEST, None)) == now
-    assert named(store, store.named(slugs, NEWEST, {"clock"})) == now[1:2]
-    assert named(store, store.named(slugs, Pins(everywhere="20250101_00"), None)) == then
+    assert named(store, store.resolve_slugs(slugs, NEWEST, None)) == now
+    assert named(store, store.resolve_slugs(slugs, NEWEST, {"clock"})) == now[1:2]
+    assert (
+        named(store, store.resolve_slugs(slugs, VersionPins(default="20250101_00"), None)) == then
+    )
 
 
 def test_similar_names_each_tool_once(store: Store) -> None:
     """Candidates for "did you mean" share a word with the slug, each tool once whatever its
     versions, none of a toolkit out of sight.
     """
-    assert "NOTES_CREATE" in store.similar("NOTES_CREAT", None)[:2]
-    found = store.similar("NOTES-CREAT", None)
+    assert "NOTES_CREATE" in store.similar_slugs("NOTES_CREAT", None)[:2]
+    found = store.similar_slugs("NOTES-CREAT", None)
     assert len(found) == len({*found}) >= 3
     assert {*found} > {"NOTES_CREATE", "NOTES_FIND", "NOTES_SEARCH"}
-    assert store.similar("CREATE_NOTE", {"clock"}) == ["CLOCK_NOW"]
-    assert store.similar("ZZZ", None) == []
+    assert store.similar_slugs("CREATE_NOTE", {"clock"}) == ["CLOCK_NOW"]
+    assert store.similar_slugs("ZZZ", None) == []
 
 
 def test_what_is_there_and_what_is_not(store: Store) -> None:
     """A tool has its toolkit, versions and numbers, a toolkit its versions, perhaps none; an
     unknown name has none of these.
     """
-    entry = store.tool("NOTES_SEARCH")
+    entry = store.get_tool("NOTES_SEARCH")
     assert entry is not None
     assert entry == ("notes", 6, ["20250101_00", "20250601_00"])
-    assert [entry.number(version) for version in entry.versions] == [6, 7]
-    assert store.toolkit("nothing") == []
-    assert store.toolkit("clock") == ["20250601_00"]
-    assert store.every_version() == [
+    assert [entry.tool_id(version) for version in entry.versions] == [6, 7]
+    assert store.get_toolkit_versions("nothing") == []
+    assert store.get_toolkit_versions("clock") == ["20250601_00"]
+    assert store.all_versions() == [
         "00000000_00",
         "20250101_00",
         "20250101_01",
@@ -649,12 +668,12 @@ def test_what_is_there_and_what_is_not(store: Store) -> None:
         "99999999_99",
     ]
     assert [
-        store.tool("NOPE"),
-        store.toolkit("nope"),
-        store.auth_config("nope"),
-        store.session("nope"),
+        store.get_tool("NOPE"),
+        store.get_toolkit_versions("nope"),
+        store.get_auth_config_toolkit("nope"),
+        store.get_session("nope"),
     ] == [None] * 4
-    assert store.documents(np.zeros(0, np.uint32))[0] == []
+    assert store.read_documents(np.zeros(0, np.uint32))[0] == []
 
 
 def test_sessions_and_auth_configs(good: Path) -> None:
@@ -667,31 +686,34 @@ def test_sessions_and_auth_configs(good: Path) -> None:
         ("trs_some", "other", ["alpha", "beta"]),
         ("trs_then", "default", ["alpha", "beta"]),
     ):
-        found = store.session(id)
+        found = store.get_session(id)
         assert found is not None
         assert (found.project, found.toolkits) == (project, toolkits)
         assert found.answer == (folder / f"sessions/{id}.json").read_bytes()
-    assert [store.auth_config(id) for id in ("ac_all", "ac_listed")] == ["alpha", "beta"]
+    assert [store.get_auth_config_toolkit(id) for id in ("ac_all", "ac_listed")] == [
+        "alpha",
+        "beta",
+    ]
     assert store.auth_configs("alpha") == ["ac_all", "ac_read-only"]
     assert store.auth_configs("gamma") == store.auth_configs("nope") == []
-    assert store.names_near("auth_config", "ac_list", 500) == [
+    assert store.nearby_names("auth_config", "ac_list", 500) == [
         "ac_all",
         "ac_listed",
         "ac_read-only",
     ]
-    assert store.names_near("auth_config", "ac_list", 1) == ["ac_all", "ac_listed"]
-    assert store.names_near("toolkit", "zeta", 500) == ["alpha", "beta", "gamma"]
+    assert store.nearby_names("auth_config", "ac_list", 1) == ["ac_all", "ac_listed"]
+    assert store.nearby_names("toolkit", "zeta", 500) == ["alpha", "beta", "gamma"]
 
 
 def test_tags_tell_documents_apart(store: Store) -> None:
     """A document's tag is of its bytes; that of several is of all of them in their order."""
     for number in range(8):
-        document, tag = store.document(number)
+        document, tag = store.read_document(number)
         assert tag == hashlib.sha256(document).hexdigest()[:32].encode()
     orders = ([0, 1], [1, 0], [0], [1], [0, 1, 2], [7, 6])
-    assert len({store.documents(np.array(numbers, np.uint32))[1] for numbers in orders}) == len(
-        orders
-    )
+    assert len(
+        {store.read_documents(np.array(numbers, np.uint32))[1] for numbers in orders}
+    ) == len(orders)
 
 
 def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
@@ -701,8 +723,8 @@ def test_every_selection_is_joined_as_one_by_one(store: Store) -> None:
     draw = random.Random(5)  # noqa: S311 - nothing secret
     for _ in range(300):
         numbers = [draw.randrange(8) for _ in range(draw.randrange(1, 8))]
-        pieces, _ = store.documents(np.array(numbers, np.uint32))
-        assert b",".join(pieces) == b",".join(store.document(number)[0] for number in numbers)
+        pieces, _ = store.read_documents(np.array(numbers, np.uint32))
+        assert b",".join(pieces) == b",".join(store.read_document(number)[0] for number in numbers)
 
 
 # Pages and versions against a plain model
@@ -714,7 +736,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[st
     number.
     """
     folder = tmp_path_factory.mktemp("mixed")
-    root, draw = generate(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
+    root, draw = generate_catalog(folder / "catalog", 0, 4), random.Random(3)  # noqa: S311 - nothing secret
     for number in range(60):
         kit = draw.randrange(4)
         for version in draw.sample(VERSIONS, draw.randrange(1, 5)):
@@ -727,7 +749,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[dict[st
             )
     build(root, folder / "build", None)
     found = sorted(
-        map(json.loads, documents(folder / "build" / "current").values()),
+        map(json.loads, read_documents(folder / "build" / "current").values()),
         key=lambda one: (one["slug"], one["version"]),
     )
     return open_build(folder / "build"), found
@@ -743,20 +765,20 @@ def in_order(keys: dict[int, Any], descending: bool) -> list[int]:
     ]
 
 
-def ranking_of(numbers: list[int], draw: random.Random) -> Ranked:
+def ranking_of(numbers: list[int], draw: random.Random) -> Ranking:
     """Scores for these numbers, and others for some of them, which were looked at closely."""
     best = sorted(draw.sample(numbers, draw.randrange(len(numbers) + 1)))
     scores, closely = (
         np.array([draw.choice([0.25, 0.5, 1.5]) for _ in some], np.float32)
         for some in (numbers, best)
     )
-    return Ranked(np.array(numbers, np.uint32), scores, np.array(best, np.uint32), closely)
+    return Ranking(np.array(numbers, np.uint32), scores, np.array(best, np.uint32), closely)
 
 
 VERSIONS = ("20240101_00", "20240101_01", "20250101_00", "20250601_00", "20260101_00")
 
 
-@examples(50)
+@example_settings(50)
 @given(data=st.data())
 def test_pages_of_any_selection(
     data: st.DataObject, mixed: tuple[Store, list[dict[str, Any]]]
@@ -778,7 +800,9 @@ def test_pages_of_any_selection(
     starts = range(0, len(numbers) + 2 * size, size)
     for start in (*starts, data.draw(st.integers(0, 200))):
         assert (
-            store.page(Found(BitMap(numbers)), sort_by, descending, start, size).tolist()
+            store.select_page(
+                SearchResult(BitMap(numbers)), sort_by, descending, start, size
+            ).tolist()
             == expected[start : start + size]
         )
 
@@ -792,9 +816,9 @@ def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str,
     for _ in range(300):
         ranked = ranking_of(sorted(draw.sample(range(100), draw.randrange(1, 12))), draw)
         best = in_order(
-            dict(zip(ranked.best.tolist(), ranked.best_scores.tolist(), strict=True)), descending
+            dict(zip(ranked.top_ids.tolist(), ranked.top_scores.tolist(), strict=True)), descending
         )
-        scores = dict(zip(ranked.numbers.tolist(), ranked.scores.tolist(), strict=True))
+        scores = dict(zip(ranked.tool_ids.tolist(), ranked.scores.tolist(), strict=True))
         others = in_order(
             {number: score for number, score in scores.items() if number not in best}, descending
         )
@@ -802,13 +826,15 @@ def test_pages_by_relevance(descending: bool, mixed: tuple[Store, list[dict[str,
         for start in range(14):
             page = (
                 mixed[0]
-                .page(Found(ranked.numbers, ranked), "relevance", descending, start, size)
+                .select_page(
+                    SearchResult(ranked.tool_ids, ranked), "relevance", descending, start, size
+                )
                 .tolist()
             )
             assert page == expected[start : start + size]
 
 
-@examples(33)
+@example_settings(33)
 @given(
     everywhere=st.none()
     | st.sampled_from([*VERSIONS, "20230101_00", "20250701_00", "99999999_99"]),
@@ -831,13 +857,15 @@ def test_versions_in_force_of_any_pins(
         at = pinned.get(toolkit, everywhere)
         if (at is None or document["version"] <= at) and (toolkits is None or toolkit in toolkits):
             in_force[document["slug"]] = number
-    found = store.matching(Filters(toolkits=toolkits), Pins(everywhere=everywhere, toolkits=pinned))
-    assert [*found.numbers] == sorted(in_force.values())
+    found = store.search(
+        Filters(toolkits=toolkits), VersionPins(default=everywhere, toolkits=pinned)
+    )
+    assert [*found.tool_ids] == sorted(in_force.values())
 
 
 def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
     """No tools: nothing is found, and nothing fails."""
-    build(generate(tmp_path / "catalog", 0, 0), tmp_path / "build", None)
+    build(generate_catalog(tmp_path / "catalog", 0, 0), tmp_path / "build", None)
     store = open_build(tmp_path / "build")
     for filters in (
         Filters(),
@@ -845,8 +873,12 @@ def test_an_empty_catalog_is_served(tmp_path: Path) -> None:
         Filters(tags=["a"]),
         Filters(toolkits=["kit0"]),
     ):
-        for pins in (NEWEST, Pins(everywhere="20250101_00")):
-            some = store.matching(filters, pins)
-            assert len(some.numbers) == 0
-            assert store.page(some, "name", True, 0, 20).tolist() == []
-    assert (store.tool("A"), store.every_version(), store.similar("A_B", None)) == (None, [], [])
+        for pins in (NEWEST, VersionPins(default="20250101_00")):
+            some = store.search(filters, pins)
+            assert len(some.tool_ids) == 0
+            assert store.select_page(some, "name", True, 0, 20).tolist() == []
+    assert (store.get_tool("A"), store.all_versions(), store.similar_slugs("A_B", None)) == (
+        None,
+        [],
+        [],
+    )

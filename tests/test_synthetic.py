@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import synthetic
 from benchmarks.building import tool_files
-from running import succeed, toolcatalog
+from running import run_successfully, run_toolcatalog
 
 TOOLS = 600
 
@@ -18,7 +18,7 @@ TOOLS = 600
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog of some hundred tools."""
     folder = tmp_path_factory.mktemp("synthetic") / "catalog"
-    synthetic.write(folder, TOOLS)
+    synthetic.write_catalog(folder, TOOLS)
     return folder
 
 
@@ -33,7 +33,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 def test_a_synthetic_catalog_has_no_problems(catalog: Path) -> None:
     """`toolcatalog check` finds nothing, and counts all files."""
-    done = toolcatalog("check", "--catalog", catalog)
+    done = run_toolcatalog("check", "--catalog", catalog)
     assert (done.returncode, f"{len(tree(catalog)):,} files" in done.stderr) == (0, True), (
         done.stderr
     )
@@ -41,8 +41,8 @@ def test_a_synthetic_catalog_has_no_problems(catalog: Path) -> None:
 
 def test_the_same_seed_gives_the_same_bytes(catalog: Path, tmp_path: Path) -> None:
     """Two runs differ in nothing, and another seed gives another catalog."""
-    synthetic.write(tmp_path / "again", TOOLS)
-    synthetic.write(tmp_path / "other", TOOLS, seed=2)
+    synthetic.write_catalog(tmp_path / "again", TOOLS)
+    synthetic.write_catalog(tmp_path / "other", TOOLS, seed=2)
     assert tree(tmp_path / "again") == tree(catalog)
     assert not {*tree(tmp_path / "other").values()} & {*tree(catalog).values()} - common(catalog)
 
@@ -74,18 +74,18 @@ def test_files_only_is_one_file_for_each_tool(tmp_path: Path) -> None:
     build.
     """
     folder = tmp_path / "catalog"
-    assert synthetic.write(folder, 205, files_only=True) == 205
+    assert synthetic.write_catalog(folder, 205, files_only=True) == 205
     files = [*tool_files(folder)]
     assert (len(files), len({file.parent for file in files}), {file.stem for file in files}) == (
         205,
         205,
         {synthetic.VERSIONS[0]},
     )
-    succeed("build", "--catalog", folder, "--out", tmp_path / "build", "--no-site")
+    run_successfully("build", "--catalog", folder, "--out", tmp_path / "build", "--no-site")
 
 
 @pytest.mark.parametrize("tools", [1, 2, 7])
 def test_a_small_catalog_is_whole_too(tools: int, tmp_path: Path) -> None:
     """Even a tool or two make a catalog without problems."""
-    synthetic.write(tmp_path / "catalog", tools)
-    succeed("check", "--catalog", tmp_path / "catalog")
+    synthetic.write_catalog(tmp_path / "catalog", tools)
+    run_successfully("check", "--catalog", tmp_path / "catalog")

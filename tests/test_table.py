@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from running import examples
+from running import example_settings
 from toolcatalog import table
 from toolcatalog.errors import SnapshotError
 from toolcatalog.table import Table
@@ -21,11 +21,13 @@ SMALL = {"": b"nothing", "a": b"", "ab": b"\0\1\2", "b": b"x" * 40, "größe 日
 def packed(values: dict[str, bytes]) -> bytes:
     names = sorted(values)
     return b"".join(
-        table.pack(names, [len(values[name]) for name in names], (values[name] for name in names))
+        table.pack_table(
+            names, [len(values[name]) for name in names], (values[name] for name in names)
+        )
     )
 
 
-@examples(50)
+@example_settings(50)
 @given(st.dictionaries(NAMES, st.binary(max_size=30), max_size=40), st.lists(NAMES, max_size=20))
 def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) -> None:
     """Every name has its value and its place, and no other name has any, whatever the names and
@@ -38,7 +40,7 @@ def test_what_is_packed_is_found(values: dict[str, bytes], others: list[str]) ->
         assert opened.get(name) == values[name]
     for name in others:
         assert opened.get(name) == values.get(name)
-        assert opened.place(name) == bisect_left(names, name)
+        assert opened.bisect(name) == bisect_left(names, name)
     assert opened.names(0, len(names)) == names
 
 
@@ -47,7 +49,7 @@ def test_places_in_a_long_table() -> None:
     names = [f"{number:05}" for number in range(0, 4000, 2)]
     opened = Table(packed(dict.fromkeys(names, b"")))
     for asked in ("", *(f"{number:05}" for number in range(4001)), "x"):
-        assert opened.place(asked) == bisect_left(names, asked)
+        assert opened.bisect(asked) == bisect_left(names, asked)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def asked(data: bytes, question: str) -> bytes | list[str] | int | str | None:
             case "get", _, name:
                 return opened.get(name)
             case "place", _, name:
-                return opened.place(name)
+                return opened.bisect(name)
         return opened.names(0, 9)
     except SnapshotError:
         return "refused"

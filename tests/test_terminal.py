@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from running import toolcatalog
-from toolcatalog.cli.excerpts import explained
+from running import run_toolcatalog
+from toolcatalog.cli.excerpts import format_problem
 from toolcatalog.errors import Problem
 
 
@@ -31,7 +31,9 @@ def look(
         excerpt=excerpt,
         length=length,
     )
-    _, _, source, carets, *_ = "".join(text for text, _ in explained(problem, room)).split("\n")
+    _, _, source, carets, *_ = "".join(text for text, _ in format_problem(problem, room)).split(
+        "\n"
+    )
     assert cell_len(source) <= room
     gutter = f" {line} | "
     assert source.startswith(gutter)
@@ -51,7 +53,7 @@ def test_a_whole_problem() -> None:
         help='put it in quotes: "5"',
         excerpt="name: 5",
     )
-    assert "".join(text for text, _ in explained(problem)) == (
+    assert "".join(text for text, _ in format_problem(problem)) == (
         "catalog/x.yaml:9:7: error[wrong-type] the number `5` stands here\n"
         "   |\n"
         " 9 | name: 5\n"
@@ -71,7 +73,7 @@ def test_what_is_not_known_is_left_out() -> None:
         message="a link that leaves the catalog",
     )
     assert (
-        "".join(text for text, _ in explained(problem))
+        "".join(text for text, _ in format_problem(problem))
         == "catalog/x.yaml:1:1: error[file-link] a link that leaves the catalog\n"
     )
 
@@ -177,7 +179,7 @@ def test_in_a_pipe(broken: Path) -> None:
     """The same words without any escape, all on standard error; standard output stays free for
     machines.
     """
-    done = toolcatalog("check", "--catalog", broken)
+    done = run_toolcatalog("check", "--catalog", broken)
     assert done.returncode == 1
     assert done.stdout == ""
     assert "\x1b" not in done.stderr

@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from generating import generate
-from running import PATIENCE, new_key, one_sentence, until
+from generating import generate_catalog
+from running import TIMEOUT, create_key, error_sentence, wait_until
 from toolcatalog import threads
 from toolcatalog.build import build
 from toolcatalog.errors import UsageError
@@ -48,7 +48,7 @@ def limited(most: int, *command: object) -> "subprocess.CompletedProcess[str]":
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog that is worth two processes."""
-    return generate(tmp_path_factory.mktemp("many") / "catalog", TOOLS)
+    return generate_catalog(tmp_path_factory.mktemp("many") / "catalog", TOOLS)
 
 
 @needs_limits
@@ -112,7 +112,7 @@ def test_workers_do_without_shared_memory(
     without_shared_memory: list[str], shipped_build: Path, tmp_path: Path
 ) -> None:
     """They answer, are told that the end is near, and end."""
-    new_key(tmp_path / "keys.json")
+    create_key(tmp_path / "keys.json")
     command = f"serve --build {shipped_build} --keys {tmp_path}/keys.json --port 0 --workers 2 --drain 3600"
     with (
         subprocess.Popen(
@@ -125,11 +125,11 @@ def test_workers_do_without_shared_memory(
         url = next(
             found[0] for line in server.stderr if (found := re.search("http://[0-9.:]+", line))
         )
-        assert httpx.get(f"{url}/readyz", timeout=PATIENCE).status_code == 200
+        assert httpx.get(f"{url}/readyz", timeout=TIMEOUT).status_code == 200
         server.terminate()
-        until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
+        wait_until(lambda: httpx.get(f"{url}/readyz").status_code == 503)
         server.terminate()
-        _, said = server.communicate(timeout=PATIENCE)
+        _, said = server.communicate(timeout=TIMEOUT)
     assert (server.returncode, "Traceback" in said) == (0, False), said
 
 
@@ -140,20 +140,20 @@ def test_a_server_says_so(shipped_build: Path, tmp_path: Path) -> None:
     done = limited(
         0, "serve", "--build", shipped_build, "--keys", tmp_path / "keys.json", "--port", 0
     )
-    assert one_sentence(done).startswith("error: No more threads may be begun here")
+    assert error_sentence(done).startswith("error: No more threads may be begun here")
 
 
 @needs_limits
 def test_a_library_that_gets_no_thread_is_a_sentence(shipped_build: Path, tmp_path: Path) -> None:
     """The one that sends objects to a store begins its own."""
     done = limited(0, "publish", f"file://{tmp_path}/store", "--build", shipped_build)
-    assert one_sentence(done).startswith("error: No more threads may be begun here")
+    assert error_sentence(done).startswith("error: No more threads may be begun here")
 
 
 def test_room_is_found_and_left() -> None:
     """As many as are asked for where nothing limits them, and none of them stays."""
     before = threading.active_count()
-    assert threads.room(5) == 5
+    assert threads.count_available(5) == 5
     assert threading.active_count() == before
 
 
@@ -162,4 +162,4 @@ def test_a_thread_that_cannot_begin_is_a_sentence() -> None:
     thread = threading.Thread(target=str)
     thread.start()
     with pytest.raises(UsageError, match="No more threads may be begun here: raise the limit"):
-        threads.begin(thread)
+        threads.start(thread)

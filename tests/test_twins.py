@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from running import examples
+from running import example_settings
 from toolcatalog import twins
 from toolcatalog.snapshot import Tool, Toolkit
 
@@ -75,13 +75,15 @@ def outline(data: bytes) -> list[tuple[str, int]]:
 
 
 def of_tool(text: str) -> bytes:
-    return twins.tool_markdown(tool(text), toolkit(text))
+    return twins.render_tool_markdown(tool(text), toolkit(text))
 
 
 def of_toolkit(text: str) -> bytes:
     both = tool(text, output_parameters={}), tool(text, input_parameters={})
     return b"".join(
-        twins.llms_full(toolkit(text), [twins.twin(one, toolkit(text)) for one in both])
+        twins.render_llms_full_txt(
+            toolkit(text), [twins.to_markdown(one, toolkit(text)) for one in both]
+        )
     )
 
 
@@ -90,7 +92,7 @@ def plain(make: Callable[[str], bytes]) -> list[tuple[str, int]]:
     return outline(make("word"))
 
 
-@examples(20)
+@example_settings(20)
 @given(TEXTS)
 @example("```\n# x\n- y")
 @example("    # x\n\n\n1. y\n---")
@@ -106,15 +108,15 @@ def test_no_text_becomes_structure(text: str) -> None:
         assert outline(make(f"a{text}")) == plain(make)
         assert not text.strip() or outline(make(text)) == plain(make)
     about = {"title": text, "description": f"a{text}"}
-    assert outline(twins.llms(about, [toolkit(text)], {"mail": 1})) == outline(
-        twins.llms({"title": "a", "description": "b"}, [toolkit()], {"mail": 1})
+    assert outline(twins.render_llms_txt(about, [toolkit(text)], {"mail": 1})) == outline(
+        twins.render_llms_txt({"title": "a", "description": "b"}, [toolkit()], {"mail": 1})
     )
 
 
-@examples(66)
+@example_settings(66)
 @given(TEXTS.filter(str.strip))
 def test_nothing_hidden_passes(text: str) -> None:
-    said = twins.tool_markdown(tool(text), toolkit(text)).decode()
+    said = twins.render_tool_markdown(tool(text), toolkit(text)).decode()
     assert not any(hidden in said for hidden in "\u202e\U000e0041\x0b\u2028")
     assert said.count("word") >= text.count("word")
 
@@ -131,7 +133,7 @@ def test_a_twin() -> None:
         name="Send_it *now* #", description="Sends `x` to **all**.", scopes=("a.b", "c"), tags=(), input_parameters={"body": body}, output_parameters={},
         deprecation={"reason": "It is old.", "since": "2025-01-01", "sunset": "", "replaced_by": "MAIL_POST"}, available_versions=("20240101_00", "20250101_00"),
     )  # fmt: skip
-    assert twins.tool_markdown(one, toolkit()).decode() == (
+    assert twins.render_tool_markdown(one, toolkit()).decode() == (
         r"""# Send_it \*now\* \#
 
 `MAIL_SEND`, version `20250101_00`, toolkit Mail
@@ -180,7 +182,7 @@ Not described.
     "text", ["# x", "- x", "> x", "1. x", "[x]: y", "---", "___", "* * *", "```", "<b> `x`"]
 )
 def test_a_description_that_could_begin_a_block_is_fenced(text: str) -> None:
-    said = twins.tool_markdown(tool(description=text), toolkit()).decode()
+    said = twins.render_tool_markdown(tool(description=text), toolkit()).decode()
     assert f"{'`' * (4 if '```' in text else 3)}text\n{text}\n" in said
 
 
@@ -195,7 +197,7 @@ def test_names_that_a_code_span_cannot_show_are_json() -> None:
     ):
         assert (
             f"\n- {shown} (string)\n"
-            in twins.tool_markdown(tool(input_parameters={name: LEAF}), toolkit()).decode()
+            in twins.render_tool_markdown(tool(input_parameters={name: LEAF}), toolkit()).decode()
         )
 
 
@@ -215,7 +217,7 @@ def test_llms() -> None:
             versions=(),
         ),
     )
-    said = twins.llms(about, [first, second], {"mail": 1_200, "x": 1}).decode()
+    said = twins.render_llms_txt(about, [first, second], {"mail": 1_200, "x": 1}).decode()
     assert said.startswith("# Tools\n\n> What agents call. 1,201 tools in 2 toolkits.\n\n")
     assert (
         "## Toolkits\n\n- [Mail](toolkits/mail/llms-full.txt): 1,200 tools ([page](toolkits/mail/index.html)). Mail\n"
@@ -236,9 +238,9 @@ def test_a_whole_toolkit_is_made_piece_by_piece() -> None:
     def tools() -> Any:
         for number in range(3):
             taken.append(number)
-            yield twins.twin(tool(), toolkit())
+            yield twins.to_markdown(tool(), toolkit())
 
-    pieces = twins.llms_full(toolkit(), tools())
+    pieces = twins.render_llms_full_txt(toolkit(), tools())
     assert next(pieces).startswith(b"# Mail\n\nMail\n\n- Toolkit: `mail`\n")
     assert next(pieces).startswith(b"\n## word\n")
     assert taken == [0]

@@ -31,22 +31,22 @@ FINE = (
 @pytest.mark.parametrize("character", HARMFUL, ids=lambda one: f"U+{ord(one):04X}")
 def test_what_cannot_be_seen_is_named(character: str) -> None:
     text = f"a{character}b"
-    assert unseen.hidden(text) == [character]
-    assert unseen.visible(text) == f"aU+{ord(character):04X}b"
+    assert unseen.find_hidden(text) == [character]
+    assert unseen.escape_hidden(text) == f"aU+{ord(character):04X}b"
 
 
 @pytest.mark.parametrize("text", FINE)
 def test_what_can_be_seen_stays(text: str) -> None:
-    assert unseen.hidden(text) == []
-    assert unseen.visible(text) == text
+    assert unseen.find_hidden(text) == []
+    assert unseen.escape_hidden(text) == text
 
 
 def test_a_joiner_without_what_it_joins_is_named() -> None:
     """Between Latin letters a joiner hides something; one variation selector needs a character
     before it that varies.
     """
-    assert unseen.hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
+    assert unseen.find_hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
 
 
 def test_what_cannot_be_seen_may_be_named_in_other_words() -> None:
-    assert unseen.visible("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
+    assert unseen.escape_hidden("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"

@@ -14,7 +14,7 @@ import pytest
 from toolcatalog import snapshot, verifying
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.verifying import OtherFormat
+from toolcatalog.verifying import UnsupportedFormat
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -45,21 +45,21 @@ def sealed(folder: Path, **changes: Any) -> None:
         for key, value in json.loads((folder / "manifest.json").read_bytes()).items()
         if key != "digest"
     } | changes
-    manifest = {"digest": hashlib.sha256(snapshot.dump(manifest)).hexdigest(), **manifest}
-    (folder / "manifest.json").write_bytes(snapshot.dump(manifest))
+    manifest = {"digest": hashlib.sha256(snapshot.dump_json(manifest)).hexdigest(), **manifest}
+    (folder / "manifest.json").write_bytes(snapshot.dump_json(manifest))
 
 
 def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
     """Nothing is told, and the bytes gone through are all those of its files, counted beforehand."""
     steps: list[int] = []
-    assert verifying.verify(good, steps.append) == []
+    assert verifying.verify_snapshot(good, steps.append) == []
     sizes = [
         path.stat().st_size
         for path in good.rglob("*")
         if path.is_file() and path.name != "manifest.json"
     ]
-    assert sum(steps) == sum(sizes) == verifying.size(good)
-    assert verifying.read(good).digest == good.name
+    assert sum(steps) == sum(sizes) == verifying.count_bytes(good)
+    assert verifying.read_manifest(good).digest == good.name
 
 
 def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
@@ -70,9 +70,9 @@ def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
         data = (good / path).read_bytes()
         for place in {0, len(data) // 2, len(data) - 1} if data else {}:
             (copy / path).write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
-            assert verifying.verify(copy) == [f"{path} has other bytes than were written"]
+            assert verifying.verify_snapshot(copy) == [f"{path} has other bytes than were written"]
         (copy / path).write_bytes(data)
-    assert verifying.verify(copy) == []
+    assert verifying.verify_snapshot(copy) == []
 
 
 def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
@@ -90,7 +90,7 @@ def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
     (copy / "sessions" / "more.json").symlink_to("nowhere")
     shutil.rmtree(copy / "auth_configs")
     (copy / "auth_configs").write_text("")
-    wrong = verifying.verify(copy)
+    wrong = verifying.verify_snapshot(copy)
     cut = (copy / "query.sets").stat().st_size
     assert {"query.words is missing", "query.facts is not a file", "query.tools is not a file", "notes.txt is not listed",
             "sessions/more.json is not listed", "auth_configs is not listed",
@@ -115,7 +115,7 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
             b"[]" if damage == "of something else" else file.read_bytes().replace(b"1", b"2", 1)
         )
     (copy / "query.words").unlink()
-    assert verifying.verify(copy) == [
+    assert verifying.verify_snapshot(copy) == [
         "files.json is not the one that was written, so what is in the folders cannot be told",
         "query.words is missing",
     ]
@@ -142,11 +142,11 @@ def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy
     if manifest is not None:
         (copy / "manifest.json").write_bytes(manifest)
     with pytest.raises(SnapshotError) as caught:
-        verifying.verify(copy)
+        verifying.verify_snapshot(copy)
     assert said in str(caught.value)
     assert str(copy) in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert verifying.size(copy) == 0
+    assert verifying.count_bytes(copy) == 0
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) ->
     """A newer one says that an upgrade helps, an older one that a build does."""
     sealed(copy, format=format)
     with pytest.raises(
-        OtherFormat,
+        UnsupportedFormat,
         match=rf"has format {format}, this program reads {snapshot.FORMAT}: .*`toolcatalog build`",
     ) as caught:
-        verifying.verify(copy)
+        verifying.verify_snapshot(copy)
     assert advice in str(caught.value)
     assert ("upgrade" in str(caught.value)) == (format > snapshot.FORMAT)
 
@@ -176,7 +176,7 @@ def test_no_path_leads_elsewhere(path: str, copy: Path) -> None:
     files = json.loads((copy / "manifest.json").read_bytes())["files"]
     sealed(copy, files={**files, path: {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}})
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
-        verifying.verify(copy)
+        verifying.verify_snapshot(copy)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_sealed_manifest_without_sense_is_refused(files: Any, copy: Path) -> N
     """A seal says who wrote it, not that it has a meaning."""
     sealed(copy, files=files)
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
-        verifying.verify(copy)
+        verifying.verify_snapshot(copy)
 
 
 def odd(change: str, manifest: dict[str, Any]) -> None:
@@ -236,7 +236,7 @@ def test_a_manifest_of_an_odd_shape_is_one_sentence(change: str, copy: Path) -> 
     with pytest.raises(
         SnapshotError, match=r"The manifest of the build in .* is damaged"
     ) as caught:
-        verifying.read(copy)
+        verifying.read_manifest(copy)
     assert "\n" not in str(caught.value)
 
 
@@ -245,14 +245,14 @@ def test_a_name_that_stands_twice_in_a_manifest_is_refused(copy: Path) -> None:
     manifest = copy / "manifest.json"
     manifest.write_bytes(manifest.read_bytes().replace(b'"files":', b'"files":{},"files":'))
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
-        verifying.read(copy)
+        verifying.read_manifest(copy)
 
 
 def listed(copy: Path, listing: bytes) -> None:
     """Put another listing, with a manifest that vouches for it."""
     (copy / "files.json").write_bytes(listing)
     files = json.loads((copy / "manifest.json").read_bytes())["files"]
-    stated = {"size": len(listing), "sha256": snapshot.sha256(listing)}
+    stated = {"size": len(listing), "sha256": snapshot.sha256_hex(listing)}
     sealed(copy, files={**files, "files.json": stated})
 
 
@@ -287,31 +287,31 @@ def test_a_listing_of_an_odd_shape_is_refused(listing: bytes, copy: Path) -> Non
     """What no build writes into a listing makes no file, even where a manifest vouches for it."""
     listed(copy, listing)
     with pytest.raises(SnapshotError, match=r"files.json is not the one that was written"):
-        verifying.contents(copy, verifying.read(copy))
+        verifying.list_files(copy, verifying.read_manifest(copy))
 
 
 def test_a_listing_is_read_as_it_is_written() -> None:
     """What `listing` writes comes back, and nothing is lost on the way."""
     files = {
-        "toolkits/a/20250101_00.json": snapshot.Stated(0, "0" * 64),
-        "sessions/trs_A-b_c.json": snapshot.Stated(12_345, "f" * 64),
+        "toolkits/a/20250101_00.json": snapshot.FileInfo(0, "0" * 64),
+        "sessions/trs_A-b_c.json": snapshot.FileInfo(12_345, "f" * 64),
     }
-    assert snapshot.parse_listing(snapshot.listing(files)) == files
-    assert snapshot.parse_listing(b"{}") == {}
+    assert snapshot.parse_file_list(snapshot.render_file_list(files)) == files
+    assert snapshot.parse_file_list(b"{}") == {}
 
 
 def test_a_folder_with_the_name_of_another(good: Path, tmp_path: Path) -> None:
     """A whole snapshot under another's digest is not that."""
     other = shutil.copytree(good, tmp_path / ("0" * 64))
-    assert verifying.verify(other) == [f"manifest.json is that of {good.name}"]
+    assert verifying.verify_snapshot(other) == [f"manifest.json is that of {good.name}"]
 
 
 def test_what_can_be_seen_without_reading(good: Path, copy: Path) -> None:
     """Sizes alone find what is missing or cut off, and nothing else."""
-    files = verifying.contents(copy, verifying.read(copy))
+    files = verifying.list_files(copy, verifying.read_manifest(copy))
     assert sorted(files) == [path for path in every_file(good) if path != "manifest.json"]
-    assert [*verifying.missing(copy, files)] == []
+    assert [*verifying.check_file_sizes(copy, files)] == []
     (copy / "query.sets").unlink()
     data = (copy / "tools.json").read_bytes()
     (copy / "tools.json").write_bytes(data[::-1])
-    assert [*verifying.missing(copy, files)] == ["query.sets is missing"]
+    assert [*verifying.check_file_sizes(copy, files)] == ["query.sets is missing"]

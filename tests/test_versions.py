@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.versions import following, is_version, newest_at
+from toolcatalog.versions import is_version, newest_at, next_version
 
 versions = st.tuples(st.integers(0, 99999999), st.integers(0, 99)).map(
     lambda parts: f"{parts[0]:08}_{parts[1]:02}"
@@ -82,13 +82,13 @@ def test_newest_at_is_the_greatest_of_those_not_newer(known: list[str], at: str)
 )
 def test_the_version_of_what_is_made_today(newest: str | None, version: str | None) -> None:
     """Today's first one, or the one behind the newest."""
-    assert following(newest, "20251027") == version
+    assert next_version(newest, "20251027") == version
 
 
 @given(versions, st.dates())
 def test_what_follows_is_a_newer_version(newest: str, day: date) -> None:
     """Always a version, always newer, where there can be one."""
-    found = following(newest, f"{day:%Y%m%d}".rjust(8, "0"))
+    found = next_version(newest, f"{day:%Y%m%d}".rjust(8, "0"))
     assert (found is None and newest == "99999999_99") or (
         found is not None and is_version(found) and found > newest
     )

@@ -25,7 +25,7 @@ from toolcatalog import keys
 from toolcatalog.build import build
 from toolcatalog.opening import open_build
 from toolcatalog.server import create_app, mcp_route
-from toolcatalog.server.live import Live
+from toolcatalog.server.live import AppState
 
 VISIBLE, HIDDEN = ("alpha", "beta", "bulk"), ("gamma", "delta", "alphaz", "omega")
 API = "/api/v3"
@@ -372,8 +372,8 @@ class Sides:
         ring, self.apps = keys.KeyRing(folder / "keys.json"), list[Any]()
         for name in ("whole", "reduced"):
             build(folder / name, folder / f"{name}-build", None)
-            live = Live(ring, open_build(folder / f"{name}-build"))
-            self.apps.append(create_app(live, None, [mcp_route.route(live)]))
+            live = AppState(ring, open_build(folder / f"{name}-build"))
+            self.apps.append(create_app(live, None, [mcp_route.create_mcp_route(live)]))
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
         """What both answer; `seen` stands for the tag of the answer without conditions."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from running import ROOT, serving, succeed
+from running import ROOT, run_successfully, start_server
 from toolcatalog import __version__
 
 PACKAGE = ROOT / "src" / "toolcatalog"
@@ -140,8 +140,8 @@ def test_the_wheel_alone_works(
         check=True,
     )
     assert Path(where.stdout.strip()) == installed / "toolcatalog" / "__init__.py"
-    assert succeed("--version") == f"toolcatalog {__version__}\n"
-    succeed(
+    assert run_successfully("--version") == f"toolcatalog {__version__}\n"
+    run_successfully(
         "new",
         "toolkit",
         "chess",
@@ -155,7 +155,7 @@ def test_the_wheel_alone_works(
         "--owner",
         "@a",
     )
-    succeed(
+    run_successfully(
         "new",
         "tool",
         "CHESS_MOVE",
@@ -164,10 +164,10 @@ def test_the_wheel_alone_works(
         "--description",
         "Make a move in a game that is open.",
     )
-    digest = succeed("build").strip()
-    assert succeed("explain", "description-brief").startswith("# ")
+    digest = run_successfully("build").strip()
+    assert run_successfully("explain", "description-brief").startswith("# ")
     with (
-        serving(Path("build"), tmp_path, "--site", "site") as server,
+        start_server(Path("build"), tmp_path, "--site", "site") as server,
         httpx.Client(base_url=server.url, headers={"x-api-key": server.key}) as client,
     ):
         assert client.get("/api/v3/tools/CHESS_MOVE").json()["name"] == "Make a move"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reading import newest
-from running import SHARED, errors, succeed, toolcatalog
+from reading import read_newest_documents
+from running import SHARED, only_errors, run_successfully, run_toolcatalog
 from toolcatalog import checking
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
@@ -33,19 +33,19 @@ def definition(slug: str = "GITHUB_STAR", **more: Any) -> dict[str, Any]:
 
 def added(
     *definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = ""
-) -> additions.Added:
+) -> additions.ImportResult:
     """The additions to a catalog whose files are at the paths `present`."""
-    return additions.files(wire.additions([*definitions]), present, toolkit, version)
+    return additions.build_files(wire.import_tools([*definitions]), present, toolkit, version)
 
 
-def told(new: additions.Added) -> list[str]:
+def told(new: additions.ImportResult) -> list[str]:
     """What the notes say, but for those on made-up names and logos of toolkits."""
-    return [note.loss.what for note in new.notes if not note.of.startswith("toolkits/")]
+    return [note.loss.what for note in new.notes if not note.subject.startswith("toolkits/")]
 
 
-def value(new: additions.Added, path: str) -> Any:
+def value(new: additions.ImportResult, path: str) -> Any:
     """One file, read by PyYAML."""
-    return yaml.safe_load(new.tree[path])
+    return yaml.safe_load(new.files[path])
 
 
 # The 930 real definitions: into a catalog, through a build, and back.
@@ -65,22 +65,27 @@ def imported(source: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFact
     """A folder with the catalog made of them, and its build."""
     assert len(source) == 930
     folder = tmp_path_factory.mktemp("wire")
-    done = toolcatalog("import", "wire", WIRE, "--into", folder / "catalog")
+    done = run_toolcatalog("import", "wire", WIRE, "--into", folder / "catalog")
     assert (done.returncode, done.stdout) == (0, "")
     (folder / "said").write_text(done.stderr)
-    succeed("build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site")
+    run_successfully(
+        "build", "--catalog", folder / "catalog", "--out", folder / "build", "--no-site"
+    )
     return folder
 
 
 def served(build: Path) -> dict[str, dict[str, Any]]:
     """The documents of a build by slug: the very bytes that the API answers."""
-    return {slug: json.loads(document) for slug, document in newest(build / "current").items()}
+    return {
+        slug: json.loads(document)
+        for slug, document in read_newest_documents(build / "current").items()
+    }
 
 
 def test_the_catalog_of_real_tools_has_no_problems(imported: Path) -> None:
     """`toolcatalog check` finds nothing wrong with the files of all 930 tools."""
-    checked = checking.check(imported / "catalog")
-    assert (errors(checked.problems), checked.files) == ([], 930 + 3 + 1)
+    checked = checking.check_folder(imported / "catalog")
+    assert (only_errors(checked.problems), checked.file_count) == ([], 930 + 3 + 1)
 
 
 def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
@@ -110,7 +115,7 @@ def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
             yield (*at, key), said
 
 
-def place(note: additions.Note) -> Place:
+def place(note: additions.ImportNote) -> Place:
     """The place of a note in the words of `facts`, which has a tool's parameters under
     `properties`.
     """
@@ -157,13 +162,13 @@ def test_all_that_the_format_can_hold_comes_out_again(
         for field in FIELDS:
             before |= dict(facts(tool[field], (field,)))
             after |= dict(facts({"properties": document[field]}, (field,)))
-        noted = {place(note): note.loss.what for note in notes if note.of == tool["slug"]}
+        noted = {place(note): note.loss.what for note in notes if note.subject == tool["slug"]}
         assert {*differences(before, after, noted)} == noted.keys(), tool["slug"]
 
 
 def test_importing_again_changes_nothing(imported: Path) -> None:
     """A second import of the same definitions writes no file and fails on none."""
-    done = toolcatalog("import", "wire", WIRE, "--into", imported / "catalog")
+    done = run_toolcatalog("import", "wire", WIRE, "--into", imported / "catalog")
     assert done.returncode == 0
     assert (
         f"Imported 930 tools into {imported / 'catalog'}: 0 new, 0 in a new version, 930 unchanged."
@@ -194,14 +199,16 @@ def test_what_our_api_serves_is_imported_without_loss(shipped_build: Path, tmp_p
     (tmp_path / "page.json").write_text(
         json.dumps({"items": [*before.values()], "next_cursor": None})
     )
-    done = toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
+    done = run_toolcatalog("import", "wire", tmp_path / "page.json", "--into", tmp_path / "catalog")
     assert done.returncode == 0, done.stderr
     assert {
         line.partition("; first: ")[0].split("  ")[-1]
         for line in done.stderr.splitlines()
         if "; first: " in line
     } <= {OTHER_VERSIONS}
-    succeed("build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site")
+    run_successfully(
+        "build", "--catalog", tmp_path / "catalog", "--out", tmp_path / "build", "--no-site"
+    )
     again = served(tmp_path / "build")
     assert again.keys() == before.keys()
     for slug, document in before.items():
@@ -229,7 +236,7 @@ def test_a_whole_definition_becomes_three_files() -> None:
             output_parameters={},
         )
     )  # fmt: skip
-    assert {path: data.decode() for path, data in new.tree.items()} == {
+    assert {path: data.decode() for path, data in new.files.items()} == {
         "toolkits/github/GITHUB_STAR/20251027_00.yaml": """\
 name: Star
 description: Star a repository.
@@ -289,7 +296,7 @@ def test_the_toolkit_is_the_best_known_one(
     one = definition(slug, toolkit={"slug": toolkit} if toolkit else None)
     assert (
         f"toolkits/{expected}/{slug}/00000000_00.yaml"
-        in added(one, present=present, toolkit=option).tree
+        in added(one, present=present, toolkit=option).files
     )
 
 
@@ -311,7 +318,7 @@ def test_the_version_is_the_option_s_then_the_definition_s(
     tools without a date.
     """
     new = added(definition(version=said), version=option)
-    assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.tree
+    assert f"toolkits/github/GITHUB_STAR/{expected}.yaml" in new.files
     assert told(new) == lost
 
 
@@ -393,11 +400,11 @@ def test_slugs_are_written_in_capitals_or_left_out() -> None:
         definition("_X"),
         definition("X" * 201),
     )
-    assert [path for path in new.tree if path.count("/") == 3] == [
+    assert [path for path in new.files if path.count("/") == 3] == [
         "toolkits/github/GITHUB_STAR/00000000_00.yaml"
     ]
     assert new.tools == 1
-    assert [note.of[:11] for note in new.notes if "left out" in note.loss.what] == [
+    assert [note.subject[:11] for note in new.notes if "left out" in note.loss.what] == [
         "GITHUB STAR",
         "-X",
         "_X",
@@ -421,7 +428,7 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
         definition("C_ONE", toolkit={"slug": "c", "name": "C", "logo": LOGO}),
     ]
     new = added(*tools, present=("catalog.yaml", "toolkits/c/toolkit.yaml"))
-    described = {path: value(new, path) for path in new.tree if path.endswith("toolkit.yaml")}
+    described = {path: value(new, path) for path in new.files if path.endswith("toolkit.yaml")}
     assert described == {
         "toolkits/a/toolkit.yaml": {
             "name": "The A",
@@ -433,7 +440,7 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
             "logo": "https://logos.example.com/big-deal_2.svg",
         },
     }
-    assert [(note.of, note.loss.what) for note in new.notes] == [
+    assert [(note.subject, note.loss.what) for note in new.notes] == [
         ("A_THREE", "`name` of the toolkit other than the first"),
         ("toolkits/a/toolkit.yaml", "`color`"),
         ("toolkits/a/toolkit.yaml", "`logo` that the catalog refuses"),
@@ -445,7 +452,7 @@ def test_a_toolkit_is_described_from_its_definitions() -> None:
 def test_a_file_too_large_for_a_catalog_leaves_its_tool_out() -> None:
     """A tool whose file would be larger than 1 MiB is left out, and no toolkit is made for it."""
     new = added(definition(description="x" * 1024 * 1024))
-    assert [*new.tree] == ["catalog.yaml"]
+    assert [*new.files] == ["catalog.yaml"]
     assert told(new) == ["a tool left out: its file would be larger than 1 MiB"]
 
 
@@ -461,9 +468,9 @@ def test_a_file_with_too_many_values_for_a_catalog_leaves_its_tool_out() -> None
             }
         )
     )
-    assert [*new.tree] == ["catalog.yaml"]
+    assert [*new.files] == ["catalog.yaml"]
     assert told(new) == ["a tool left out: its file would have more than 20,000 values"]
-    assert len(added(definition(description="a, b: " * 20_000)).tree) == 3
+    assert len(added(definition(description="a, b: " * 20_000)).files) == 3
 
 
 def test_too_many_values_are_not_made_sound_first() -> None:
@@ -474,7 +481,7 @@ def test_too_many_values_are_not_made_sound_first() -> None:
     there = "toolkits/github/GITHUB_STAR/20250101_00.yaml"
     new = added(definition(input_parameters=many), definition("GITHUB_FORK"), present=(there,))
     assert told(new)[0] == "a tool left out: its file would have more than 20,000 values"
-    assert new.gone == ()
+    assert new.missing == ()
 
 
 def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
@@ -486,9 +493,9 @@ def test_a_document_brings_as_many_tools_as_can_say_something() -> None:
         UsageError,
         match=r"There are 2,049 tools here, and a document of this size may bring 2,048: import a part of them",
     ):
-        wire.additions(short)
-    assert len(wire.additions(short[1:])) == 2_048
-    assert len(wire.additions([{**one, "description": "x" * 500} for one in short])) == 2_049
+        wire.import_tools(short)
+    assert len(wire.import_tools(short[1:])) == 2_048
+    assert len(wire.import_tools([{**one, "description": "x" * 500} for one in short])) == 2_049
 
 
 @pytest.mark.parametrize(
@@ -515,7 +522,7 @@ def test_what_is_not_a_definition_is_told_in_a_sentence_each(
 ) -> None:
     """Anything but tool definitions is refused, with every item that is none."""
     with pytest.raises(UsageError) as error:
-        wire.additions(definitions)
+        wire.import_tools(definitions)
     assert str(error.value).splitlines() == sentences
 
 
@@ -632,7 +639,7 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "catalog/toolkits/github/GITHUB_STAR").mkdir(parents=True)
     there = tmp_path / "catalog/toolkits/github/GITHUB_STAR/00000000_00.yaml"
     there.write_text("name: Star\n")
-    done = toolcatalog(
+    done = run_toolcatalog(
         "import",
         "wire",
         tmp_path / "tools.json",
@@ -647,7 +654,7 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
         in done.stderr
     )
     assert [path for path in (tmp_path / "catalog").rglob("*") if path.is_file()] == [there]
-    succeed(
+    run_successfully(
         "import",
         "wire",
         tmp_path / "tools.json",
@@ -662,5 +669,5 @@ def test_a_published_file_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_help_has_examples() -> None:
     """The command's help shows how it is called."""
-    said = succeed("import", "wire", "--help")
+    said = run_successfully("import", "wire", "--help")
     assert "toolcatalog import wire tools.json --into catalog" in said

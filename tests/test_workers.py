@@ -13,7 +13,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from running import PATIENCE, Server, is_running, serving, toolcatalog, until, workers
+from running import (
+    TIMEOUT,
+    Server,
+    is_running,
+    run_toolcatalog,
+    start_server,
+    wait_until,
+    worker_pids,
+)
 from toolcatalog import keys
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
@@ -22,7 +30,7 @@ SESSION = "/api/v3/tool_router/session/trs_playground/tools"
 @pytest.fixture
 def server(shipped_build: Path, tmp_path: Path) -> Iterator[Server]:
     """A server with two workers."""
-    with serving(shipped_build, tmp_path, "--workers", "2") as server:
+    with start_server(shipped_build, tmp_path, "--workers", "2") as server:
         yield server
 
 
@@ -31,7 +39,7 @@ def series(server: Server) -> set[str]:
     took some of them.
     """
     host, port = server.url.removeprefix("http://").split(":")
-    connections = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(20)]
+    connections = [socket.create_connection((host, int(port)), timeout=TIMEOUT) for _ in range(20)]
     for connection in connections:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
     return {answer(connection).partition("x-request-id: ")[2][:16] for connection in connections}
@@ -58,7 +66,7 @@ def seen(server: Server, wanted: int, old: set[str] | None = None) -> set[str]:
         found.update(series(server) - (old or set()) - {""})
         return len(found) >= wanted
 
-    until(all_there)
+    wait_until(all_there)
     return found
 
 
@@ -66,10 +74,10 @@ def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
     """Each has request ids of its own; when one is killed, the other answers on and a third comes."""
     before = seen(server, 2)
     assert len(before) == 2
-    pids = workers(server)
+    pids = worker_pids(server)
     assert len(pids) == 2
     os.kill(victim := min(pids), signal.SIGKILL)
-    until(lambda: len(workers(server) - {victim}) == 2)
+    wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
     assert len(seen(server, 1, before)) == 1
     assert "died" in server.log.read_text()
 
@@ -80,18 +88,18 @@ def test_two_workers_answer_and_a_dead_one_is_replaced(server: Server) -> None:
 def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
     """Those that there are answer meanwhile, and stay where all were to be replaced."""
     seen(server, 2)
-    pids, pid = workers(server), server.process.pid
+    pids, pid = worker_pids(server), server.process.pid
     before = resource.prlimit(
         pid, resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     )
     os.kill(victim := min(pids), signal.SIGKILL)
-    until(lambda: "A worker cannot be begun" in server.log.read_text())
+    wait_until(lambda: "A worker cannot be begun" in server.log.read_text())
     server.process.send_signal(signal.SIGHUP)
     time.sleep(1)
     assert healthy(server)
     assert server.process.poll() is None
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
-    until(lambda: len(workers(server) - {victim}) == 2)
+    wait_until(lambda: len(worker_pids(server) - {victim}) == 2)
 
 
 def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:
@@ -112,11 +120,11 @@ def test_a_hangup_replaces_the_workers_in_turn(server: Server) -> None:
     """SIGHUP brings fresh workers, which open the newest build, and somebody answers all the while,
     at the second call at the latest.
     """
-    before, pids = seen(server, 2), workers(server)
+    before, pids = seen(server, 2), worker_pids(server)
     server.process.send_signal(signal.SIGHUP)
-    until(lambda: healthy(server) and not workers(server) & pids)
+    wait_until(lambda: healthy(server) and not worker_pids(server) & pids)
     after = seen(server, 2, before)
-    assert (len(after), len(workers(server))) == (2, 2)
+    assert (len(after), len(worker_pids(server))) == (2, 2)
 
 
 def healthy(server: Server) -> bool:
@@ -135,20 +143,20 @@ def test_workers_end_as_one_process_does(server: Server, number: signal.Signals,
     single process, nobody is left.
     """
     seen(server, 2)
-    pids, (host, port) = workers(server), server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+    pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=TIMEOUT) as connection:
         headers = f"Host: a\r\nx-api-key: {server.key}\r\nContent-Length: 2\r\nExpect: 100-continue"
         connection.sendall(f"GET {SESSION} HTTP/1.1\r\n{headers}\r\n\r\n".encode())
         # the operation waits for its body
         assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         server.process.send_signal(number)
-        until(lambda: not takes_connections(host, int(port)))
+        wait_until(lambda: not takes_connections(host, int(port)))
         assert server.process.poll() is None
         connection.sendall(b"{}")
         assert connection.recv(15) == b"HTTP/1.1 200 OK"
         while connection.recv(65536):
             pass
-    assert server.process.wait(timeout=PATIENCE) == code
+    assert server.process.wait(timeout=TIMEOUT) == code
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert "Traceback" not in server.log.read_text()
 
@@ -164,10 +172,10 @@ def test_workers_end_with_their_supervisor(server: Server) -> None:
     place.
     """
     seen(server, 2)
-    pids, (host, port) = workers(server), server.url.removeprefix("http://").split(":")
+    pids, (host, port) = worker_pids(server), server.url.removeprefix("http://").split(":")
     server.process.kill()
-    until(lambda: not takes_connections(host, int(port)))
-    until(lambda: not any(map(is_running, pids)))
+    wait_until(lambda: not takes_connections(host, int(port)))
+    wait_until(lambda: not any(map(is_running, pids)))
     assert "Traceback" not in server.log.read_text()
 
 
@@ -178,7 +186,7 @@ def test_what_cannot_be_served_is_told_once(shipped_build: Path, tmp_path: Path)
         ["--build", tmp_path],
         ["--build", shipped_build, "--keys", tmp_path / "bad.json"],
     ):
-        done = toolcatalog("serve", *arguments, "--workers", "2", "--port", "0")
+        done = run_toolcatalog("serve", *arguments, "--workers", "2", "--port", "0")
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
@@ -188,12 +196,12 @@ def test_a_worker_that_cannot_start_says_why_and_is_tried_again(
     """While one of them finds a damaged key file, the other answers; when the file is whole again,
     it comes too.
     """
-    with serving(shipped_build, tmp_path, "--workers", "2") as server:
+    with start_server(shipped_build, tmp_path, "--workers", "2") as server:
         before = seen(server, 2)
         whole = server.keys_file.read_bytes()
         server.keys_file.write_bytes(b"{")
-        os.kill(min(workers(server)), signal.SIGKILL)
-        until(lambda: server.log.read_text().count("A worker cannot start: The key file") >= 2)
+        os.kill(min(worker_pids(server)), signal.SIGKILL)
+        wait_until(lambda: server.log.read_text().count("A worker cannot start: The key file") >= 2)
         assert (
             httpx.get(
                 f"{server.url}/api/v3/tools?limit=1", headers={"x-api-key": server.key}

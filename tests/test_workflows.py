@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from browsing import need
-from running import ROOT, succeed
+from browsing import require
+from running import ROOT, run_successfully
 from toolcatalog import yaml12
 
 GITHUB = ROOT / ".github"
@@ -26,7 +26,7 @@ SCOPED = "name: Read messages\ndescription: Read the newest messages of a channe
 
 
 def read(file: Path) -> Any:
-    return yaml12.value(file.read_bytes())
+    return yaml12.parse_fast(file.read_bytes())
 
 
 def steps(workflow: str, job: str) -> list[dict[str, Any]]:
@@ -39,7 +39,7 @@ def steps(workflow: str, job: str) -> list[dict[str, Any]]:
 
 def test_zizmor_finds_nothing() -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
-    need(zizmor.is_file(), "there is no zizmor: run scripts/test")
+    require(zizmor.is_file(), "there is no zizmor: run scripts/test")
     done = subprocess.run(
         [zizmor, "--offline", "--no-progress", "--persona=pedantic", GITHUB],
         capture_output=True,
@@ -69,7 +69,7 @@ def test_actionlint_would_find_something(tmp_path: Path) -> None:
 
 def actionlint(folder: Path) -> "subprocess.CompletedProcess[str]":
     script = FOLDER / "node_modules" / "@tktco" / "node-actionlint" / "bin" / "node-actionlint.js"
-    need(
+    require(
         shutil.which("node") is not None and script.is_file(),
         "there is no actionlint: install node and npm, and run scripts/test",
     )
@@ -286,7 +286,7 @@ def commented(folder: Path, diff: str | Path | None, **other: Any) -> Any:
     """What the comment's script asks GitHub to write, when the artifact holds `diff` (a path: a
     link to it).
     """
-    need(shutil.which("node") is not None, "there is no node")
+    require(shutil.which("node") is not None, "there is no node")
     file = folder / "diff.md"
     if isinstance(diff, Path):
         file.symlink_to(diff)
@@ -341,7 +341,7 @@ def test_the_first_comment_is_written_and_later_ones_edit_it(tmp_path: Path) -> 
 def test_no_change_is_of_no_interest_unless_something_was_said_before(
     tmp_path: Path, origin: Path
 ) -> None:
-    same = succeed("diff", "HEAD", "--format", "markdown", cwd=origin)
+    same = run_successfully("diff", "HEAD", "--format", "markdown", cwd=origin)
     assert commented(tmp_path, same)["written"] == []
     mine = {"id": 5, "user": {"login": "github-actions[bot]"}, "body": "<!-- toolcatalog diff -->"}
     assert [

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from running import examples
+from running import example_settings
 from toolcatalog import yaml12
-from toolcatalog.yamlout import emit
+from toolcatalog.yamlout import to_yaml
 
 TRICKY = [
     "", " ", "null", "Null", "~", "true", "True", "no", "on", "012", "1", "-0", "1e5", "1E+5", "1.0", ".5", "1_000", "0x1F", "0o17", "1:30", "+1",
@@ -44,13 +44,13 @@ def same(left: object, right: object) -> bool:
     return json.dumps(left) == json.dumps(right)
 
 
-@examples(83)
+@example_settings(83)
 @given(VALUES)
 @example({"": None})
 @example([[], {}, [[]], [{}], {"a": []}])
 def test_any_json_value_is_read_back(value: object) -> None:
     """Whatever JSON value is written, our own reader gives the same value back, without a fault."""
-    reading = yaml12.read(emit(value))
+    reading = yaml12.parse(to_yaml(value))
     assert reading.faults == ()
     assert same(reading.value, value)
 
@@ -69,7 +69,7 @@ def test_strings_that_look_like_something_else_stay_strings(text: str) -> None:
         {text: 1},
         {"a": {text: [1]}},
     ):
-        assert same(yaml12.read(emit(value)).value, value)
+        assert same(yaml12.parse(to_yaml(value)).value, value)
 
 
 @pytest.mark.parametrize("text", TRICKY)
@@ -77,15 +77,15 @@ def test_a_reader_of_yaml_1_1_reads_the_same_strings(text: str) -> None:
     """PyYAML's own loader, which types dates, `no` and `012`, reads every string as the string that
     it is.
     """
-    assert yaml.safe_load(emit({"key": [text]})) == {"key": [text]}
+    assert yaml.safe_load(to_yaml({"key": [text]})) == {"key": [text]}
 
 
-@examples(33)
+@example_settings(33)
 @given(VALUES)
 def test_the_text_is_the_same_each_time_and_ends_in_one_line_feed(value: object) -> None:
     """Equal values give equal bytes; a file ends with a line end and holds no marker of documents."""
-    data = emit(value)
-    assert data == emit(json.loads(json.dumps(value)))
+    data = to_yaml(value)
+    assert data == to_yaml(json.loads(json.dumps(value)))
     assert data.endswith(b"\n")
     assert b"..." not in data.splitlines()
 
@@ -107,7 +107,7 @@ def test_the_text_looks_as_a_person_would_write_it() -> None:
         "shared": [shared, shared],
         "empty": {},
     }
-    assert emit(value).decode() == (
+    assert to_yaml(value).decode() == (
         """\
 name: Create an issue
 description: |-
@@ -146,4 +146,4 @@ def test_what_no_file_can_hold_is_refused(value: object, place: object) -> None:
     """
     assert callable(place)
     with pytest.raises(ValueError, match=r".+"):
-        emit(place(value))
+        to_yaml(place(value))

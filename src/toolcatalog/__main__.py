@@ -2,7 +2,7 @@
 
 import os
 
-from toolcatalog.interrupts import loading, nothing_left
+from toolcatalog.interrupts import exit_on_interrupt, stop_handling_interrupts
 
 
 def main() -> int:
@@ -10,10 +10,10 @@ def main() -> int:
     # As it loads, numpy's library for matrices begins a thread for each core, and ends the process
     # where it may not; none is needed here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with loading():
+    with exit_on_interrupt():
         from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above
     code = cli.main()
-    nothing_left()
+    stop_handling_interrupts()
     return code
 
 

@@ -14,47 +14,49 @@ from typing import NamedTuple
 import orjson
 
 from toolcatalog import depot, files, opening, signing, snapshot
-from toolcatalog.depot import Refused
+from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import SnapshotError
-from toolcatalog.signing import Signed, VerifyKeys
+from toolcatalog.signing import SignedStatement, VerifyKeys
 from toolcatalog.store import Store
 
-_SIGNATURES, _ACCEPTED = "signatures", "accepted.json"
+_SIGNATURES_FOLDER, _ACCEPTED_FILE = "signatures", "accepted.json"
 
 
-class _Accepted(NamedTuple):
+class _AcceptedPointer(NamedTuple):
     digest: str
     sequence: int
 
 
-def check(pointer: bytes, keys: VerifyKeys, cache: Path, *, allow_rollback: bool) -> Signed:
+def verify_pointer(
+    pointer: bytes, keys: VerifyKeys, cache: Path, *, allow_rollback: bool
+) -> SignedStatement:
     """The signed statement of a pointer that may be followed.
 
     Raises Refused where it has no signature, where the signature is not by one of the keys, and
     where its sequence number says that it is older than the one accepted last: that one only where
     `allow_rollback` is not given.
     """
-    digest, said = depot.named(pointer), depot.signed(pointer)
+    digest, said = depot.parse_pointer(pointer), depot.parse_signature(pointer)
     short = digest[:12]
     if said is None:
-        raise Refused(
+        raise InvalidRemoteSnapshot(
             f"Snapshot {short} is not signed, and --verify-key is given: publish it with "
             "--sign KEYFILE."
         )
-    signed = signing.parse(digest, said)
-    if signed is None or not keys.accept(signed):
-        raise Refused(
+    signed = signing.parse_signed_statement(digest, said)
+    if signed is None or not keys.is_valid(signed):
+        raise InvalidRemoteSnapshot(
             f"The signature of snapshot {short} is not by the key of --verify-key: publish it "
             "with the private half of that key, or find out who has written to the store."
         )
-    last, sequence = _last(cache), signed.statement.sequence
+    last, sequence = _read_last_accepted(cache), signed.statement.sequence
     if last and sequence == last.sequence and digest != last.digest:
-        raise Refused(
+        raise InvalidRemoteSnapshot(
             f"Snapshot {short} has the sequence number {sequence}, as {last.digest[:12]} had "
             "before: two have published at once, or the key is used elsewhere. Publish again."
         )
     if last and sequence < last.sequence and not allow_rollback:
-        raise Refused(
+        raise InvalidRemoteSnapshot(
             f"Snapshot {short} has the sequence number {sequence}, and {last.sequence} was "
             "accepted before: the store was put back. Publish again with --sign, or start once "
             "with --allow-rollback if it is meant."
@@ -62,36 +64,38 @@ def check(pointer: bytes, keys: VerifyKeys, cache: Path, *, allow_rollback: bool
     return signed
 
 
-def record(pointer: bytes, signed: Signed, cache: Path) -> None:
+def record_accepted(pointer: bytes, signed: SignedStatement, cache: Path) -> None:
     """Note that this pointer was accepted, and its snapshot is in the cache."""
     statement = signed.statement
-    files.replace(cache / _SIGNATURES / f"{statement.digest}.json", pointer)
+    files.write_unsynced(cache / _SIGNATURES_FOLDER / f"{statement.digest}.json", pointer)
     noted = {"digest": statement.digest, "sequence": statement.sequence}
     # flushed to disk: after a power failure an older pointer would be as good as a new one
-    files.write(cache / _ACCEPTED, orjson.dumps(noted))
+    files.write_synced(cache / _ACCEPTED_FILE, orjson.dumps(noted))
 
 
-def require(cache: Path, digest: str, keys: VerifyKeys) -> None:
+def require_signature(cache: Path, digest: str, keys: VerifyKeys) -> None:
     """Raise SnapshotError unless the cache holds a good signature of this snapshot."""
     try:
-        pointer = files.plain(cache / _SIGNATURES / f"{digest}.json")[: depot.MOST_POINTER]
-        signed = signing.parse(digest, depot.signed(pointer))
-    except (OSError, Refused):
+        pointer = files.read_plain_file(cache / _SIGNATURES_FOLDER / f"{digest}.json")[
+            : depot.MAX_POINTER_SIZE
+        ]
+        signed = signing.parse_signed_statement(digest, depot.parse_signature(pointer))
+    except (OSError, InvalidRemoteSnapshot):
         signed = None
-    if signed is None or not keys.accept(signed):
+    if signed is None or not keys.is_valid(signed):
         raise SnapshotError(
             f"Snapshot {digest[:12]} in {cache} was not accepted by the key of --verify-key: it "
             "is served when it was published with a signature and fetched again."
         )
 
 
-def open_accepted(cache: Path, keys: VerifyKeys | None) -> Store:
+def open_verified_build(cache: Path, keys: VerifyKeys | None) -> Store:
     """Open the snapshot that `current` names; with keys, only where its signature is good. Raises
     SnapshotError where it cannot be opened.
     """
     folder = Path(os.path.realpath(cache / "current"))
     if keys and folder.exists():
-        require(cache, folder.name, keys)
+        require_signature(cache, folder.name, keys)
     store = opening.open_snapshot(folder, cache)
     if keys and store.digest != folder.name:
         raise SnapshotError(
@@ -100,28 +104,28 @@ def open_accepted(cache: Path, keys: VerifyKeys | None) -> Store:
     return store
 
 
-def forget(cache: Path) -> None:
+def remove_stale_signatures(cache: Path) -> None:
     """Remove the signatures of snapshots that are no longer in the cache."""
-    for file in (cache / _SIGNATURES).glob("*.json"):
+    for file in (cache / _SIGNATURES_FOLDER).glob("*.json"):
         if not (cache / "snapshots" / file.stem).is_dir():
             files.remove(file)
 
 
-def _last(cache: Path) -> _Accepted | None:
+def _read_last_accepted(cache: Path) -> _AcceptedPointer | None:
     """What was accepted last; None where nothing was. Raises Refused where that is damaged: a
     rollback could not be recognized.
     """
-    file = cache / _ACCEPTED
+    file = cache / _ACCEPTED_FILE
     try:
-        said = orjson.loads(files.plain(file))
-        found = _Accepted(said["digest"], said["sequence"])
+        said = orjson.loads(files.read_plain_file(file))
+        found = _AcceptedPointer(said["digest"], said["sequence"])
         if snapshot.is_digest(found.digest) and isinstance(found.sequence, int):
             return found
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise Refused(
+    raise InvalidRemoteSnapshot(
         f"{file}, which says what was accepted last, is damaged: remove it if you know that the "
         "store is in order."
     )

@@ -18,27 +18,27 @@ import Stemmer
 
 _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
 # written without spaces between words
-_DENSE = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_RUN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_DENSE}])+|[^\W\d_{_LATIN}{_DENSE}]+")
+_CJK = r"\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(rf"\d+|[{_LATIN}]+|(?:(?=\w)[{_CJK}])+|[^\W\d_{_LATIN}{_CJK}]+")
 # the same where there is nothing else, and found in half the time
-_ASCII_RUN = re.compile(r"[A-Za-z]+|[0-9]+")
+_ASCII_TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
 # for `translate`
-_APART = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))
-_IS_DENSE = re.compile(rf"[{_DENSE}]")
-_HUMP = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ASCII_SEPARATOR_TABLE = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))
+_IS_CJK = re.compile(rf"[{_CJK}]")
+_CAMEL_CASE_BREAK = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_PART_END = re.compile(
+_QUERY_PART_END = re.compile(
     r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE
 )
 _LONG_SPACE = re.compile(r"(\s{16})\s+")
 # eighteen and eight letters in one; they say nothing of a tool
-_FORMULAS = re.compile("[\ufdfa\ufdfb]")
-_LETTERS = re.compile(r"[^\W_]+")
-_LONGEST = 64  # characters of a term
-_SHORTEST = 4  # letters of a term that has relatives
-_LEAST_KIN = 0.6  # of a term's length: that of a relative that it begins with
+_LIGATURES = re.compile("[\ufdfa\ufdfb]")
+_LETTER_RUN = re.compile(r"[^\W_]+")
+_MAX_WORD_LENGTH = 64  # characters of a term
+_MIN_RELATED_LENGTH = 4  # letters of a term that has relatives
+_MIN_PREFIX_RATIO = 0.6  # of a term's length: that of a relative that it begins with
 
-_SILENT = frozenset(
+_STOP_WORDS = frozenset(
     """
     a about above after again all also am an and any are aren as at be because been before being below between both but by can could d did
     do does doing don down during each few for from further had has have having he her here hers him his how i if in into is isn it its
@@ -48,7 +48,7 @@ _SILENT = frozenset(
     """.split()  # noqa: SIM905 - easier to read, and to add to
 )
 
-CHAT = frozenset(  # words of people who ask: they say less of what is wanted
+FILLER_WORDS = frozenset(  # words of people who ask: they say less of what is wanted
     """
     able additionally along assist back believe best brief called come considering curious currently ensure every finally find finding
     first following gather get give go going good great hello help hey hi information interested kind know latest let like located look
@@ -63,34 +63,34 @@ CHAT = frozenset(  # words of people who ask: they say less of what is wanted
 class Word(NamedTuple):
     """A word, folded to lower case, and its term."""
 
-    spelt: str
+    spelling: str
     term: str
 
 
-def runs(text: str) -> list[str]:
+def split_runs(text: str) -> list[str]:
     """The runs of letters or digits of a text. Most are a word, some are several, or one that says
     nothing.
     """
-    return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(_plain(text))
+    return _ASCII_TOKEN.findall(text) if text.isascii() else _TOKEN.findall(_normalize(text))
 
 
-def pieces(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """A text in pieces that have its runs in them, in their order: mostly one each, and found in a
     third of the time.
     """
-    return text.translate(_APART).split() if text.isascii() else runs(text)
+    return text.translate(_ASCII_SEPARATOR_TABLE).split() if text.isascii() else split_runs(text)
 
 
 @lru_cache(maxsize=1 << 16)
-def words_of(piece: str) -> tuple[Word, ...]:
+def words_in_piece(piece: str) -> tuple[Word, ...]:
     """The words of a run, or of a piece of a text, that say something."""
-    if len(piece) > _LONGEST:
+    if len(piece) > _MAX_WORD_LENGTH:
         return _words_of_long(piece)
     return tuple(
         Word(spelt, stem(spelt))
-        for run in runs(piece)
-        for spelt in _words(run)
-        if spelt not in _SILENT
+        for run in split_runs(piece)
+        for spelt in _split_run(run)
+        if spelt not in _STOP_WORDS
     )
 
 
@@ -98,10 +98,10 @@ def _words_of_long(piece: str) -> tuple[Word, ...]:
     """The same for a piece that may consist of a million words: each different run, and each
     different word, is read once.
     """
-    every = runs(piece)
-    spellings = {run: [*_words(run)] for run in dict.fromkeys(every)}
+    every = split_runs(piece)
+    spellings = {run: [*_split_run(run)] for run in dict.fromkeys(every)}
     different = dict.fromkeys(chain.from_iterable(spellings.values()))
-    words = {spelt: Word(spelt, stem(spelt)) for spelt in different if spelt not in _SILENT}
+    words = {spelt: Word(spelt, stem(spelt)) for spelt in different if spelt not in _STOP_WORDS}
     of_run = {
         run: [words[spelt] for spelt in some if spelt in words] for run, some in spellings.items()
     }
@@ -109,23 +109,23 @@ def _words_of_long(piece: str) -> tuple[Word, ...]:
 
 
 @lru_cache(maxsize=1 << 16)
-def terms_of(piece: str) -> tuple[str, ...]:
+def terms_in_piece(piece: str) -> tuple[str, ...]:
     """The terms of a run, or of a piece of a text."""
-    return tuple(word.term for word in words_of(piece))
+    return tuple(word.term for word in words_in_piece(piece))
 
 
-def words(text: str) -> list[Word]:
+def extract_words(text: str) -> list[Word]:
     """The words of a text that say something, in their order. Only short runs are remembered: a
     client may send as many long ones as it likes.
     """
     return [
         word
-        for run in runs(text)
-        for word in (words_of(run) if len(run) <= _LONGEST else _words_of_long(run))
+        for run in split_runs(text)
+        for word in (words_in_piece(run) if len(run) <= _MAX_WORD_LENGTH else _words_of_long(run))
     ]
 
 
-def sentences(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     """The sentences of a text, found as they are asked for: mostly it is the first one that is
     wanted.
     """
@@ -138,48 +138,48 @@ def sentences(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-def parts(query: str) -> list[str]:
+def split_query(query: str) -> list[str]:
     """The parts of a query that may each ask for something else.
 
     Of a run of white space only the first 16 characters count: each beginning of an end of a part
     would be looked for from each of them.
     """
-    return _PART_END.split(_LONG_SPACE.sub(r"\1", query))
+    return _QUERY_PART_END.split(_LONG_SPACE.sub(r"\1", query))
 
 
-def called(text: str) -> int:
+def name_checksum(text: str) -> int:
     """A checksum of a name, the same whatever its case and whatever stands between its words."""
-    return zlib.crc32(" ".join(_LETTERS.findall(text.casefold())).encode("utf-8", "replace"))
+    return zlib.crc32(" ".join(_LETTER_RUN.findall(text.casefold())).encode("utf-8", "replace"))
 
 
 def is_word(term: str) -> bool:
     """Tell whether a term is one that has relatives and can be misspelt: at least four letters that
     are written one by one.
     """
-    return len(term) >= _SHORTEST and not term.isdigit() and not _IS_DENSE.match(term)
+    return len(term) >= _MIN_RELATED_LENGTH and not term.isdigit() and not _IS_CJK.match(term)
 
 
-def beginnings(term: str) -> list[str]:
+def related_prefixes(term: str) -> list[str]:
     """The beginnings of a term that are its relatives, if they are terms: they are not much shorter
     than it is.
     """
-    return [term[:length] for length in range(least_kin(term), len(term))]
+    return [term[:length] for length in range(min_prefix_length(term), len(term))]
 
 
-def least_kin(term: str) -> int:
+def min_prefix_length(term: str) -> int:
     """How many letters the shortest beginning of a term has that is its relative."""
-    return max(_SHORTEST, math.ceil(_LEAST_KIN * len(term)))
+    return max(_MIN_RELATED_LENGTH, math.ceil(_MIN_PREFIX_RATIO * len(term)))
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     """The text without accents and other marks upon letters, and with the plain form of each
     character.
     """
-    apart = unicodedata.normalize("NFKD", _FORMULAS.sub(" ", text))
-    return unicodedata.normalize("NFC", apart.translate(_MARKS))
+    apart = unicodedata.normalize("NFKD", _LIGATURES.sub(" ", text))
+    return unicodedata.normalize("NFC", apart.translate(_MARK_TABLE))
 
 
-class _Marks(dict[int, int | None]):
+class _MarkTable(dict[int, int | None]):
     """What `translate` makes of a character: nothing of a mark upon letters. It learns them as they
     come.
     """
@@ -189,15 +189,15 @@ class _Marks(dict[int, int | None]):
         return self[char]
 
 
-_MARKS = _Marks()
+_MARK_TABLE = _MarkTable()
 
 
-def _words(run: str) -> Iterable[str]:
+def _split_run(run: str) -> Iterable[str]:
     if run.isascii() and run.islower():  # so are nearly all
-        return (run[:_LONGEST],)
-    if _IS_DENSE.match(run):
+        return (run[:_MAX_WORD_LENGTH],)
+    if _IS_CJK.match(run):
         return (run[place : place + 2] for place in range(max(1, len(run) - 1)))
-    return (word.casefold()[:_LONGEST] for word in _HUMP.split(run))
+    return (word.casefold()[:_MAX_WORD_LENGTH] for word in _CAMEL_CASE_BREAK.split(run))
 
 
 # without a cache of its own: it takes five times as long for words that do not come again

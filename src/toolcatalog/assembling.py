@@ -19,181 +19,185 @@ import orjson
 from pyroaring import BitMap
 
 from toolcatalog import columns, files, nearness, snapshot, table
-from toolcatalog.choices import usable
+from toolcatalog.choices import is_usable
 from toolcatalog.errors import UsageError
-from toolcatalog.parts import Facts, Part
+from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.progress import Advance
-from toolcatalog.snapshot import Contents, Stated
+from toolcatalog.snapshot import FileInfo, SnapshotContents
 
-_BLOCK = 1 << 20  # bytes
-_OLDER = ".older"
+_BLOCK_SIZE = 1 << 20  # bytes
+_OLDER_FILE = ".older"
 
 
-class Assembly:
+class SnapshotWriter:
     """A snapshot being put together in an empty folder; `files` is what has been written of it so
     far, by path.
     """
 
-    def __init__(self, folder: Path, contents: Contents) -> None:
+    def __init__(self, folder: Path, contents: SnapshotContents) -> None:
         self.folder = folder
         self.contents = contents
-        self.files: dict[str, Stated] = {}
-        self.folders: set[str] = set()
+        self.written: dict[str, FileInfo] = {}
+        self.created_folders: set[str] = set()
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
         """Write one file, and note its size and SHA-256."""
-        if "/" in path and path.rpartition("/")[0] not in self.folders:
+        if "/" in path and path.rpartition("/")[0] not in self.created_folders:
             (self.folder / path).parent.mkdir(parents=True)
-            self.folders.add(path.rpartition("/")[0])
-        self.files[path] = Stated(*files.pour(self.folder / path, pieces))
+            self.created_folders.add(path.rpartition("/")[0])
+        self.written[path] = FileInfo(*files.write_new(self.folder / path, pieces))
 
-    def tools(self, parts: Iterable[Part], versions: Mapping[str, int], advance: Advance) -> None:
+    def write_tools(
+        self, batches: Iterable[CompiledBatch], versions: Mapping[str, int], advance: Advance
+    ) -> None:
         """Write everything about tools but the words. `versions`: how many tool versions each
         toolkit has.
         """
-        known, indexes = _Columns(self.contents), _Indexes(self, versions)
+        known, indexes = _ToolTables(self.contents), _IndexWriter(self, versions)
 
-        def through() -> Iterator[Part]:
-            for part in parts:
+        def through() -> Iterator[CompiledBatch]:
+            for part in batches:
                 known.add(part.facts)
                 indexes.add(part)
                 yield part
                 advance(1)
 
-        older = self.folder / _OLDER
+        older = self.folder / _OLDER_FILE
         with older.open("xb+") as waiting:
-            self.write(snapshot.DOCUMENTS, _documents(through(), waiting))
+            self.write(snapshot.DOCUMENTS, _document_pieces(through(), waiting))
         older.unlink()
-        self.write(snapshot.NUMBERS, [known.numbers()])
-        self.write(snapshot.TOOLS, known.tools())
-        self.write(snapshot.SETS, known.sets())
+        self.write(snapshot.NUMBERS, [known.pack_numbers()])
+        self.write(snapshot.TOOLS, known.pack_slugs())
+        self.write(snapshot.SETS, known.pack_sets())
 
-    def take(self, folder: Path, stated: Mapping[str, Stated]) -> None:
+    def adopt_files(self, folder: Path, written_files: Mapping[str, FileInfo]) -> None:
         """Take over files that were written into another folder."""
-        for path in stated:
+        for path in written_files:
             files.move(folder / path, self.folder / path)
-        self.files |= stated
+        self.written |= written_files
 
-    def rest(self) -> None:
+    def write_other_files(self) -> None:
         """Write what is not about tools."""
-        for path, data in snapshot.small_files(self.contents).items():
+        for path, data in snapshot.render_small_files(self.contents).items():
             self.write(path, [data])
-        self.write(snapshot.FACTS, _table(snapshot.facts(self.contents)))
+        self.write(snapshot.FACTS, _pack_table(snapshot.render_facts(self.contents)))
 
-    def seal(self, counts: Mapping[str, int]) -> str:
+    def finish(self, counts: Mapping[str, int]) -> str:
         """Write the listing and the manifest: the digest that names the snapshot.
 
         Raises UsageError where there are more files than a snapshot can list.
         """
-        deep = {path: said for path, said in self.files.items() if "/" in path}
-        listing = snapshot.listing(deep)
-        if len(deep) > snapshot.MOST_FILES or len(listing) > snapshot.MOST_LISTING:
+        deep = {path: said for path, said in self.written.items() if "/" in path}
+        listing = snapshot.render_file_list(deep)
+        if len(deep) > snapshot.MAX_FILES or len(listing) > snapshot.MAX_FILE_LIST_SIZE:
             raise UsageError(
                 f"The catalog has {len(deep):,} versions of toolkits, sessions and auth configs, "
-                f"and a snapshot lists at most {snapshot.MOST_FILES:,}: split the catalog."
+                f"and a snapshot lists at most {snapshot.MAX_FILES:,}: split the catalog."
             )
-        self.write(snapshot.LISTING, [listing])
-        digest, manifest = snapshot.seal(
+        self.write(snapshot.FILE_LIST, [listing])
+        digest, manifest = snapshot.seal_manifest(
             self.contents.about,
             counts,
-            {path: self.files[path] for path in self.files.keys() - deep.keys()},
+            {path: self.written[path] for path in self.written.keys() - deep.keys()},
         )
         self.write(snapshot.MANIFEST, [manifest])
         return digest
 
 
-def vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, Stated]:
+def write_vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, FileInfo]:
     """Write the vectors of all tools, from those of all parts."""
-    return written(folder, {snapshot.VECTORS: nearness.pack(batches)})
+    return write_files(folder, {snapshot.VECTORS: nearness.pack_vectors(batches)})
 
 
-def written(folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]) -> dict[str, Stated]:
+def write_files(
+    folder: Path, pieces: Mapping[str, Iterable[bytes | memoryview]]
+) -> dict[str, FileInfo]:
     """Write files in their order, each from its pieces."""
     found = {}
     for path, some in pieces.items():
         (folder / path).unlink(missing_ok=True)  # of an attempt that came upon damage
-        found[path] = Stated(*files.pour(folder / path, some))
+        found[path] = FileInfo(*files.write_new(folder / path, some))
     return found
 
 
-def _table(values: Mapping[str, bytes]) -> Iterator[bytes]:
+def _pack_table(values: Mapping[str, bytes]) -> Iterator[bytes]:
     names = sorted(values)
-    return table.pack(
+    return table.pack_table(
         names, [len(values[name]) for name in names], (values[name] for name in names)
     )
 
 
-def _documents(parts: Iterable[Part], waiting: IO[bytes]) -> Iterator[bytes]:
+def _document_pieces(batches: Iterable[CompiledBatch], older_file: IO[bytes]) -> Iterator[bytes]:
     """The documents as a JSON array: the newest of each tool, then the older ones."""
     before = b"["
-    for part in parts:
+    for part in batches:
         if part.newest:
             yield before
             yield part.newest
             before = b","
         if part.older:
-            waiting.writelines((part.older, b","))
-    end = waiting.tell() - 1
-    waiting.seek(0)
+            older_file.writelines((part.older, b","))
+    end = older_file.tell() - 1
+    older_file.seek(0)
     if end > 0:
         yield b","
     while end > 0:
-        block = waiting.read(min(_BLOCK, end))
+        block = older_file.read(min(_BLOCK_SIZE, end))
         end -= len(block)
         yield block
     yield b"]" if before == b"," else b"[]"
 
 
-class _Columns:
+class _ToolTables:
     """What is known of each tool version, by number."""
 
-    def __init__(self, contents: Contents) -> None:
-        self.configs = defaultdict(list)
+    def __init__(self, contents: SnapshotContents) -> None:
+        self.auth_configs = defaultdict(list)
         for config in contents.auth_configs:
-            self.configs[config.toolkit].append(config)
-        self.sizes, self.checks, self.newest, self.digests = (
+            self.auth_configs[config.toolkit].append(config)
+        self.sizes, self.checksums, self.newest, self.digests = (
             array("I"),
             array("I"),
             bytearray(),
             bytearray(),
         )
-        self.names, self.slugs = _Texts(), _Texts()
+        self.names, self.slugs = _TextList(), _TextList()
         self.versions: list[str] = []
-        self.entries, self.lengths = bytearray(), array("I")
+        self.entries, self.entry_lengths = bytearray(), array("I")
         self.members: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
 
-    def add(self, facts: Facts) -> None:
+    def add(self, columns: ToolColumns) -> None:
         before = len(self.sizes)
-        self.sizes.extend(facts.sizes)
-        self.checks.extend(facts.checks)
-        self.newest += bytes(facts.newest)
+        self.sizes.extend(columns.sizes)
+        self.checksums.extend(columns.checks)
+        self.newest += bytes(columns.newest)
         self.digests += bytes.fromhex(
-            "".join([digest[: 2 * snapshot.TAG] for digest in facts.digests])
+            "".join([digest[: 2 * snapshot.TAG_SIZE] for digest in columns.digests])
         )
-        self.names.add(facts.names)
-        self.versions += map(sys.intern, facts.versions)
-        self.slugs.add([slug for slug, _, _ in facts.entries])  # they come in their order
+        self.names.add(columns.names)
+        self.versions += map(sys.intern, columns.versions)
+        self.slugs.add([slug for slug, _, _ in columns.entries])  # they come in their order
         entries = [
             (before + place).to_bytes(4, "little") + entry.encode()
-            for _, place, entry in facts.entries
+            for _, place, entry in columns.entries
         ]
         self.entries += b"".join(entries)
-        self.lengths.extend(map(len, entries))
-        for name, places in facts.sets.items():
+        self.entry_lengths.extend(map(len, entries))
+        for name, places in columns.sets.items():
             self.members[name].extend([before + place for place in places])
-        if not self.configs.keys().isdisjoint(facts.toolkits):
-            self.add_usable(facts, before)
+        if not self.auth_configs.keys().isdisjoint(columns.toolkits):
+            self.add_auth_config_members(columns, before)
 
-    def add_usable(self, facts: Facts, before: int) -> None:
+    def add_auth_config_members(self, columns: ToolColumns, first_number: int) -> None:
         """Add what the auth configs of a toolkit can use."""
         for number, (toolkit, slug, scopes) in enumerate(
-            zip(facts.toolkits, facts.slugs, facts.scopes, strict=True), before
+            zip(columns.toolkits, columns.slugs, columns.scopes, strict=True), first_number
         ):
-            for config in self.configs.get(toolkit, ()):
-                if usable(config, slug, scopes):
+            for config in self.auth_configs.get(toolkit, ()):
+                if is_usable(config, slug, scopes):
                     self.members[f"auth_config {config.id}"].append(number)
 
-    def numbers(self) -> bytes:
+    def pack_numbers(self) -> bytes:
         """The columns of NUMBERS."""
         newest = np.frombuffer(self.newest, bool)
         number = np.concatenate([np.flatnonzero(newest), np.flatnonzero(~newest)])  # by place
@@ -201,43 +205,45 @@ class _Columns:
         place[number] = np.arange(len(number))
         # with the comma or bracket that follows
         lengths = np.array(self.sizes, np.int64)[number] + 1
-        return columns.pack(
+        return columns.pack_columns(
             {
                 "offset": np.cumsum(np.append(1, lengths)),
-                "tag": np.frombuffer(self.digests, f"V{snapshot.TAG}")[number],
-                "check": np.array(self.checks)[number],
+                "tag": np.frombuffer(self.digests, f"V{snapshot.TAG_SIZE}")[number],
+                "check": np.array(self.checksums)[number],
                 "number": number,
                 "place": place,
-                "name": np.array(_ranks(self.names.every())),
+                "name": np.array(_ranks(self.names.to_list())),
                 "version": np.array(_ranks(self.versions)),
             }
         )
 
-    def tools(self) -> Iterator[bytes]:
+    def pack_slugs(self) -> Iterator[bytes]:
         """The table of slugs."""
-        ends = accumulate(self.lengths, initial=0)
-        return table.pack(
-            self.slugs.every(),
-            self.lengths,
+        ends = accumulate(self.entry_lengths, initial=0)
+        return table.pack_table(
+            self.slugs.to_list(),
+            self.entry_lengths,
             (bytes(self.entries[start:end]) for start, end in pairwise(ends)),
         )
 
-    def sets(self) -> Iterator[bytes]:
+    def pack_sets(self) -> Iterator[bytes]:
         """The table of sets."""
-        return _table({name: _bitmap(members) for name, members in self.members.items()})
+        return _pack_table(
+            {name: _serialize_bitmap(members) for name, members in self.members.items()}
+        )
 
 
-class _Texts:
+class _TextList:
     """Texts in their order, in the few bytes that they take as JSON: there may be millions of them."""
 
     def __init__(self) -> None:
-        self.some = bytearray(b"[")
+        self.buffer = bytearray(b"[")
 
     def add(self, texts: Sequence[str]) -> None:
-        self.some += snapshot.dump(texts)[1:-1] + b"," if texts else b""
+        self.buffer += snapshot.dump_json(texts)[1:-1] + b"," if texts else b""
 
-    def every(self) -> list[str]:
-        found: list[str] = orjson.loads(self.some[:-1] + b"]" if len(self.some) > 1 else b"[]")
+    def to_list(self) -> list[str]:
+        found: list[str] = orjson.loads(self.buffer[:-1] + b"]" if len(self.buffer) > 1 else b"[]")
         return found
 
 
@@ -247,39 +253,43 @@ def _ranks(texts: list[str]) -> list[int]:
     return [places[text] for text in texts]
 
 
-def _bitmap(members: Any) -> bytes:
+def _serialize_bitmap(members: Any) -> bytes:
     bitmap = BitMap(members)
     bitmap.run_optimize()
     data: bytes = bitmap.serialize()
     return data
 
 
-class _Indexes:
+class _IndexWriter:
     """The indexes of the toolkits, each written as soon as the last of its tools has come."""
 
-    def __init__(self, assembly: Assembly, versions: Mapping[str, int]) -> None:
-        self.assembly = assembly
-        self.left = dict(versions)
-        self.toolkits = {toolkit.slug: toolkit for toolkit in assembly.contents.toolkits}
+    def __init__(self, writer: SnapshotWriter, versions: Mapping[str, int]) -> None:
+        self.writer = writer
+        self.remaining = dict(versions)
+        self.toolkits = {toolkit.slug: toolkit for toolkit in writer.contents.toolkits}
         self.rows: defaultdict[str, list[tuple[str, str, bytes]]] = defaultdict(list)
 
-    def add(self, part: Part) -> None:
+    def add(self, batch: CompiledBatch) -> None:
         end = 0
         for toolkit, slug, version, size in zip(
-            part.facts.toolkits, part.facts.slugs, part.facts.versions, part.facts.rows, strict=True
+            batch.facts.toolkits,
+            batch.facts.slugs,
+            batch.facts.versions,
+            batch.facts.rows,
+            strict=True,
         ):
             start, end = end, end + size
-            self.rows[toolkit].append((slug, version, part.rows[start:end]))
-            self.left[toolkit] -= 1
-            if not self.left[toolkit]:
-                self.finish(toolkit)
+            self.rows[toolkit].append((slug, version, batch.rows[start:end]))
+            self.remaining[toolkit] -= 1
+            if not self.remaining[toolkit]:
+                self.write_indexes(toolkit)
 
-    def finish(self, slug: str) -> None:
+    def write_indexes(self, slug: str) -> None:
         toolkit, rows = self.toolkits[slug], self.rows.pop(slug)
         for version in toolkit.versions:
             # sorted by slug and version: the newest wins
             in_force = {tool: row for tool, of, row in rows if of <= version}
-            self.assembly.write(
-                snapshot.index_path(slug, version),
-                [snapshot.index(toolkit, version, in_force.values())],
+            self.writer.write(
+                snapshot.toolkit_index_path(slug, version),
+                [snapshot.render_toolkit_index(toolkit, version, in_force.values())],
             )

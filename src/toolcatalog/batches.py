@@ -20,17 +20,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from toolcatalog import inventory, parts
-from toolcatalog.inventory import Row
-from toolcatalog.snapshot import dump_to_hold
+from toolcatalog.inventory import FolderRow
+from toolcatalog.snapshot import dump_json_compact
 
 if TYPE_CHECKING:
     from toolcatalog import model
 
-_APART = 128  # tools between two slugs, on average, that begin a batch in any case
-_LARGE, _NEAR = 64, 16  # a batch with so many tools ends at a slug that one in so many is
+_BOUNDARY_SPACING = 128  # tools between two slugs, on average, that begin a batch in any case
+_LARGE_BATCH, _LARGE_BATCH_SPACING = (
+    64,
+    16,
+)  # a batch with so many tools ends at a slug that one in so many is
 
 
-class Known(NamedTuple):
+class CacheEntry(NamedTuple):
     """The key of a batch's part, and its files as they were when the part was made, as JSON: there
     may be a million of them.
 
@@ -38,25 +41,25 @@ class Known(NamedTuple):
     """
 
     key: str
-    noted: bytes
+    rows_json: bytes
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[FolderRow]:
         """The files: see `inventory`."""
-        rows: Sequence[Row] = orjson.loads(self.noted)
+        rows: Sequence[FolderRow] = orjson.loads(self.rows_json)
         return rows
 
     @property
-    def names_only(self) -> "Known":
+    def with_names_only(self) -> "CacheEntry":
         """The same with nothing of the files but their names."""
         rows = [
             (folder, 0, [(path.rpartition("/")[2], 0, "") for path, _, _ in files])
             for folder, _, files in self.rows
         ]
-        return Known(self.key, dump_to_hold(rows))
+        return CacheEntry(self.key, dump_json_compact(rows))
 
 
-NOTHING = Known("", b"[]")
+NO_ENTRY = CacheEntry("", b"[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,26 +73,30 @@ class Task:
 
     root: Path
     cache: Path
-    program: str
+    program_digest: str
     folders: tuple[str, ...]
-    heads: Mapping[str, str]
+    toolkit_digests: Mapping[str, str]
     toolkits: "Mapping[str, model.Toolkit]"
-    known: Known = NOTHING
-    vectors: bool = False
-    words: bool = True
+    cache_entry: CacheEntry = NO_ENTRY
+    with_vectors: bool = False
+    with_words: bool = True
 
     @property
     def sections(self) -> list[str]:
         """What the part has to hold."""
-        return [name for name in parts.SECTIONS if self.words or name != "words"]
+        return [name for name in parts.SECTIONS if self.with_words or name != "words"]
 
 
-def batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
+def split_into_batches(folders: Sequence[str]) -> list[tuple[str, ...]]:
     """Folders of tools (`toolkits/<toolkit>/<SLUG>`) as batches of 64 or so, sorted by slug."""
     found: list[list[str]] = []
     for slug, folder in sorted((folder.rpartition("/")[2], folder) for folder in folders):
         told = zlib.crc32(slug.encode("utf-8", "surrogateescape"))
-        if not found or told % _APART == 0 or (len(found[-1]) >= _LARGE and told % _NEAR == 0):
+        if (
+            not found
+            or told % _BOUNDARY_SPACING == 0
+            or (len(found[-1]) >= _LARGE_BATCH and told % _LARGE_BATCH_SPACING == 0)
+        ):
             found.append([])
         found[-1].append(folder)
     return [tuple(batch) for batch in found]
@@ -100,28 +107,33 @@ def toolkits_of(paths: Sequence[str]) -> set[str]:
     return {path.split("/")[1] for path in paths}
 
 
-def looked(task: Task) -> Known | None:
+def find_cached(task: Task) -> CacheEntry | None:
     """The batch as it stands in the cache; None where it must be compiled."""
-    rows = task.known.rows
-    if task.known.key and inventory.unchanged(task.root, task.folders, rows):
-        return task.known
-    seen = inventory.look(task.root, task.folders, rows)
+    rows = task.cache_entry.rows
+    if task.cache_entry.key and inventory.are_files_unchanged(task.root, task.folders, rows):
+        return task.cache_entry
+    seen = inventory.scan_folders(task.root, task.folders, rows)
     if seen.problems or not all(digest for _, digest in seen.files):
         return None
-    found = key(task, seen.files)
-    whole = found == task.known.key or parts.load(task.cache, found, task.sections) is not None
-    return known(found, seen.rows) if whole else None
+    found = compute_key(task, seen.files)
+    whole = (
+        found == task.cache_entry.key
+        or parts.load_batch(task.cache, found, task.sections) is not None
+    )
+    return make_entry(found, seen.rows) if whole else None
 
 
-def known(key: str, rows: Sequence[Row]) -> Known:
+def make_entry(key: str, rows: Sequence[FolderRow]) -> CacheEntry:
     """What is known of a batch whose part is in the cache."""
-    return Known(key, orjson.dumps(rows))
+    return CacheEntry(key, orjson.dumps(rows))
 
 
-def key(task: Task, files: Sequence[tuple[str, str]]) -> str:
+def compute_key(task: Task, files: Sequence[tuple[str, str]]) -> str:
     """The key of a batch that has these files, given by path and SHA-256."""
     heads = sorted(
-        (toolkit, task.heads.get(toolkit, ""))
+        (toolkit, task.toolkit_digests.get(toolkit, ""))
         for toolkit in toolkits_of([path for path, _ in files])
     )
-    return hashlib.sha256(json.dumps([task.program, heads, sorted(files)]).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([task.program_digest, heads, sorted(files)]).encode()
+    ).hexdigest()

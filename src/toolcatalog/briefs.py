@@ -13,15 +13,15 @@ from typing import NamedTuple
 import orjson
 
 from toolcatalog import files
-from toolcatalog.model import Listed
-from toolcatalog.parts import Facts
-from toolcatalog.snapshot import dump_to_hold
+from toolcatalog.model import ToolSummary
+from toolcatalog.parts import ToolColumns
+from toolcatalog.snapshot import dump_json_compact
 
-_KEY = 64  # characters
-_JOINT = ","  # that no scope and no tag holds
+_KEY_LENGTH = 64  # characters
+_SEPARATOR = ","  # that no scope and no tag holds
 
 
-class Brief(NamedTuple):
+class RuleFacts(NamedTuple):
     """Of the tool versions of a batch what the other files go by, in columns, scopes and tags of
     each joined; and the rules with advice.
     """
@@ -31,10 +31,10 @@ class Brief(NamedTuple):
     versions: Sequence[str]
     scopes: Sequence[str]
     tags: Sequence[str]
-    replaced: Sequence[str | None]
+    replaced_by: Sequence[str | None]
     rules: Sequence[str]
 
-    def listed(self, joined: "Joined") -> Iterator[Listed]:
+    def iter_tools(self, joined_names: "JoinedNames") -> Iterator[ToolSummary]:
         """The tool versions; what is equal in many of them is one object, and the slug of a tool in
         its versions.
         """
@@ -44,55 +44,57 @@ class Brief(NamedTuple):
             map(slugs.setdefault, self.slugs, self.slugs),
             map(sys.intern, self.versions),
         )
-        names = (map(joined.__getitem__, column) for column in (self.scopes, self.tags))
-        return map(Listed._make, zip(*texts, *names, self.replaced, strict=True))
+        names = (map(joined_names.__getitem__, column) for column in (self.scopes, self.tags))
+        return map(ToolSummary._make, zip(*texts, *names, self.replaced_by, strict=True))
 
 
-class Joined(dict[str, tuple[str, ...]]):
+class JoinedNames(dict[str, tuple[str, ...]]):
     """The names that were joined to a text, of each text that has come so far."""
 
     def __missing__(self, text: str) -> tuple[str, ...]:
-        self[text] = tuple(map(sys.intern, text.split(_JOINT))) if text else ()
+        self[text] = tuple(map(sys.intern, text.split(_SEPARATOR))) if text else ()
         return self[text]
 
 
-def told(facts: Facts) -> bytes:
+def dump_rule_facts(columns: ToolColumns) -> bytes:
     """The brief of a batch as JSON. The briefs of a million tools are held so."""
-    scopes, tags = (list(map(_JOINT.join, column)) for column in (facts.scopes, facts.tags))
-    return dump_to_hold(
+    scopes, tags = (list(map(_SEPARATOR.join, column)) for column in (columns.scopes, columns.tags))
+    return dump_json_compact(
         [
-            *Brief(
-                facts.toolkits,
-                facts.slugs,
-                facts.versions,
+            *RuleFacts(
+                columns.toolkits,
+                columns.slugs,
+                columns.versions,
                 scopes,
                 tags,
-                facts.replaced,
-                facts.rules,
+                columns.replaced,
+                columns.rules,
             )
         ]
     )
 
 
-def heard(told: bytes) -> Brief:
+def parse_rule_facts(data: bytes) -> RuleFacts:
     """The brief that was told so."""
-    return Brief(*orjson.loads(told))
+    return RuleFacts(*orjson.loads(data))
 
 
-def load(cache: Path) -> dict[str, bytes]:
+def load_rule_facts(cache: Path) -> dict[str, bytes]:
     """The briefs that were kept last, each as it was told, by the keys of their parts."""
-    lines = (files.unsealed(_place(cache)) or b"").split(b"\n")
-    return {line[:_KEY].decode("ascii", "replace"): line[_KEY:] for line in lines if line}
+    lines = (files.read_sealed(_rule_facts_path(cache)) or b"").split(b"\n")
+    return {
+        line[:_KEY_LENGTH].decode("ascii", "replace"): line[_KEY_LENGTH:] for line in lines if line
+    }
 
 
-def save(cache: Path, briefs: Mapping[str, bytes]) -> None:
+def save_rule_facts(cache: Path, rule_facts: Mapping[str, bytes]) -> None:
     """Keep the briefs of all batches, and no others, for the next time. Raises OSError."""
     cache.mkdir(exist_ok=True)
-    files.seal(
-        _place(cache),
-        (piece for key, told in briefs.items() for piece in (key.encode(), told, b"\n")),
+    files.write_sealed(
+        _rule_facts_path(cache),
+        (piece for key, told in rule_facts.items() for piece in (key.encode(), told, b"\n")),
     )
 
 
-def _place(cache: Path) -> Path:
+def _rule_facts_path(cache: Path) -> Path:
     return cache / "briefs"

@@ -16,32 +16,34 @@ from importlib import import_module
 from pathlib import Path
 
 from toolcatalog import files, guarding, looking, memory, program, publishing
-from toolcatalog.crew import Crew, Workers
-from toolcatalog.looking import Looked, Outline, Places
-from toolcatalog.memory import Memory, Verdict
-from toolcatalog.progress import Track, quietly
-from toolcatalog.publishing import ALL, Built
+from toolcatalog.crew import WorkerPool, Workers
+from toolcatalog.looking import BuildPaths, CatalogListing, ChangeSet
+from toolcatalog.memory import BuildState, CheckResult
+from toolcatalog.progress import Progress, no_progress
+from toolcatalog.publishing import UNLIMITED_LOSS_PERCENT, BuildResult
 
-_SOME = 4_000  # tools: the pages of fewer are looked at in the time that a process takes to begin
+_FEW_TOOLS = (
+    4_000  # tools: the pages of fewer are looked at in the time that a process takes to begin
+)
 # tools: to look at fewer takes as long as to begin several, and what is known of fewer is held
 # twice at little cost
-_MANY = 100_000
+_MANY_TOOLS = 100_000
 # brings workers from elsewhere that are fit for a build of these places
-Hire = Callable[[Places], Workers]
-_PATIENCE = 60.0  # seconds that a check waits for a build
+WorkerSource = Callable[[BuildPaths], Workers]
+_LOCK_TIMEOUT = 60.0  # seconds that a check waits for a build
 
 
 def build(
     catalog: Path,
     out: Path,
     site: Path | None,
-    track: Track = quietly,
+    progress: Progress = no_progress,
     jobs: int = 1,
     *,
     semantic: bool = False,
-    hire: Hire | None = None,
-    may_lose: int = ALL,
-) -> Built:
+    worker_source: WorkerSource | None = None,
+    max_loss_percent: int = UNLIMITED_LOSS_PERCENT,
+) -> BuildResult:
     """Build a catalog into `out` and, unless it is None, `site`, with so many processes;
     `semantic`: to be searched by meaning too.
 
@@ -54,28 +56,32 @@ def build(
     or UsageError where a folder cannot be used; in each case `out/current` and the site stay as
     they were.
     """
-    fingerprint = program.fingerprint(_schemas(catalog), *([_model()] if semantic else []))
-    places = Places(catalog=catalog, out=out, site=site, vectors=semantic)
-    places = places.absolute() if hire else places
-    outline = looking.outline(catalog)  # before anything is written: there may be no catalog
+    fingerprint = program.compute(_schema_names(catalog), *([_model_digest()] if semantic else []))
+    places = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
+    places = places.to_absolute() if worker_source else places
+    outline = looking.list_catalog(catalog)  # before anything is written: there may be no catalog
     guarding.check_places(catalog, out, site)
     with (
-        guarding.guarded(out, "the last good build is untouched. Build"),
-        guarding.alone_with_site(site),
+        guarding.lock_build(out, "the last good build is untouched. Build"),
+        guarding.lock_site(site),
     ):
-        publishing.tidy(out)
-        with Crew(jobs, partial(hire, places) if hire else None) as crew:
-            crew.stand_by(len(outline.folders), _SOME if site else _MANY)
-            looked, before = _looked(places, outline, fingerprint, crew, track)
-            built = _unchanged(places, looked, before)
+        publishing.remove_leftovers(out)
+        with WorkerPool(jobs, partial(worker_source, places) if worker_source else None) as crew:
+            crew.start_background(len(outline.tool_folders), _FEW_TOOLS if site else _MANY_TOOLS)
+            looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
+            built = _reuse_last_build(places, looked, before)
             # of a million tools that is much, and `looked` has it
             before = replace(before, batches={})
-            return built or _changed(places, looked, before, crew, track, may_lose)
+            return built or _rebuild(places, looked, before, crew, progress, max_loss_percent)
 
 
 def check(
-    catalog: Path, out: Path, severities: Collection[str], track: Track = quietly, jobs: int = 1
-) -> Verdict:
+    catalog: Path,
+    out: Path,
+    severities: Collection[str],
+    progress: Progress = no_progress,
+    jobs: int = 1,
+) -> CheckResult:
     """Check a catalog, with so many processes, and give the advice that weighs as much as one of
     these.
 
@@ -84,69 +90,78 @@ def check(
 
     Writes nothing but that, below `out`. Raises UsageError.
     """
-    fingerprint = program.fingerprint(_schemas(catalog))
-    places = Places(catalog=catalog, out=out, site=None, words=False)
-    outline = looking.outline(catalog)
+    fingerprint = program.compute(_schema_names(catalog))
+    places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
+    outline = looking.list_catalog(catalog)
     guarding.check_places(catalog, out, None)
-    with guarding.guarded(out, "nothing is lost. Check", wait=_PATIENCE), Crew(jobs) as crew:
-        looked, before = _looked(places, outline, fingerprint, crew, track)
-        found = memory.load_verdict(places.cache, _asked(places, looked, severities))
-        return found or _inspected(places, looked, before, severities, crew, track)
+    with (
+        guarding.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
+        WorkerPool(jobs) as crew,
+    ):
+        looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
+        found = memory.load_check_result(places.cache, _request_digest(places, looked, severities))
+        return found or _check_changes(places, looked, before, severities, crew, progress)
 
 
-def _looked(
-    places: Places, outline: Outline, fingerprint: str, crew: Crew, track: Track
-) -> tuple[Looked, Memory]:
+def _detect_changes(
+    paths: BuildPaths,
+    outline: CatalogListing,
+    fingerprint: str,
+    pool: WorkerPool,
+    progress: Progress,
+) -> tuple[ChangeSet, BuildState]:
     """A catalog as it is found, and what is known of it from the build or the check before."""
-    site = looking.site(places, fingerprint, crew)  # begun first: it needs nothing of what follows
-    for folder in (places.cache, *(places.cache / "parts").glob("*")):
-        files.clean(folder)
-    before = memory.load(places.cache, fingerprint)
+    site = looking.start_site_scan(
+        paths, fingerprint, pool
+    )  # begun first: it needs nothing of what follows
+    for folder in (paths.cache, *(paths.cache / "parts").glob("*")):
+        files.remove_temporary_files(folder)
+    before = memory.load_state(paths.cache, fingerprint)
     # others: those for what follows begin with all that loaded
-    with Crew(crew.jobs if len(outline.folders) > _MANY else 1) as lookers:
-        looked = looking.look(places, outline, before, fingerprint, lookers, track)
-    if places.site and not all(looked.known):
+    with WorkerPool(pool.jobs if len(outline.tool_folders) > _MANY_TOOLS else 1) as lookers:
+        looked = looking.detect_changes(paths, outline, before, fingerprint, lookers, progress)
+    if paths.site and not all(looked.cache_entries):
         # all that compiles, checks and renders, while the site is looked at
         import_module("toolcatalog.making")
-    looked = replace(looked, site=site())
-    if len(outline.folders) <= _MANY and not all(looked.known):
-        crew.stand_down()
+    looked = replace(looked, site_state=site())
+    if len(outline.tool_folders) <= _MANY_TOOLS and not all(looked.cache_entries):
+        pool.stop_background()
     return looked, before
 
 
-def _inspected(
-    places: Places,
-    looked: Looked,
-    before: Memory,
+def _check_changes(
+    paths: BuildPaths,
+    changes: ChangeSet,
+    previous: BuildState,
     severities: Collection[str],
-    crew: Crew,
-    track: Track,
-) -> Verdict:
+    pool: WorkerPool,
+    progress: Progress,
+) -> CheckResult:
     from toolcatalog import inspecting, parts  # noqa: PLC0415 - it takes a while to load
 
-    gathered = inspecting.gather(places, looked, crew, track)
-    checked = inspecting.inspect(places, looked, gathered, crew, track, severities)
-    now = memory.batches(gathered.tasks, before)
-    if now != before.batches or looked.heads != before.heads:
-        memory.save(places.cache, looked.program, looked.heads, now)
-        parts.tidy(places.cache, {task.known.key for task in gathered.tasks})
-    verdict = Verdict(checked.problems, checked.files, checked.catalog.about.rules)
+    gathered = inspecting.compile_changes(paths, changes, pool, progress)
+    checked = inspecting.check_compiled(paths, changes, gathered, pool, progress, severities)
+    now = memory.batch_entries(gathered.tasks, previous)
+    if now != previous.batches or changes.toolkit_digests != previous.heads:
+        memory.save_batches(paths.cache, changes.program_digest, changes.toolkit_digests, now)
+        parts.prune_batches(paths.cache, {task.cache_entry.key for task in gathered.tasks})
+    verdict = CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
     # else something is wrong, or there is no cache yet
-    if 0 < len(gathered.tasks) == len(looked.tasks):
-        looked = replace(looked, known=[task.known for task in gathered.tasks])
-        memory.save_verdict(places.cache, _asked(places, looked, severities), verdict)
+    if 0 < len(gathered.tasks) == len(changes.tasks):
+        changes = replace(changes, cache_entries=[task.cache_entry for task in gathered.tasks])
+        memory.save_check_result(paths.cache, _request_digest(paths, changes, severities), verdict)
     return verdict
 
 
-def _asked(places: Places, looked: Looked, severities: Collection[str]) -> str:
+def _request_digest(paths: BuildPaths, changes: ChangeSet, severities: Collection[str]) -> str:
     """A digest of all that the answer of a check goes by, the name by which paths are shown among
     it; empty where that is not known.
     """
-    named = json.dumps([looked.made_from, places.catalog.resolve().name, [*severities]])
-    return hashlib.sha256(named.encode()).hexdigest() if looked.made_from else ""
+    named = json.dumps([changes.source_digest, paths.catalog.resolve().name, [*severities]])
+    return hashlib.sha256(named.encode()).hexdigest() if changes.source_digest else ""
 
 
-def _schemas(catalog: Path) -> str:
+def _schema_names(catalog: Path) -> str:
     """The names of the schemas beside a catalog: whether a comment leads to one is all that depends
     on anything but the catalog's files.
     """
@@ -155,30 +170,39 @@ def _schemas(catalog: Path) -> str:
     )
 
 
-def _model() -> str:
+def _model_digest() -> str:
     from toolcatalog import meaning  # noqa: PLC0415 - it loads numpy, which a build of what has not changed does without
 
-    return meaning.identity()
+    return meaning.model_identity()
 
 
-def _unchanged(places: Places, looked: Looked, before: Memory) -> Built | None:
+def _reuse_last_build(
+    paths: BuildPaths, changes: ChangeSet, previous: BuildState
+) -> BuildResult | None:
     """What was built before, where it was made from the same and nothing of it has been touched
     since.
     """
     if (
-        not looked.made_from
-        or looked.made_from != before.made_from
-        or not publishing.is_left(places.out, before.digest, before.stamp)
+        not changes.source_digest
+        or changes.source_digest != previous.made_from
+        or not publishing.is_unchanged(paths.out, previous.digest, previous.stamp)
     ):
         return None
-    if places.site and looked.site.made_from != looked.made_from:
+    if paths.site and changes.site_state.made_from != changes.source_digest:
         return None
-    return publishing.built(places.out, before.digest, changed=False, pages=looked.site.pages)
+    return publishing.read_build_result(
+        paths.out, previous.digest, changed=False, pages=changes.site_state.page_count
+    )
 
 
-def _changed(
-    places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int
-) -> Built:
+def _rebuild(
+    paths: BuildPaths,
+    changes: ChangeSet,
+    previous: BuildState,
+    pool: WorkerPool,
+    progress: Progress,
+    max_loss_percent: int,
+) -> BuildResult:
     from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
-    return making.make(places, looked, before, crew, track, may_lose)
+    return making.rebuild_catalog(paths, changes, previous, pool, progress, max_loss_percent)

@@ -14,29 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from toolcatalog import advice, hearing, rules, schema, source, tree
-from toolcatalog.errors import MOST, Finding, Problem
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.model import (
     ROUTER,
-    UNKNOWN,
+    UNKNOWN_TOOLKIT,
     About,
     AuthConfig,
     Catalog,
-    Listed,
     MetaTool,
     Session,
     Toolkit,
+    ToolSummary,
     ToolVersion,
 )
-from toolcatalog.progress import Track, quietly
+from toolcatalog.progress import Progress, no_progress
 from toolcatalog.source import Document
 
-_AT_ONCE = 64  # files that go through a step together
-_NAMED = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
-_key = attrgetter("path", "line", "column", "rule", "message", "expected", "help", "severity")
+_CHUNK_SIZE = 64  # files that go through a step together
+_NAME_RULES = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
+_sort_key = attrgetter("path", "line", "column", "rule", "message", "expected", "help", "severity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedCatalog:
     """The catalog (with stubs where there are problems), all problems sorted by place, and how many
     files were read.
 
@@ -46,12 +46,12 @@ class Checked:
 
     catalog: Catalog
     problems: tuple[Problem, ...]
-    files: int
-    advice: Sequence[Finding] = ()
+    file_count: int
+    findings: Sequence[Finding] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class CheckedFile:
     """One file by itself: its record, or a stub of it where it has problems; None where no file
     belongs at its path.
     """
@@ -60,127 +60,134 @@ class Examined:
     record: schema.Record | None
     problems: Sequence[Problem]
     digest: str
-    advice: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()
 
 
-def check(
-    root: Path, track: Track = quietly, severities: Collection[str] = advice.SEVERITIES
-) -> Checked:
+def check_folder(
+    root: Path, progress: Progress = no_progress, severities: Collection[str] = advice.SEVERITIES
+) -> CheckedCatalog:
     """Read and check every file of a catalog, here and without a cache. Raises UsageError where
     `root` is not a folder.
     """
-    paths, problems = tree.scan(root)
+    paths, problems = tree.list_paths(root)
     examined = []
-    with track("Reading", len(paths)) as advance:
-        for one in examine_all(root, paths):
+    with progress("Reading", len(paths)) as advance:
+        for one in check_files(root, paths):
             examined.append(one)
             advance(1)
-    checked = conclude(root, examined, [], problems, severities)
+    checked = check_catalog(root, examined, [], problems, severities)
     told = [
         problem
-        for path, some in hearing.by_path(checked.advice).items()
-        for problem in hearing.heard(root, path, some)
+        for path, some in hearing.group_by_path(checked.findings).items()
+        for problem in hearing.apply(root, path, some)
     ]
     return replace(
-        checked, problems=weighed(checked.catalog.about.rules, [*checked.problems, *told])
+        checked, problems=apply_severities(checked.catalog.about.rules, [*checked.problems, *told])
     )
 
 
-def examine(root: Path, path: str) -> Examined:
+def check_file(root: Path, path: str) -> CheckedFile:
     """Read one file and hold it against its schema."""
-    (examined,) = examine_all(root, [path])
+    (examined,) = check_files(root, [path])
     return examined
 
 
-def examine_all(root: Path, paths: Sequence[str]) -> Iterator[Examined]:
+def check_files(root: Path, paths: Sequence[str]) -> Iterator[CheckedFile]:
     """The same for each of several files. Some go through each step together: a processor's caches
     do not hold the code of all steps.
     """
-    for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
-        loaded = [source.load(root, path) for path in some]
+    for start in range(0, len(paths), _CHUNK_SIZE):
+        some = paths[start : start + _CHUNK_SIZE]
+        loaded = [source.load_file(root, path) for path in some]
         shaped = [
-            schema.record(document) if document and document.readable else (None, [])
+            schema.validate(document) if document and document.is_readable else (None, [])
             for document, _ in loaded
         ]
         said = [
-            advice.of_record(path, record) for path, (record, _) in zip(some, shaped, strict=True)
+            advice.check_record(path, record)
+            for path, (record, _) in zip(some, shaped, strict=True)
         ]
-        yield from map(partial(_examined, root), some, loaded, shaped, said)
+        yield from map(partial(_combine_results, root), some, loaded, shaped, said)
 
 
-def _examined(
+def _combine_results(
     root: Path,
     path: str,
     loaded: tuple[Document | None, list[Problem]],
-    shaped: tuple[schema.Record | None, list[Finding]],
-    said: list[Finding],
-) -> Examined:
-    (document, faults), (record, findings) = loaded, shaped
+    validated: tuple[schema.Record | None, list[Finding]],
+    lint_findings: list[Finding],
+) -> CheckedFile:
+    (document, faults), (record, findings) = loaded, validated
     if document is None:
-        return Examined(path=path, record=None, problems=faults, digest="")
-    problems = [*faults, *source.locate(root, findings), *hearing.misheard(root, document)]
-    said = [*said, *hearing.of_comments(root, document)]
-    return Examined(
+        return CheckedFile(path=path, record=None, problems=faults, digest="")
+    problems = [
+        *faults,
+        *source.locate_findings(root, findings),
+        *hearing.find_invalid(root, document),
+    ]
+    lint_findings = [*lint_findings, *hearing.check_comments(root, document)]
+    return CheckedFile(
         path=path,
-        record=record or _stub(document),
+        record=record or _make_stub(document),
         problems=problems,
         digest=document.digest,
-        advice=said,
+        findings=lint_findings,
     )
 
 
-def advised(examined: Collection[Examined]) -> list[Finding]:
+def select_findings(files: Collection[CheckedFile]) -> list[Finding]:
     """The advice for these files, which hold all versions of their tools. What is published stays
     as it is, so of a tool's older versions only that is told which is still to be mended.
     """
     newest: dict[str, str] = {}
-    for one in examined:
+    for one in files:
         folder = one.path.rpartition("/")[0]
         newest[folder] = max(newest.get(folder, ""), one.path)
     current = {*newest.values()}
     return [
         finding
-        for one in examined
-        for finding in one.advice
-        if one.path in current or advice.holds_for_older(finding.rule)
+        for one in files
+        for finding in one.findings
+        if one.path in current or advice.applies_to_older_versions(finding.rule)
     ]
 
 
-def weighed(rules: Mapping[str, str], problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def apply_severities(rules: Mapping[str, str], problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Problems with the severity that they have where catalog.yaml says this of rules: those worth
     telling, sorted by place.
     """
-    levels = ((problem, advice.severity(problem.rule, rules)) for problem in problems)
+    levels = ((problem, advice.effective_severity(problem.rule, rules)) for problem in problems)
     told = ((problem, level) for problem, level in levels if level in advice.SEVERITIES)
-    return _worth_telling(
+    return _select_problems(
         problem if problem.severity == level else replace(problem, severity=level)
         for problem, level in told
     )
 
 
-def conclude(
+def check_catalog(
     root: Path,
-    examined: Collection[Examined],
-    tools: Sequence[Listed],
+    files: Collection[CheckedFile],
+    tools: Sequence[ToolSummary],
     unreadable: Iterable[Problem],
     severities: Collection[str] = advice.SEVERITIES,
-) -> Checked:
+) -> CheckedCatalog:
     """Put the examined files together with tools that were found sound before, and hold them all
     against each other.
 
     Advice is given as far as it weighs as much as one of the `severities`; that for the tools found
     sound before is not among it.
     """
-    catalog = assemble([(one.path, one.record) for one in examined if one.record], tools)
-    broken = {one.path for one in examined if one.problems}
-    findings = [*rules.check(catalog, broken), *advice.misnamed(catalog.about)]
-    heeded = advice.heeded(catalog.about, severities)
-    said = [finding for finding in advised(examined) if finding.rule in heeded]
+    catalog = build_catalog([(one.path, one.record) for one in files if one.record], tools)
+    broken = {one.path for one in files if one.problems}
+    findings = [*rules.check_all(catalog, broken), *advice.find_unknown_rules(catalog.about)]
+    heeded = advice.rules_with_severity(catalog.about, severities)
+    said = [finding for finding in select_findings(files) if finding.rule in heeded]
     said += [
-        finding for finding in advice.of_catalog(catalog, heeded) if finding.path not in broken
+        finding
+        for finding in advice.iter_catalog_findings(catalog, heeded)
+        if finding.path not in broken
     ]
-    if not any(isinstance(one.record, About) for one in examined):
+    if not any(isinstance(one.record, About) for one in files):
         help = "write one with at least `title`"
         findings.append(
             Finding(
@@ -192,55 +199,57 @@ def conclude(
         )
     problems = [
         *unreadable,
-        *(problem for one in examined for problem in one.problems),
-        *source.locate(root, findings),
+        *(problem for one in files for problem in one.problems),
+        *source.locate_findings(root, findings),
     ]
-    return Checked(
+    return CheckedCatalog(
         catalog=catalog,
-        problems=_worth_telling(problems),
-        files=len(examined) + len(tools),
-        advice=said,
+        problems=_select_problems(problems),
+        file_count=len(files) + len(tools),
+        findings=said,
     )
 
 
-def _worth_telling(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def _select_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The problems sorted by place, each once.
 
     A misnamed folder is told of at the first of its files only; of a value that could not be read
     only that is told; and of a file with very many problems only the first.
     """
     # several times quicker than to sort the records themselves
-    by_key = {_key(problem): problem for problem in problems}
+    by_key = {_sort_key(problem): problem for problem in problems}
     found = [by_key[key] for key in sorted(by_key)]
     valueless = {
-        _place(problem) for problem in found if problem.rule in ("yaml-alias", "yaml-number")
+        _location(problem) for problem in found if problem.rule in ("yaml-alias", "yaml-number")
     }
     found = [
         problem
         for problem in found
-        if problem.rule.startswith("yaml-") or _place(problem) not in valueless
+        if problem.rule.startswith("yaml-") or _location(problem) not in valueless
     ]
-    named = {(one.rule, one.message): one for one in reversed(found) if one.rule in _NAMED}
-    found = [one for one in found if one.rule not in _NAMED or named[one.rule, one.message] is one]
+    named = {(one.rule, one.message): one for one in reversed(found) if one.rule in _NAME_RULES}
+    found = [
+        one for one in found if one.rule not in _NAME_RULES or named[one.rule, one.message] is one
+    ]
     by_path = groupby(found, key=attrgetter("path"))
-    return tuple(problem for _, some in by_path for problem in _at_most([*some]))
+    return tuple(problem for _, some in by_path for problem in _limit_problems([*some]))
 
 
-def _at_most(problems: list[Problem]) -> list[Problem]:
+def _limit_problems(problems: list[Problem]) -> list[Problem]:
     """The problems of one file, but where they are more than `MOST` the worst of them, by place, and
     one that says so.
     """
-    if len(problems) <= MOST:
+    if len(problems) <= MAX_FINDINGS_PER_FILE:
         return problems
     problems.sort(key=lambda problem: advice.SEVERITIES.index(problem.severity))
     message, help = (
-        f"there are more problems in this file than these {MOST}",
+        f"there are more problems in this file than these {MAX_FINDINGS_PER_FILE}",
         "mend these and check again",
     )
     return [
-        *sorted(problems[:MOST], key=_key),
+        *sorted(problems[:MAX_FINDINGS_PER_FILE], key=_sort_key),
         replace(
-            problems[MOST],
+            problems[MAX_FINDINGS_PER_FILE],
             rule="too-many",
             message=message,
             expected="",
@@ -250,21 +259,21 @@ def _at_most(problems: list[Problem]) -> list[Problem]:
     ]
 
 
-def _place(problem: Problem) -> tuple[str, int, int]:
+def _location(problem: Problem) -> tuple[str, int, int]:
     return problem.path, problem.line, problem.column
 
 
-def _stub(document: Document) -> schema.Record:
+def _make_stub(document: Document) -> schema.Record:
     """A record that has nothing but the identity that its path gives."""
-    place, path = document.place.names, document.path
-    match document.place.kind:
+    place, path = document.location.names, document.path
+    match document.location.kind:
         case "catalog":
             return About(title="")
         case "toolkit":
             return Toolkit(slug=place.get("toolkit", ROUTER), name="", logo="")
         case "tool":
             empty: dict[str, Any] = {"name": "", "description": ""}
-            return ToolVersion.of(
+            return ToolVersion.from_value(
                 empty,
                 path=path,
                 slug=place["tool"],
@@ -274,14 +283,16 @@ def _stub(document: Document) -> schema.Record:
         case "meta_tool":
             return MetaTool(path=path, slug=place["tool"], version=place["version"], template={})
         case "auth_config":
-            return AuthConfig(path=path, id=place["auth_config"], toolkit=UNKNOWN)
+            return AuthConfig(path=path, id=place["auth_config"], toolkit=UNKNOWN_TOOLKIT)
         case _:
             return Session(
                 path=path, id=place["session"], tools={}, auth_configs={}, toolkit_versions={}
             )
 
 
-def assemble(records: Sequence[tuple[str, schema.Record]], tools: Sequence[Listed] = ()) -> Catalog:
+def build_catalog(
+    records: Sequence[tuple[str, schema.Record]], tools: Sequence[ToolSummary] = ()
+) -> Catalog:
     """The catalog of these records, by their paths, and of tools that were found sound before."""
 
     def of(kind: type) -> list[Any]:
@@ -294,7 +305,7 @@ def assemble(records: Sequence[tuple[str, schema.Record]], tools: Sequence[Liste
             record.slug: record for path, record in described if path.startswith("toolkits/")
         },
         tools=sorted(
-            [*tools, *(tool.listed for tool in of(ToolVersion))], key=attrgetter("slug", "version")
+            [*tools, *(tool.summary for tool in of(ToolVersion))], key=attrgetter("slug", "version")
         ),
         router=next((record for path, record in described if path.startswith("meta_tools/")), None),
         meta_tools=tuple(sorted(of(MetaTool), key=lambda tool: (tool.slug, tool.version))),

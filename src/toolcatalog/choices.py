@@ -3,34 +3,36 @@
 from collections.abc import Iterable, Sequence
 
 from toolcatalog import snapshot
-from toolcatalog.model import AuthConfig, Catalog, Choice, Listed, Session, ToolChoice
+from toolcatalog.model import AuthConfig, Catalog, Selection, Session, ToolSelection, ToolSummary
 
-_EVERYTHING = ToolChoice()
+_ALL_TOOLS = ToolSelection()
 
 
-def toolkits_of(catalog: Catalog, session: Session) -> list[str]:
+def select_toolkits(catalog: Catalog, session: Session) -> list[str]:
     """The slugs of the session's toolkits, sorted."""
-    return [slug for slug in sorted(catalog.toolkits) if _chosen(session.toolkits, (slug,))]
+    return [slug for slug in sorted(catalog.toolkits) if _is_selected(session.toolkits, (slug,))]
 
 
-def tools_of(catalog: Catalog, session: Session) -> list[Listed]:
+def select_tools(catalog: Catalog, session: Session) -> list[ToolSummary]:
     """The tool versions that the session may use, sorted by slug: one for each tool, the one in
     force.
     """
-    toolkits = {*toolkits_of(catalog, session)}
+    toolkits = {*select_toolkits(catalog, session)}
     configs = {config.id: config for config in catalog.auth_configs}
     allowed = []
-    for tool in in_force((tool for tool in catalog.tools if tool.toolkit in toolkits), session):
+    for tool in select_versions(
+        (tool for tool in catalog.tools if tool.toolkit in toolkits), session
+    ):
         config = configs.get(session.auth_configs.get(tool.toolkit, ""))
-        said = session.tools.get(tool.toolkit, _EVERYTHING)
+        said = session.tools.get(tool.toolkit, _ALL_TOOLS)
         if _allows(said, session.tags, tool) and (
-            config is None or usable(config, tool.slug, tool.scopes)
+            config is None or is_usable(config, tool.slug, tool.scopes)
         ):
             allowed.append(tool)
     return allowed
 
 
-def in_force(tools: Iterable[Listed], session: Session) -> Iterable[Listed]:
+def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[ToolSummary]:
     """Of each tool the newest version, or the newest at the session's version of its toolkit.
     `tools` is sorted by slug and version.
     """
@@ -42,7 +44,7 @@ def in_force(tools: Iterable[Listed], session: Session) -> Iterable[Listed]:
     }.values()
 
 
-def usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
+def is_usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
     """Tell whether a tool of the config's toolkit is usable with it: listed, where tools are; all
     scopes granted, where scopes are.
     """
@@ -51,10 +53,12 @@ def usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable
     )
 
 
-def _allows(said: ToolChoice, tags: Choice, tool: Listed) -> bool:
-    return _chosen(said.tools, (tool.slug,)) and _chosen(said.tags or tags, tool.tags)
+def _allows(selection: ToolSelection, tags: Selection, tool: ToolSummary) -> bool:
+    return _is_selected(selection.tools, (tool.slug,)) and _is_selected(
+        selection.tags or tags, tool.tags
+    )
 
 
-def _chosen(choice: Choice, has: Sequence[str]) -> bool:
-    enabled = choice.enable is None or any(name in choice.enable for name in has)
-    return enabled and not any(name in choice.disable for name in has)
+def _is_selected(selection: Selection, names: Sequence[str]) -> bool:
+    enabled = selection.enable is None or any(name in selection.enable for name in names)
+    return enabled and not any(name in selection.disable for name in names)

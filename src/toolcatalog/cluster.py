@@ -20,42 +20,42 @@ from urllib.parse import urlsplit
 
 from toolcatalog import fitness, seals
 from toolcatalog.errors import UsageError
-from toolcatalog.fitness import Needs
-from toolcatalog.looking import Places
+from toolcatalog.fitness import WorkerRequirements
+from toolcatalog.looking import BuildPaths
 
 if TYPE_CHECKING:
     from distributed import Client, Security
 
-_CONNECT = 10.0  # seconds that a scheduler is waited for
-_PATIENCE = 60.0  # seconds without any worker: one that is started again needs some
-_LOOK_EVERY = 1.0  # seconds
-_AHEAD = 4  # pieces of work sent ahead for each worker
-_LEAST_AHEAD = 64  # of them for all: workers may join
-_STILL = "the last good build is untouched"
-_SAME = "All workers need the same folders at the same paths, this very program, and one thread each (docs/operating.md)."
+_CONNECT_TIMEOUT = 10.0  # seconds that a scheduler is waited for
+_WORKER_TIMEOUT = 60.0  # seconds without any worker: one that is started again needs some
+_POLL_INTERVAL = 1.0  # seconds
+_TASKS_AHEAD = 4  # pieces of work sent ahead for each worker
+_MIN_TASKS_AHEAD = 64  # of them for all: workers may join
+_BUILD_UNTOUCHED = "the last good build is untouched"
+_REQUIREMENTS_HINT = "All workers need the same folders at the same paths, this very program, and one thread each (docs/operating.md)."
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def hire(address: str, places: Places, patience: float = _PATIENCE) -> "Team":
+def connect(address: str, paths: BuildPaths, timeout: float = _WORKER_TIMEOUT) -> "ClusterWorkers":
     """The workers of the scheduler at an address, `tcp://HOST:PORT` or `tls://HOST:PORT`, all of
     them fit for a build of these places.
 
     Waits so many seconds for a worker, now and whenever none is left. Raises UsageError where there
     is no such scheduler, no worker, or one that is not fit.
     """
-    needs = fitness.needs(places)
+    needs = fitness.worker_requirements(paths)
     client = _client(address)
     try:
-        with _in_touch(client):
-            return Team(client, needs, _fit(client, needs, patience), patience)
+        with _scheduler_errors(client):
+            return ClusterWorkers(client, needs, _check_workers(client, needs, timeout), timeout)
     except BaseException:
         client.close()
         raise
 
 
-class Team:
+class ClusterWorkers:
     """As `concurrent.futures.Executor`, as far as `crew` asks: work in the order of its tasks, and
     an end to it.
     """
@@ -63,12 +63,12 @@ class Team:
     def __init__(
         self,
         client: "Client",
-        needs: Needs,
+        requirements: WorkerRequirements,
         workers: Collection[str],
-        patience: float,
+        timeout: float,
     ) -> None:
-        self._client, self._needs, self._workers = client, needs, workers
-        self._patience = patience
+        self._client, self._requirements, self._workers = client, requirements, workers
+        self._timeout = timeout
         # pages that were written once may have to be written again
         self._executor = client.get_executor(pure=False)
 
@@ -80,12 +80,12 @@ class Team:
 
         Raises what the work raises, and UsageError where the cluster is lost.
         """
-        size = max(1, min(chunksize, len(tasks) // (_AHEAD * len(self._workers))))
-        send = partial(self._executor.submit, _done, self._needs, work)
+        size = max(1, min(chunksize, len(tasks) // (_TASKS_AHEAD * len(self._workers))))
+        send = partial(self._executor.submit, _run_tasks, self._requirements, work)
         futures = map(send, (tasks[start : start + size] for start in range(0, len(tasks), size)))
-        with _in_touch(self._client):
+        with _scheduler_errors(self._client):
             # Begun now, not when the first result is asked for.
-            sent = deque(islice(futures, max(_LEAST_AHEAD, _AHEAD * len(self._workers))))
+            sent = deque(islice(futures, max(_MIN_TASKS_AHEAD, _TASKS_AHEAD * len(self._workers))))
         return self._results(sent, futures)
 
     def shutdown(self, *, wait: bool = True, cancel_futures: bool = False) -> None:  # noqa: ARG002 - there is but one way to leave
@@ -98,7 +98,7 @@ class Team:
         self, sent: "deque[Future[list[Result]]]", more: "Iterator[Future[list[Result]]]"
     ) -> Iterator[Result]:
         while sent:
-            with _in_touch(self._client):
+            with _scheduler_errors(self._client):
                 results = self._result(sent.popleft())
                 sent.extend(islice(more, 1))
             yield from results
@@ -107,35 +107,37 @@ class Team:
         from distributed import KilledWorker  # noqa: PLC0415 - it is there with the extra only
 
         try:
-            self._await(future)
+            self._wait_for(future)
             return future.result()
         except KilledWorker as error:
             wrong = f"{error.allowed_failures + 1} workers were lost at the same work, perhaps for want of memory"
-            raise UsageError(f"{wrong}: {_STILL}. Give them more, and build again.") from None
+            raise UsageError(
+                f"{wrong}: {_BUILD_UNTOUCHED}. Give them more, and build again."
+            ) from None
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "toolcatalog":
                 raise
             raise UsageError(
-                f"A worker that has joined since does not have this program: {_STILL}. {_SAME}"
+                f"A worker that has joined since does not have this program: {_BUILD_UNTOUCHED}. {_REQUIREMENTS_HINT}"
             ) from None
 
-    def _await(self, future: "Future[list[Result]]") -> None:
+    def _wait_for(self, future: "Future[list[Result]]") -> None:
         """Wait for a result as long as there is any worker, or one may come back. Raises what any
         work has failed with.
         """
         since = time.monotonic()
-        while not wait([future], _LOOK_EVERY).done:
-            if failure := self._failure():
+        while not wait([future], _POLL_INTERVAL).done:
+            if failure := self._find_failure():
                 raise failure
-            if _threads(self._client):
+            if _worker_threads(self._client):
                 since = time.monotonic()
-            elif time.monotonic() - since > self._patience:
+            elif time.monotonic() - since > self._timeout:
                 raise UsageError(
-                    f"No worker of the cluster is left, for {self._patience:g} seconds: "
-                    f"{_STILL}. Start some and build again."
+                    f"No worker of the cluster is left, for {self._timeout:g} seconds: "
+                    f"{_BUILD_UNTOUCHED}. Start some and build again."
                 )
 
-    def _failure(self) -> BaseException | None:
+    def _find_failure(self) -> BaseException | None:
         """What a piece of work has failed with.
 
         The library's executor forgets to tell where a result was lost with its worker and the
@@ -145,12 +147,16 @@ class Team:
         return next((state.exception for state in states if state.status == "error"), None)
 
 
-def _done(needs: Needs, work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+def _run_tasks(
+    requirements: WorkerRequirements, work: Callable[[Task], Result], tasks: Sequence[Task]
+) -> list[Result]:
     """What a worker does with a piece of work."""
-    missing = fitness.lack(needs)
+    missing = fitness.find_unmet_requirement(requirements)
     if missing:
-        raise UsageError(f"A worker that has joined since cannot take part: {missing}. {_SAME}")
-    seals.use(needs.secret)
+        raise UsageError(
+            f"A worker that has joined since cannot take part: {missing}. {_REQUIREMENTS_HINT}"
+        )
+    seals.use_secret(requirements.seal_secret)
     return [work(task) for task in tasks]
 
 
@@ -162,7 +168,7 @@ def _client(address: str) -> "Client":
             "A cluster is reached through the package distributed: run `pip install "
             "'toolcatalog[cluster]'`."
         ) from None
-    _hush()
+    _silence_library()
     security = _security(address, distributed.Security())
     try:
         with warnings.catch_warnings():
@@ -170,14 +176,16 @@ def _client(address: str) -> "Client":
             warnings.simplefilter("ignore")
             return distributed.Client(
                 address,
-                timeout=_CONNECT,
+                timeout=_CONNECT_TIMEOUT,
                 security=security,
                 set_as_default=False,
                 name="toolcatalog",
             )
     except OSError as error:
         wrong = f"No scheduler answers at {address} ({_first_line(error)})"
-        raise UsageError(f"{wrong}: {_STILL}. Is it running, and is that its address?") from None
+        raise UsageError(
+            f"{wrong}: {_BUILD_UNTOUCHED}. Is it running, and is that its address?"
+        ) from None
 
 
 def _security(address: str, configured: "Security") -> "Security":
@@ -199,7 +207,7 @@ def _security(address: str, configured: "Security") -> "Security":
     return configured
 
 
-def _hush() -> None:
+def _silence_library() -> None:
     """Let the library say nothing: what it would say is said here, in one sentence."""
     for name in [
         name
@@ -213,36 +221,42 @@ def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _fit(client: "Client", needs: Needs, patience: float) -> Collection[str]:
+def _check_workers(
+    client: "Client", requirements: WorkerRequirements, timeout: float
+) -> Collection[str]:
     """The addresses of the workers, all of them fit."""
-    until = time.monotonic() + patience
-    while not (threads := _threads(client)):
+    until = time.monotonic() + timeout
+    while not (threads := _worker_threads(client)):
         if time.monotonic() > until:
             raise UsageError(
-                f"The cluster has had no worker for {patience:g} seconds: {_STILL}. Start "
+                f"The cluster has had no worker for {timeout:g} seconds: {_BUILD_UNTOUCHED}. Start "
                 "some and build again."
             )
-        time.sleep(_LOOK_EVERY / 10)
-    said = client.run(fitness.lack, needs, on_error="return")
-    found = {worker: _clause(said.get(worker, ""), number) for worker, number in threads.items()}
+        time.sleep(_POLL_INTERVAL / 10)
+    said = client.run(fitness.find_unmet_requirement, requirements, on_error="return")
+    found = {
+        worker: _unfit_reason(said.get(worker, ""), number) for worker, number in threads.items()
+    }
     unfit = {worker: missing for worker, missing in found.items() if missing}
     if unfit:
         worker, missing = min(unfit.items())
         count = f"{len(unfit)} of {len(threads)} workers cannot take part in this build; {worker}"
-        raise UsageError(f"{count}: {missing}. {_SAME}")
+        raise UsageError(f"{count}: {missing}. {_REQUIREMENTS_HINT}")
     return [*threads]
 
 
-def _clause(said: str | BaseException, threads: int) -> str:
-    if isinstance(said, BaseException):  # what it has is so different that it cannot even be asked
-        return f"it cannot tell what it has ({type(said).__name__}: {_first_line(said)})"
-    return said or (
+def _unfit_reason(answer: str | BaseException, threads: int) -> str:
+    if isinstance(
+        answer, BaseException
+    ):  # what it has is so different that it cannot even be asked
+        return f"it cannot tell what it has ({type(answer).__name__}: {_first_line(answer)})"
+    return answer or (
         f"it works with {threads} threads (start it with --nthreads 1)" if threads > 1 else ""
     )
 
 
 @contextlib.contextmanager
-def _in_touch(client: "Client") -> Iterator[None]:
+def _scheduler_errors(client: "Client") -> Iterator[None]:
     """Tell by one sentence that the scheduler has ended: the library has many exceptions for that,
     a bare Exception among them.
     """
@@ -254,11 +268,11 @@ def _in_touch(client: "Client") -> Iterator[None]:
         ):
             raise
         raise UsageError(
-            f"The scheduler of the cluster has ended: {_STILL}. Start it and build again."
+            f"The scheduler of the cluster has ended: {_BUILD_UNTOUCHED}. Start it and build again."
         ) from None
 
 
-def _threads(client: "Client") -> Mapping[str, int]:
+def _worker_threads(client: "Client") -> Mapping[str, int]:
     """How many threads each worker has; none has where the scheduler is gone."""
     threads: Mapping[str, int] = {}
     with contextlib.suppress(OSError):

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog.snapshot import TAG
+from toolcatalog.snapshot import TAG_SIZE
 
-_OFFSET = "<u8"  # of these there is one more than there are tool versions
-_OTHERS = {
-    "tag": f"V{TAG}",
+_OFFSET_TYPE = "<u8"  # of these there is one more than there are tool versions
+_COLUMN_TYPES = {
+    "tag": f"V{TAG_SIZE}",
     "check": "<u4",
     "number": "<u4",
     "place": "<u4",
@@ -24,17 +24,17 @@ _OTHERS = {
 }
 
 
-def unpack(data: memoryview) -> dict[str, NDArray[Any]]:
+def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
     """The columns by name; nothing is copied. Raises ValueError where the bytes are not those of
     columns, or where a column refers to what is not there.
     """
     every, end, found = np.frombuffer(data, np.uint8), 0, {}
-    count = (len(every) - np.dtype(_OFFSET).itemsize) // sum(
-        np.dtype(kind).itemsize for kind in (_OFFSET, *_OTHERS.values())
+    count = (len(every) - np.dtype(_OFFSET_TYPE).itemsize) // sum(
+        np.dtype(kind).itemsize for kind in (_OFFSET_TYPE, *_COLUMN_TYPES.values())
     )
     for name, kind, items in (
-        ("offset", _OFFSET, count + 1),
-        *((name, kind, count) for name, kind in _OTHERS.items()),
+        ("offset", _OFFSET_TYPE, count + 1),
+        *((name, kind, count) for name, kind in _COLUMN_TYPES.items()),
     ):
         start, end = end, end + items * np.dtype(kind).itemsize
         found[name] = every[start:end].view(kind)
@@ -49,9 +49,9 @@ def unpack(data: memoryview) -> dict[str, NDArray[Any]]:
     return found
 
 
-def pack(columns: Mapping[str, NDArray[Any]]) -> bytes:
+def pack_columns(columns: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of the columns."""
     return b"".join(
         columns[name].astype(kind, copy=False).tobytes()
-        for name, kind in (("offset", _OFFSET), *_OTHERS.items())
+        for name, kind in (("offset", _OFFSET_TYPE), *_COLUMN_TYPES.items())
     )

@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from toolcatalog import diffing
 from toolcatalog.snapshot import Tool
-from toolcatalog.wording import KINDS, Change, turned
+from toolcatalog.wording import KINDS, Change, describe_value_change
 
-What = Literal[
+Status = Literal[
     "not compared",
     "removed",
     "version removed",
@@ -25,7 +25,7 @@ What = Literal[
     "deprecated",
     "deprecation",
 ]
-WHATS: tuple[What, ...] = (
+STATUSES: tuple[Status, ...] = (
     "not compared",
     "removed",
     "version removed",
@@ -37,7 +37,7 @@ WHATS: tuple[What, ...] = (
 )
 
 
-class Key(NamedTuple):
+class ToolVersionKey(NamedTuple):
     """A version of a tool."""
 
     toolkit: str
@@ -50,19 +50,19 @@ class Key(NamedTuple):
         return f"toolkits/{self.toolkit}/{self.slug}/{self.version}.yaml"
 
 
-class Unread(NamedTuple):
+class Unreadable(NamedTuple):
     """Why something that is there could not be read."""
 
-    why: str
+    reason: str
 
 
-_AUTH = {
+_NO_AUTH_CHANGES = {
     True: "is true now: tools that do not say otherwise need no authentication any more",
     False: "is false now: tools that do not say otherwise need authentication",
 }
 
 Versions = Mapping[tuple[str, str], Sequence[str]]  # toolkit and slug to all versions, oldest first
-Facts = Mapping[str, Any]  # the fields of a file that is not a tool's
+FileFields = Mapping[str, Any]  # the fields of a file that is not a tool's
 
 
 class Side(NamedTuple):
@@ -74,8 +74,8 @@ class Side(NamedTuple):
     """
 
     versions: Versions
-    tools: Mapping[Key, Tool | Unread]
-    files: Mapping[str, Facts | Unread]
+    tools: Mapping[ToolVersionKey, Tool | Unreadable]
+    files: Mapping[str, FileFields | Unreadable]
 
 
 class Entry(NamedTuple):
@@ -86,20 +86,20 @@ class Entry(NamedTuple):
     compared, `sunset` is the day from which something removed was announced to be gone.
     """
 
-    what: What
+    status: Status
     path: str
     toolkit: str = ""
     slug: str = ""
     version: str = ""
-    before: str = ""
+    compared_with: str = ""
     changes: tuple[Change, ...] = ()
-    why: str = ""
+    reason: str = ""
     sunset: str = ""
 
     @property
     def kind(self) -> str:
         """The worst kind of its changes; `unknown` where nothing is known of them."""
-        if self.what == "not compared":
+        if self.status == "not compared":
             return "unknown"
         return min((change.kind for change in self.changes), key=KINDS.index, default="text")
 
@@ -112,19 +112,19 @@ class Comparison(NamedTuple):
     entries: tuple[Entry, ...]
 
     @property
-    def whats(self) -> dict[str, int]:
+    def status_counts(self) -> dict[str, int]:
         """How many entries there are of each sort."""
-        counted = Counter(entry.what for entry in self.entries)
-        return {what: counted[what] for what in WHATS}
+        counted = Counter(entry.status for entry in self.entries)
+        return {what: counted[what] for what in STATUSES}
 
     @property
-    def kinds(self) -> dict[str, int]:
+    def kind_counts(self) -> dict[str, int]:
         """How many changes there are of each kind."""
         counted = Counter(change.kind for entry in self.entries for change in entry.changes)
         return {kind: counted[kind] for kind in KINDS}
 
     @property
-    def toolkits(self) -> dict[str, list[Entry]]:
+    def by_toolkit(self) -> dict[str, list[Entry]]:
         """The entries by toolkit, the toolkit with the worst one first; those of no toolkit under
         an empty name.
         """
@@ -134,26 +134,30 @@ class Comparison(NamedTuple):
         return found
 
 
-def compare(
+def compare_sides(
     before: Side,
     after: Side,
     titles: tuple[str, str] = ("before", "after"),
-    more: Iterable[Entry] = (),
+    extra_entries: Iterable[Entry] = (),
 ) -> Comparison:
     """What differs between two sides, and `more` that is known already."""
     tools = chain.from_iterable(
-        _tool(*tool, before, after) for tool in sorted({*before.versions} | {*after.versions})
+        _compare_tool(*tool, before, after)
+        for tool in sorted({*before.versions} | {*after.versions})
     )
     files = (
-        _file(path, before.files.get(path), after.files.get(path))
+        _compare_file(path, before.files.get(path), after.files.get(path))
         for path in sorted({*before.files} | {*after.files})
     )
     return Comparison(
-        *titles, tuple(sorted([*tools, *(entry for entry in files if entry), *more], key=_rank))
+        *titles,
+        tuple(
+            sorted([*tools, *(entry for entry in files if entry), *extra_entries], key=_sort_key)
+        ),
     )
 
 
-def predecessors(before: Versions, after: Versions) -> dict[Key, Key]:
+def predecessors(before: Versions, after: Versions) -> dict[ToolVersionKey, ToolVersionKey]:
     """Each new version of a tool that was there, and the version that it is compared with: the one
     before it, on whichever side.
     """
@@ -162,16 +166,18 @@ def predecessors(before: Versions, after: Versions) -> dict[Key, Key]:
         new = after.get((toolkit, slug), ())
         for version in {*new} - {*old}:
             if earlier := [one for one in (*old, *new) if one < version]:
-                found[Key(toolkit, slug, version)] = Key(toolkit, slug, max(earlier))
+                found[ToolVersionKey(toolkit, slug, version)] = ToolVersionKey(
+                    toolkit, slug, max(earlier)
+                )
     return found
 
 
-def _rank(entry: Entry) -> tuple[int, str, int, str, str, str]:
+def _sort_key(entry: Entry) -> tuple[int, str, int, str, str, str]:
     kinds = ("unknown", *KINDS)
     return (
         kinds.index(entry.kind),
         entry.toolkit,
-        WHATS.index(entry.what),
+        STATUSES.index(entry.status),
         entry.slug,
         entry.version,
         entry.path,
@@ -181,39 +187,43 @@ def _rank(entry: Entry) -> tuple[int, str, int, str, str, str]:
 # Tools
 
 
-def _tool(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]:
+def _compare_tool(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]:
     old, new = before.versions.get((toolkit, slug), ()), after.versions.get((toolkit, slug), ())
     if not new:
-        newest = Key(toolkit, slug, old[-1])
-        yield _gone("removed", newest, before.tools.get(newest), "tool", "was removed")
+        newest = ToolVersionKey(toolkit, slug, old[-1])
+        yield _removal_entry("removed", newest, before.tools.get(newest), "tool", "was removed")
     elif not old:
-        *older, newest = (Key(toolkit, slug, version) for version in new)
-        yield _found(
+        *older, newest = (ToolVersionKey(toolkit, slug, version) for version in new)
+        yield _make_entry(
             "added", newest, after.tools.get(newest), (Change("additive", "tool", "is new"),)
         )
         yield from (
-            _found("added", key, tool, ())
+            _make_entry("added", key, tool, ())
             for key in older
-            if isinstance(tool := after.tools.get(key), Unread)
+            if isinstance(tool := after.tools.get(key), Unreadable)
         )
     else:
-        yield from _versions(toolkit, slug, before, after)
+        yield from _compare_versions(toolkit, slug, before, after)
 
 
-def _versions(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]:
+def _compare_versions(toolkit: str, slug: str, before: Side, after: Side) -> Iterator[Entry]:
     old, new = ({*side.versions[toolkit, slug]} for side in (before, after))
     reference = predecessors({(toolkit, slug): sorted(old)}, {(toolkit, slug): sorted(new)})
     for version in sorted(old | new):
-        key = Key(toolkit, slug, version)
+        key = ToolVersionKey(toolkit, slug, version)
         if version not in new:
-            yield _gone("version removed", key, before.tools.get(key), "version", "was removed")
+            yield _removal_entry(
+                "version removed", key, before.tools.get(key), "version", "was removed"
+            )
         elif version not in old:
-            yield _new_version(key, reference.get(key), before, after)
+            yield _new_version_entry(key, reference.get(key), before, after)
         elif key in before.tools and key in after.tools:
-            yield from _same_version(key, before.tools[key], after.tools[key])
+            yield from _compare_same_version(key, before.tools[key], after.tools[key])
 
 
-def _gone(what: What, key: Key, tool: Tool | Unread | None, place: str, how: str) -> Entry:
+def _removal_entry(
+    status: Status, key: ToolVersionKey, tool: Tool | Unreadable | None, place: str, clause: str
+) -> Entry:
     """Something removed. That it cannot be read any more matters to nobody but to who asks whether
     its removal was announced.
     """
@@ -227,48 +237,62 @@ def _gone(what: What, key: Key, tool: Tool | Unread | None, place: str, how: str
         else ""
     )
     return Entry(
-        what, key.path, *key, changes=(Change("breaking", place, f"{how}{said}"),), sunset=sunset
+        status,
+        key.path,
+        *key,
+        changes=(Change("breaking", place, f"{clause}{said}"),),
+        sunset=sunset,
     )
 
 
-def _found(
-    what: What, key: Key, tool: Tool | Unread | None, changes: tuple[Change, ...], before: str = ""
+def _make_entry(
+    status: Status,
+    key: ToolVersionKey,
+    tool: Tool | Unreadable | None,
+    changes: tuple[Change, ...],
+    before: str = "",
 ) -> Entry:
-    if isinstance(tool, Unread):
-        return Entry("not compared", key.path, *key, why=tool.why)
-    return Entry(what, key.path, *key, before=before, changes=changes)
+    if isinstance(tool, Unreadable):
+        return Entry("not compared", key.path, *key, reason=tool.reason)
+    return Entry(status, key.path, *key, compared_with=before, changes=changes)
 
 
-def _new_version(key: Key, reference: Key | None, before: Side, after: Side) -> Entry:
+def _new_version_entry(
+    key: ToolVersionKey, reference: ToolVersionKey | None, before: Side, after: Side
+) -> Entry:
     tool = after.tools.get(key)
     if reference is None:
-        return _found(
+        return _make_entry(
             "new version",
             key,
             tool,
             (Change("additive", "version", "is new, and older than all others"),),
         )
     old = after.tools.get(reference) or before.tools.get(reference)
-    if isinstance(tool, Tool) and isinstance(old, Unread):
+    if isinstance(tool, Tool) and isinstance(old, Unreadable):
         return Entry(
             "not compared",
             key.path,
             *key,
-            before=reference.version,
-            why=f"{reference.version}, before it: {old.why}",
+            compared_with=reference.version,
+            reason=f"{reference.version}, before it: {old.reason}",
         )
-    changes = diffing.changes(old, tool) if isinstance(tool, Tool) and isinstance(old, Tool) else ()
-    return _found("new version", key, tool, tuple(changes), reference.version)
+    changes = (
+        diffing.compare_tools(old, tool) if isinstance(tool, Tool) and isinstance(old, Tool) else ()
+    )
+    return _make_entry("new version", key, tool, tuple(changes), reference.version)
 
 
-def _same_version(key: Key, old: Tool | Unread, new: Tool | Unread) -> Iterator[Entry]:
+def _compare_same_version(
+    key: ToolVersionKey, old: Tool | Unreadable, new: Tool | Unreadable
+) -> Iterator[Entry]:
     """What changed under a version that was published already. Deprecation is an entry of its own:
     only that may change.
     """
-    if isinstance(old, Unread) or isinstance(new, Unread):
-        yield Entry("not compared", key.path, *key, why=_whys(old, new))
+    if isinstance(old, Unreadable) or isinstance(new, Unreadable):
+        yield Entry("not compared", key.path, *key, reason=_unreadable_reasons(old, new))
         return
-    changes = diffing.changes(old, new)
+    changes = diffing.compare_tools(old, new)
     said = tuple(change for change in changes if change.place == "deprecation")
     if other := tuple(change for change in changes if change.place != "deprecation"):
         yield Entry("changed", key.path, *key, changes=other)
@@ -277,38 +301,40 @@ def _same_version(key: Key, old: Tool | Unread, new: Tool | Unread) -> Iterator[
         yield Entry("deprecated" if is_new else "deprecation", key.path, *key, changes=said)
 
 
-def _whys(old: object, new: object) -> str:
+def _unreadable_reasons(old: object, new: object) -> str:
     sides = ((old, "before"), (new, "after"))
-    return "; ".join(f"{when}: {one.why}" for one, when in sides if isinstance(one, Unread))
+    return "; ".join(f"{when}: {one.reason}" for one, when in sides if isinstance(one, Unreadable))
 
 
 # Toolkits and other files
 
 
-def _file(path: str, old: Facts | Unread | None, new: Facts | Unread | None) -> Entry | None:
+def _compare_file(
+    path: str, old: FileFields | Unreadable | None, new: FileFields | Unreadable | None
+) -> Entry | None:
     toolkit = path.split("/")[1] if path.startswith("toolkits/") else ""
-    if isinstance(new, Unread) or (isinstance(old, Unread) and new is not None):
-        return Entry("not compared", path, toolkit, why=_whys(old, new))
+    if isinstance(new, Unreadable) or (isinstance(old, Unreadable) and new is not None):
+        return Entry("not compared", path, toolkit, reason=_unreadable_reasons(old, new))
     whole = "toolkit" if toolkit else "file"
     if new is None:
         return Entry("removed", path, toolkit, changes=(Change("breaking", whole, "was removed"),))
     if old is None:
         return Entry("added", path, toolkit, changes=(Change("additive", whole, "is new"),))
-    assert not isinstance(old, Unread)
-    changes = tuple(_fields(path, old, new))
+    assert not isinstance(old, Unreadable)
+    changes = tuple(_compare_fields(path, old, new))
     return Entry("changed", path, toolkit, changes=changes) if changes else None
 
 
-def _as_it_is(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _fields(path: str, old: Facts, new: Facts) -> Iterator[Change]:
+def _compare_fields(path: str, old: FileFields, new: FileFields) -> Iterator[Change]:
     """Sessions and auth configs say what may be used; nothing else is known of them here. Meta
     tools are not looked into; the order of their parameters is served, so it counts.
     """
     kind = path.partition("/")[0]
-    form = repr if kind == "meta_tools" else _as_it_is
+    form = repr if kind == "meta_tools" else _identity
     keys = (key for key in old.keys() | new.keys() if form(old.get(key)) != form(new.get(key)))
     for key in sorted(keys):
         if kind in ("sessions", "auth_configs"):
@@ -316,6 +342,8 @@ def _fields(path: str, old: Facts, new: Facts) -> Iterator[Change]:
         elif kind == "meta_tools" and not path.endswith("/toolkit.yaml"):
             yield Change("breaking", key, "changed in a way that is not looked into")
         elif key == "no_auth":
-            yield Change("additive" if new[key] else "breaking", key, _AUTH[bool(new[key])])
+            yield Change(
+                "additive" if new[key] else "breaking", key, _NO_AUTH_CHANGES[bool(new[key])]
+            )
         else:
-            yield Change("text", key, turned(old.get(key), new.get(key)))
+            yield Change("text", key, describe_value_change(old.get(key), new.get(key)))

@@ -12,27 +12,27 @@ from operator import attrgetter
 import orjson
 
 from toolcatalog import batches, checking, inventory, model, parts, resolve, snapshot
-from toolcatalog.batches import Known, Task
-from toolcatalog.checking import Examined
+from toolcatalog.batches import CacheEntry, Task
+from toolcatalog.checking import CheckedFile
 from toolcatalog.errors import Finding, Problem, UsageError
-from toolcatalog.parts import Facts, Part
+from toolcatalog.parts import CompiledBatch, ToolColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompileResult:
     """What came of a batch: its part, which is in the cache now, or else the records (parameters
     left out) and all problems.
     """
 
-    known: Known | None
-    examined: Sequence[Examined] = ()
+    cache_entry: CacheEntry | None
+    checked_files: Sequence[CheckedFile] = ()
     unreadable: Sequence[Problem] = ()
 
 
-def compiled(task: Task) -> Compiled:
+def compile_batch(task: Task) -> CompileResult:
     """The batch compiled from its files. Raises OSError where its part cannot be kept."""
-    seen = inventory.listed(task.root, task.folders)
-    examined = [*checking.examine_all(task.root, [path for path, _ in seen.files])]
+    seen = inventory.list_batch_files(task.root, task.folders)
+    examined = [*checking.check_files(task.root, [path for path, _ in seen.files])]
     digests = {one.path: one.digest for one in examined}
     rows = [
         (folder, mark, [(path, mark, digests[path]) for path, mark, _ in files])
@@ -44,68 +44,72 @@ def compiled(task: Task) -> Compiled:
         and batches.toolkits_of([*digests]) <= {*task.toolkits}
     )
     if not sound:
-        return Compiled(
-            known=None, examined=[_light(one) for one in examined], unreadable=seen.problems
+        return CompileResult(
+            cache_entry=None,
+            checked_files=[_without_parameters(one) for one in examined],
+            unreadable=seen.problems,
         )
-    key = batches.key(task, [*digests.items()])
+    key = batches.compute_key(task, [*digests.items()])
     tools = [one.record for one in examined if isinstance(one.record, model.ToolVersion)]
-    made = part(tools, task.toolkits, words=task.words, vectors=task.vectors)
-    parts.save(task.cache, key, _advised(made, checking.advised(examined)))
-    return Compiled(known=batches.known(key, rows))
+    made = compile_tools(
+        tools, task.toolkits, with_words=task.with_words, with_vectors=task.with_vectors
+    )
+    parts.save_batch(task.cache, key, _with_findings(made, checking.select_findings(examined)))
+    return CompileResult(cache_entry=batches.make_entry(key, rows))
 
 
-def part_of(task: Task, *sections: str) -> Part:
+def load_or_compile(task: Task, *sections: str) -> CompiledBatch:
     """The part of a task that has its key, with these sections: from the cache, or, where that has
     been damaged, made again.
 
     Raises UsageError where it cannot be made again, because files have changed since.
     """
-    found = parts.load(task.cache, task.known.key, sections)
+    found = parts.load_batch(task.cache, task.cache_entry.key, sections)
     if found is None:
-        compiled(task)
-        found = parts.load(task.cache, task.known.key, sections)
+        compile_batch(task)
+        found = parts.load_batch(task.cache, task.cache_entry.key, sections)
     if found is None:
         raise UsageError(f"Files below {task.root} changed while they were read: build again.")
     return found
 
 
-def _advised(part: Part, advice: Sequence[Finding]) -> Part:
-    rules = sorted({finding.rule for finding in advice})
+def _with_findings(batch: CompiledBatch, findings: Sequence[Finding]) -> CompiledBatch:
+    rules = sorted({finding.rule for finding in findings})
     return replace(
-        part,
-        facts=replace(part.facts, rules=rules),
-        advice=snapshot.dump([_fields(finding) for finding in advice]),
+        batch,
+        facts=replace(batch.facts, rules=rules),
+        advice=snapshot.dump_json([_finding_values(finding) for finding in findings]),
     )
 
 
-_fields = attrgetter(*Finding.__dataclass_fields__)
+_finding_values = attrgetter(*Finding.__dataclass_fields__)
 
 
-def said(advice: bytes) -> list[Finding]:
+def parse_findings(data: bytes) -> list[Finding]:
     """The advice that a part holds."""
-    rows = (
-        dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(advice)
-    )
+    rows = (dict(zip(Finding.__dataclass_fields__, row, strict=True)) for row in orjson.loads(data))
     return [Finding(**{**row, "pointer": tuple(row["pointer"])}) for row in rows]
 
 
-def _light(one: Examined) -> Examined:
+def _without_parameters(checked: CheckedFile) -> CheckedFile:
     """The same without the parameters, which are most of it and which nobody needs any more."""
-    if isinstance(one.record, model.ToolVersion):
+    if isinstance(checked.record, model.ToolVersion):
         return replace(
-            one,
-            record=replace(one.record, description="", input_parameters={}, output_parameters={}),
+            checked,
+            record=replace(
+                checked.record, description="", input_parameters={}, output_parameters={}
+            ),
         )
-    return one
+    return checked
 
 
-def part(
+def compile_tools(
     tools: Sequence[model.ToolVersion],
     toolkits: Mapping[str, model.Toolkit],
     *,
-    words: bool = True,
-    vectors: bool = False,
-) -> Part:
+    with_words: bool = True,
+    with_vectors: bool = False,
+) -> CompiledBatch:
     """The part of tools without problems, with the counts of their words and their vectors where
     these are wanted. Pure.
     """
@@ -115,19 +119,19 @@ def part(
     for group in groups:
         versions = tuple(tool.version for tool in group)
         for tool in group:
-            served = resolve.tool(tool, toolkits[tool.toolkit], versions)
+            served = resolve.resolve_tool(tool, toolkits[tool.toolkit], versions)
             documents.append(
-                snapshot.dump(
-                    snapshot.document(
+                snapshot.dump_json(
+                    snapshot.tool_to_document(
                         served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo
                     )
                 )
             )
-            rows.append(snapshot.index_row(served, documents[-1]))
+            rows.append(snapshot.make_toolkit_index_row(served, documents[-1]))
     newest = [tool is group[-1] for group in groups for tool in group]
-    dumped = [snapshot.dump(row) for row in rows]
-    return Part(
-        facts=Facts(
+    dumped = [snapshot.dump_json(row) for row in rows]
+    return CompiledBatch(
+        facts=ToolColumns(
             toolkits=[tool.toolkit for tool in ordered],
             slugs=[tool.slug for tool in ordered],
             versions=[tool.version for tool in ordered],
@@ -135,54 +139,58 @@ def part(
             scopes=[tool.scopes for tool in ordered],
             tags=[tool.tags for tool in ordered],
             deprecations=[row["deprecation"] for row in rows],
-            replaced=[tool.listed.replaced_by for tool in ordered],
+            replaced=[tool.summary.replaced_by for tool in ordered],
             newest=newest,
             sizes=[*map(len, documents)],
             rows=[*map(len, dumped)],
             digests=[row["digest"] for row in rows],
             checks=[*map(zlib.crc32, documents)],
-            sets=_sets(ordered, newest),
-            entries=_entries(groups),
+            sets=_collect_sets(ordered, newest),
+            entries=_slug_entries(groups),
         ),
         newest=b",".join(compress(documents, newest)),
         older=b",".join(
             document for document, new in zip(documents, newest, strict=True) if not new
         ),
         rows=b"".join(dumped),
-        words=_words(ordered, newest, toolkits) if words else None,
-        vectors=_vectors(ordered, toolkits) if vectors else b"",
+        words=_count_words(ordered, newest, toolkits) if with_words else None,
+        vectors=_encode_vectors(ordered, toolkits) if with_vectors else b"",
     )
 
 
-def _words(
+def _count_words(
     tools: Sequence[model.ToolVersion],
     newest: Sequence[bool],
     toolkits: Mapping[str, model.Toolkit],
 ) -> bytes:
     from toolcatalog import counting  # noqa: PLC0415 - it loads numpy, which a check of what has changed does without
 
-    def said(tool: model.ToolVersion, new: bool) -> counting.Said:
+    def said(tool: model.ToolVersion, new: bool) -> counting.ToolFields:
         toolkit = tool.toolkit, toolkits[tool.toolkit].name
-        return counting.said(
+        return counting.extract_fields(
             tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new
         )
 
-    return counting.count(map(said, tools, newest))
+    return counting.count_terms(map(said, tools, newest))
 
 
-def _vectors(tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]) -> bytes:
+def _encode_vectors(
+    tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]
+) -> bytes:
     from toolcatalog import meaning  # noqa: PLC0415 - as above
 
     described = (
-        meaning.Described(
+        meaning.ToolText(
             toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]
         )
         for one in tools
     )
-    return meaning.encoder().tools([*described])
+    return meaning.load_encoder().encode_tools([*described])
 
 
-def _sets(tools: Sequence[model.ToolVersion], newest: Sequence[bool]) -> dict[str, list[int]]:
+def _collect_sets(
+    tools: Sequence[model.ToolVersion], newest: Sequence[bool]
+) -> dict[str, list[int]]:
     found: defaultdict[str, list[int]] = defaultdict(list)
     for place, (tool, new) in enumerate(zip(tools, newest, strict=True)):
         found[f"toolkit {tool.toolkit}"].append(place)
@@ -196,14 +204,14 @@ def _sets(tools: Sequence[model.ToolVersion], newest: Sequence[bool]) -> dict[st
     return found
 
 
-def _entries(groups: Sequence[Sequence[model.ToolVersion]]) -> list[tuple[str, int, str]]:
+def _slug_entries(groups: Sequence[Sequence[model.ToolVersion]]) -> list[tuple[str, int, str]]:
     found, place = [], 0
     for group in groups:
         found.append(
             (
                 group[0].slug,
                 place,
-                snapshot.dump([group[0].toolkit, [tool.version for tool in group]]).decode(),
+                snapshot.dump_json([group[0].toolkit, [tool.version for tool in group]]).decode(),
             )
         )
         place += len(group)

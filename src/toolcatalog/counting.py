@@ -14,72 +14,80 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog.analysis import Word, called, pieces, runs, sentences, terms_of, words_of
-from toolcatalog.parameters import texts
+from toolcatalog.analysis import (
+    Word,
+    name_checksum,
+    split_pieces,
+    split_runs,
+    split_sentences,
+    terms_in_piece,
+    words_in_piece,
+)
+from toolcatalog.parameters import iter_texts
 from toolcatalog.scoring import FIELDS
 
-_MOST = 255  # times that a term is counted in one field
-_HEAD = struct.Struct("<IIIII")
+_MAX_COUNT = 255  # times that a term is counted in one field
+_HEADER = struct.Struct("<IIIII")
 
-Numbers = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 
-class Said(NamedTuple):
+class ToolFields(NamedTuple):
     """What a tool version says: the pieces of each of the FIELDS, its name, whether it is its
     tool's newest, and the slug of its toolkit.
     """
 
     fields: Sequence[Sequence[str]]
     name: str
-    newest: bool
+    is_newest: bool
     toolkit: str = ""
 
 
-def said(
+def extract_fields(
     slug: str,
     name: str,
     description: str,
     toolkit: tuple[str, str],
     inputs: Mapping[str, Any],
-    newest: bool,
-) -> Said:
+    is_newest: bool,
+) -> ToolFields:
     """What one tool version says; `toolkit` is its slug and its name, `inputs` are the parameters
     that it takes.
     """
-    of_toolkit = _with(runs(toolkit[1]), runs(toolkit[0]), ())
-    of_name = _with(runs(name), runs(slug), of_toolkit)
-    described = [*texts(inputs)]
+    of_toolkit = _extend_runs(split_runs(toolkit[1]), split_runs(toolkit[0]), ())
+    of_name = _extend_runs(split_runs(name), split_runs(slug), of_toolkit)
+    described = [*iter_texts(inputs)]
     names, descriptions = (
-        pieces("\n".join(column))
+        split_pieces("\n".join(column))
         for column in ([name for name, _ in described], [text for _, text in described])
     )
-    first = next(sentences(description), "")
-    return Said(
-        (of_name, of_toolkit, pieces(first), pieces(description), names, descriptions),
+    first = next(split_sentences(description), "")
+    return ToolFields(
+        (of_name, of_toolkit, split_pieces(first), split_pieces(description), names, descriptions),
         name,
-        newest,
+        is_newest,
         toolkit[0],
     )
 
 
-def _with(some: list[str], more: Sequence[str], elsewhere: Sequence[str]) -> list[str]:
+def _extend_runs(runs: list[str], extra: Sequence[str], elsewhere: Sequence[str]) -> list[str]:
     """Runs, and more of them as far as their terms stand neither there nor elsewhere."""
-    known = set(chain.from_iterable(map(terms_of, chain(some, elsewhere))))
-    return some + [run for run in more if not known.issuperset(terms_of(run))]
+    known = set(chain.from_iterable(map(terms_in_piece, chain(runs, elsewhere))))
+    return runs + [run for run in extra if not known.issuperset(terms_in_piece(run))]
 
 
-def count(tools: Iterable[Said]) -> bytes:
+def count_terms(tools: Iterable[ToolFields]) -> bytes:
     """How often each term stands in the fields of each of a batch of tools, as `Counted` reads it."""
     every = [*tools]
     fields = [field for tool in every for field in tool.fields]
-    words = {piece: words_of(piece) for piece in dict.fromkeys(chain.from_iterable(fields))}
-    spellings = _spellings(chain.from_iterable(words.values()))
+    words = {piece: words_in_piece(piece) for piece in dict.fromkeys(chain.from_iterable(fields))}
+    spellings = _shortest_spellings(chain.from_iterable(words.values()))
     terms, width = sorted(spellings), len(FIELDS)
-    stands, within = _stands(fields, words, terms)
+    stands, within = _term_occurrences(fields, words, terms)
     places, often = np.unique(stands * len(fields) + within, return_counts=True)
-    pairs, posting = _different(places // width)  # of term and tool
+    pairs, posting = _unique_sorted(places // width)  # of term and tool
     counts = np.zeros((len(pairs), width), np.uint8)
-    counts[posting, places % width] = np.minimum(often, _MOST)
+    counts[posting, places % width] = np.minimum(often, _MAX_COUNT)
     holders = np.bincount(pairs // max(len(every), 1), minlength=len(terms))
     lines = [f"{term}\t{spellings[term]}" for term in terms]
     lines, of_toolkit = _by_toolkit(every, words, lines)
@@ -87,7 +95,7 @@ def count(tools: Iterable[Said]) -> bytes:
     lengths = np.bincount(within, minlength=len(fields))
     columns = (
         lengths,
-        [called(tool.name) for tool in every],
+        [name_checksum(tool.name) for tool in every],
         holders,
         pairs % max(len(every), 1),
         [*map(len, of_toolkit.values())],
@@ -95,17 +103,17 @@ def count(tools: Iterable[Said]) -> bytes:
     )
     return b"".join(
         [
-            _HEAD.pack(len(every), len(terms), len(pairs), len(text), len(toolkits)),
+            _HEADER.pack(len(every), len(terms), len(pairs), len(text), len(toolkits)),
             text,
             toolkits,
-            bytes(tool.newest for tool in every),
+            bytes(tool.is_newest for tool in every),
             counts.tobytes(),
             *(np.asarray(column).astype("<u4").tobytes() for column in columns),
         ]
     )
 
 
-def _spellings(words: Iterable[Word]) -> dict[str, str]:
+def _shortest_spellings(words: Iterable[Word]) -> dict[str, str]:
     """The shortest spelling of each term."""
     found: dict[str, str] = {}
     for spelt, term in words:
@@ -116,7 +124,7 @@ def _spellings(words: Iterable[Word]) -> dict[str, str]:
 
 
 def _by_toolkit(
-    tools: Sequence[Said], words: Mapping[str, Sequence[Word]], lines: Sequence[str]
+    tools: Sequence[ToolFields], words: Mapping[str, Sequence[Word]], lines: Sequence[str]
 ) -> tuple[list[str], dict[str, Sequence[int]]]:
     """The words of each toolkit, as places in a longer list of words: behind those that are given
     come those that a toolkit spells in another way than the batch.
@@ -124,12 +132,12 @@ def _by_toolkit(
     toolkits = sorted({tool.toolkit for tool in tools})
     if len(toolkits) < 2:
         return [*lines], dict.fromkeys(toolkits, range(len(lines)))
-    places = _numbered(lines)
+    places = _number_items(lines)
     found: dict[str, Sequence[int]] = {}
     for toolkit in toolkits:
         fields = chain.from_iterable(tool.fields for tool in tools if tool.toolkit == toolkit)
         said = dict.fromkeys(chain.from_iterable(fields))
-        spellings = _spellings(chain.from_iterable(words[piece] for piece in said))
+        spellings = _shortest_spellings(chain.from_iterable(words[piece] for piece in said))
         found[toolkit] = sorted(
             places.setdefault(f"{term}\t{spelling}", len(places))
             for term, spelling in sorted(spellings.items())
@@ -137,16 +145,16 @@ def _by_toolkit(
     return [*places], found
 
 
-def _stands(
+def _term_occurrences(
     fields: Sequence[Sequence[str]], words: Mapping[str, Sequence[Word]], terms: Sequence[str]
-) -> tuple[Numbers, Numbers]:
+) -> tuple[IntArray, IntArray]:
     """Each term that stands in a field, by its place among all terms, and the number of the field;
     `words` are those of each piece.
 
     It is done in numbers, piece by piece, for a tool says hundreds: which terms are in a piece is
     looked up once in a batch.
     """
-    places, ids = _numbered(words), _numbered(terms)
+    places, ids = _number_items(words), _number_items(terms)
     held = np.fromiter(map(len, words.values()), np.int64, len(words))
     terms_held = np.fromiter(
         (ids[term] for some in words.values() for _, term in some), np.int64, held.sum()
@@ -160,17 +168,17 @@ def _stands(
     return stands, np.repeat(np.repeat(np.arange(len(fields)), lengths), many)
 
 
-def _numbered(some: Iterable[str]) -> dict[str, int]:
-    return {one: number for number, one in enumerate(some)}
+def _number_items(items: Iterable[str]) -> dict[str, int]:
+    return {one: number for number, one in enumerate(items)}
 
 
-def _different(numbers: Numbers) -> tuple[Numbers, Numbers]:
+def _unique_sorted(numbers: IntArray) -> tuple[IntArray, IntArray]:
     """The different ones of sorted numbers, and of each of those which one of these it is."""
     is_new = np.diff(numbers, prepend=-1) != 0
     return numbers[is_new], np.cumsum(is_new) - 1
 
 
-class Counted:
+class TermCounts:
     """What `count` gave.
 
     `holders` tells how many tools hold each term; then come, term by term, those tools in `numbers`
@@ -180,12 +188,12 @@ class Counted:
     """
 
     def __init__(self, data: bytes) -> None:
-        tools, size, held, length, more = _HEAD.unpack_from(data)
-        at = _HEAD.size + length
-        self._text = data[_HEAD.size : at]
+        tools, size, held, length, more = _HEADER.unpack_from(data)
+        at = _HEADER.size + length
+        self._text = data[_HEADER.size : at]
         slugs, at = data[at : at + more].decode().split("\n"), at + more
         small = np.frombuffer(data, np.uint8, tools + held * len(FIELDS), at)
-        self.newest, self.counts = (
+        self.is_newest, self.counts = (
             small[:tools].view(bool),
             small[tools:].reshape(held, len(FIELDS)),
         )
@@ -195,16 +203,16 @@ class Counted:
             rest[: tools * len(FIELDS)].reshape(tools, len(FIELDS)),
             rest[tools * len(FIELDS) :],
         )
-        self.names, self.holders, self.numbers, sizes, places = np.split(
+        self.name_checksums, self.document_frequencies, self.tool_numbers, sizes, places = np.split(
             rest, np.cumsum([tools, size, held, len(slugs) if tools else 0])
         )
         self.toolkits = dict(zip(slugs, np.split(places, np.cumsum(sizes)[:-1]), strict=False))
 
-    numbers: NDArray[np.uint32]
-    holders: NDArray[np.uint32]
+    tool_numbers: NDArray[np.uint32]
+    document_frequencies: NDArray[np.uint32]
 
     @property
-    def words(self) -> list[str]:
+    def spelled_terms(self) -> list[str]:
         """The terms, sorted, each with a tab and its shortest spelling behind it; then other
         spellings of them: see `toolkits`.
         """

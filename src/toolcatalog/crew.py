@@ -16,25 +16,25 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from toolcatalog import seals, threads
-from toolcatalog.interrupts import deferred
+from toolcatalog.interrupts import defer_interrupts
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_FEW = 8  # tasks that are done before a process would have started
-_CHUNK = 8  # tasks handed over at a time, at most
-_LOOK_EVERY = 0.5  # seconds
+_MIN_TASKS = 8  # tasks that are done before a process would have started
+_MAX_CHUNK_SIZE = 8  # tasks handed over at a time, at most
+_POLL_INTERVAL = 0.5  # seconds
 # threads that a pool has here, to send work and to take results; a worker, and its thread that
 # watches its parent
-_OURS, _EACH = 2, 2
+_POOL_THREADS, _THREADS_PER_WORKER = 2, 2
 # a forked process has all modules loaded and starts in a few milliseconds; elsewhere it is not safe
-_FORKS = sys.platform == "linux"
+_CAN_FORK = sys.platform == "linux"
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
+def available_cpus(cgroup_root: Path = Path("/sys/fs/cgroup")) -> int:
     """How many processors this process may use: those that it may run on, and no more than its
     container has the time of.
 
@@ -44,24 +44,24 @@ def cores(groups: Path = Path("/sys/fs/cgroup")) -> int:
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
     allowed = (
-        _allowed(groups / "cpu.max"),
-        _allowed(groups / "cpu/cpu.cfs_quota_us", groups / "cpu/cpu.cfs_period_us"),
+        _cgroup_cpus(cgroup_root / "cpu.max"),
+        _cgroup_cpus(cgroup_root / "cpu/cpu.cfs_quota_us", cgroup_root / "cpu/cpu.cfs_period_us"),
     )
     return math.ceil(min(every, *allowed))
 
 
-def _allowed(*told: Path) -> float:
+def _cgroup_cpus(*files: Path) -> float:
     """The time of how many processors files allow: how much of it in how long a period; without end
     where they tell nothing of it.
     """
     with contextlib.suppress(OSError, ValueError):
-        allowed, period = map(int, " ".join(file.read_text() for file in told).split())
+        allowed, period = map(int, " ".join(file.read_text() for file in files).split())
         # else it is -1, or in words, which are no number
         return allowed / period if allowed > 0 else math.inf
     return math.inf
 
 
-def calm() -> None:
+def tune_garbage_collection() -> None:
     """Have Python look for circles of garbage seldom, and not at its end: nearly all of ours goes
     by reference counts, and much stays.
     """
@@ -82,7 +82,7 @@ class Workers(Protocol):
         """Let them go."""
 
 
-class Crew:
+class WorkerPool:
     """So many processes, started when there is work for them, and one more for what goes on beside.
     Leave the `with` block to end them.
 
@@ -90,14 +90,16 @@ class Crew:
     in any case.
     """
 
-    def __init__(self, jobs: int, hire: Callable[[], Workers] | None = None) -> None:
+    def __init__(self, jobs: int, worker_source: Callable[[], Workers] | None = None) -> None:
         self.jobs = jobs
-        self._alone = jobs < 2 and hire is None
-        self._ends = contextlib.ExitStack()
-        self._hired = hire
-        self._hire: Callable[[], Workers | None] = hire or partial(_started, jobs, self._ends)
+        self._is_single = jobs < 2 and worker_source is None
+        self._cleanup = contextlib.ExitStack()
+        self._worker_source = worker_source
+        self._start_workers: Callable[[], Workers | None] = worker_source or partial(
+            _start_processes, jobs, self._cleanup
+        )
         self._executor: Workers | None = None
-        self._other: Executor | None = None
+        self._background: Executor | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -108,51 +110,57 @@ class Crew:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._hired and self._executor:
+        if self._worker_source and self._executor:
             self._executor.shutdown(wait=error is None, cancel_futures=True)
-        self._ends.close()
+        self._cleanup.close()
 
-    def each(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+    def map(self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
         """The results of the tasks, in their order, as they come. Raises BrokenExecutor where a
         process was killed.
         """
-        if not self._alone and len(tasks) > _FEW:
-            self._executor = self._executor or self._hire()
+        if not self._is_single and len(tasks) > _MIN_TASKS:
+            self._executor = self._executor or self._start_workers()
             if self._executor:
                 return self._executor.map(
-                    work, tasks, chunksize=max(1, min(_CHUNK, len(tasks) // (4 * self.jobs)))
+                    work,
+                    tasks,
+                    chunksize=max(1, min(_MAX_CHUNK_SIZE, len(tasks) // (4 * self.jobs))),
                 )
-        return _halved(work, tasks, self._other) if self._other else map(work, tasks)
+        return (
+            _map_from_both_ends(work, tasks, self._background)
+            if self._background
+            else map(work, tasks)
+        )
 
-    def stand_by(self, tasks: int, most: int = _FEW) -> None:
+    def start_background(self, tasks: int, threshold: int = _MIN_TASKS) -> None:
         """Start the process for work beside, where there are more tasks than that: early, for a
         forked one keeps what is held by then.
         """
-        if self.jobs > 1 and tasks > most:
-            self._other = self._other or _started(1, self._ends)
+        if self.jobs > 1 and tasks > threshold:
+            self._background = self._background or _start_processes(1, self._cleanup)
 
-    def stand_down(self) -> None:
+    def stop_background(self) -> None:
         """Let the process for work beside go: the next has all that is loaded by then, where
         processes are forked; elsewhere it stays.
         """
-        if self._other and _FORKS:
-            _end(self._other)
-            self._other = None
+        if self._background and _CAN_FORK:
+            _shut_down(self._background)
+            self._background = None
 
-    def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
+    def submit(self, work: Callable[[], Result]) -> Callable[[], Result]:
         """Begin a piece of work beside what follows; call what comes back for the result. Where no
         process stands by it is done then.
         """
-        return self._other.submit(work).result if self._other else work
+        return self._background.submit(work).result if self._background else work
 
 
-def _halved(
-    work: Callable[[Task], Result], tasks: Sequence[Task], other: "Executor"
+def _map_from_both_ends(
+    work: Callable[[Task], Result], tasks: Sequence[Task], background: "Executor"
 ) -> Iterator[Result]:
     """The results of a few tasks: this process goes through them from the front, and the other,
     when it is free, from the end.
     """
-    begun = [other.submit(work, task) for task in reversed(tasks[1:])]
+    begun = [background.submit(work, task) for task in reversed(tasks[1:])]
     for task in tasks:
         yield work(task)
         if not (begun and begun[-1].cancel()):
@@ -161,7 +169,7 @@ def _halved(
     yield from (one.result() for one in reversed(begun))
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Give the system what memory is free between what is held, before others need some, or are
     forked with it. Only glibc can.
     """
@@ -172,51 +180,57 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _started(jobs: int, ends: contextlib.ExitStack) -> "Executor | None":
+def _start_processes(jobs: int, cleanup: contextlib.ExitStack) -> "Executor | None":
     """So many processes, or as many as may be begun; None where none may. A pool that is refused a
     thread of its own waits for ever.
 
     `ends` waits for them, whatever comes: at its end the program wakes up those that are just
     ending, and may fail at that.
     """
-    fitting = min(jobs, (threads.room(_OURS + _EACH * jobs) - _OURS) // _EACH)
+    fitting = min(
+        jobs,
+        (threads.count_available(_POOL_THREADS + _THREADS_PER_WORKER * jobs) - _POOL_THREADS)
+        // _THREADS_PER_WORKER,
+    )
     if fitting < 1:
         return None
     import multiprocessing  # noqa: PLC0415 - most checks and many builds start no process
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
 
-    context = multiprocessing.get_context("fork" if _FORKS else "spawn")
+    context = multiprocessing.get_context("fork" if _CAN_FORK else "spawn")
     try:
-        executor = ProcessPoolExecutor(fitting, context, _begin, (os.getpid(), seals.secret()))
+        executor = ProcessPoolExecutor(
+            fitting, context, _initialize_worker, (os.getpid(), seals.get_secret())
+        )
     # there is no shared memory to hold its locks: /dev/shm is missing, or may not be written
     except OSError:
         return None
     # a pool that is half begun never ends, and what comes while Python forks is lost
-    with deferred():
-        ends.callback(_end, executor)
+    with defer_interrupts():
+        cleanup.callback(_shut_down, executor)
         executor.submit(os.getpid).result()  # all are forked now, before anybody starts a thread
     return executor
 
 
-def _end(executor: "Executor") -> None:
+def _shut_down(executor: "Executor") -> None:
     """Wait for processes to end what they are at. Nothing interrupts that: Python takes a thread
     for ended when waiting for it is.
     """
-    with deferred():
+    with defer_interrupts():
         executor.shutdown(cancel_futures=True)
 
 
-def _begin(parent: int, secret: seals.Secret) -> None:
+def _initialize_worker(parent: int, seal_secret: seals.Secret) -> None:
     """What a worker does first: leave Ctrl-C to the parent, end when the parent has ended however
     it did, and seal files as the parent does.
     """
-    seals.use(secret)
+    seals.use_secret(seal_secret)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    calm()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    tune_garbage_collection()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_INTERVAL)
     os._exit(1)

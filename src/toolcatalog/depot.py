@@ -19,21 +19,24 @@ import orjson
 from toolcatalog import snapshot
 from toolcatalog.errors import ToolcatalogError
 
-FORMAT = 1
+LAYOUT_FORMAT = 1
 POINTER = "current.json"
-OBJECTS, SNAPSHOTS = "objects", "snapshots"
-FOR_EVER = "public, max-age=31536000, immutable"  # what lies under a digest never changes
-ASK = "no-cache"
-MOST_POINTER, MOST_CHUNKS = 1 << 12, 1 << 26  # bytes
-LEAST_CHUNK, MOST_CHUNK = 1 << 15, 1 << 20  # bytes, as `chunking` makes them; the last may be less
-_MOST_FILES = snapshot.MOST_FILES + 100  # with those beside the manifest
+OBJECTS_FOLDER, SNAPSHOTS_FOLDER = "objects", "snapshots"
+CACHE_FOREVER = "public, max-age=31536000, immutable"  # what lies under a digest never changes
+CACHE_REVALIDATE = "no-cache"
+MAX_POINTER_SIZE, MAX_CHUNK_LIST_SIZE = 1 << 12, 1 << 26  # bytes
+MIN_ACCEPTED_CHUNK_SIZE, MAX_ACCEPTED_CHUNK_SIZE = (
+    1 << 15,
+    1 << 20,
+)  # bytes, as `chunking` makes them; the last may be less
+_MAX_FILES = snapshot.MAX_FILES + 100  # with those beside the manifest
 
-_FORMAT_OF_LIST = re.compile(rb'\{"format":([0-9]{1,9}),"files":\{')
-_PATH = re.compile(rb'"([A-Za-z0-9_./-]{1,512})":\[')
-_CHUNK = re.compile(rb'\["([0-9a-f]{64})",([1-9][0-9]{0,7})\]')
+_CHUNK_LIST_HEAD = re.compile(rb'\{"format":([0-9]{1,9}),"files":\{')
+_PATH_ENTRY = re.compile(rb'"([A-Za-z0-9_./-]{1,512})":\[')
+_CHUNK_ENTRY = re.compile(rb'\["([0-9a-f]{64})",([1-9][0-9]{0,7})\]')
 
 
-class Refused(ToolcatalogError):
+class InvalidRemoteSnapshot(ToolcatalogError):
     """What lies in a store is not a snapshot that can be taken: the sentence says why."""
 
 
@@ -46,112 +49,112 @@ class Chunk(NamedTuple):
 
 def object_path(sha256: str) -> str:
     """Where a chunk lies."""
-    return f"{OBJECTS}/{sha256}"
+    return f"{OBJECTS_FOLDER}/{sha256}"
 
 
 def manifest_path(digest: str) -> str:
     """Where the manifest of a snapshot lies."""
-    return f"{SNAPSHOTS}/{digest}/manifest.json"
+    return f"{SNAPSHOTS_FOLDER}/{digest}/manifest.json"
 
 
-def chunks_path(digest: str) -> str:
+def chunk_list_path(digest: str) -> str:
     """Where the list of chunks of a snapshot lies."""
-    return f"{SNAPSHOTS}/{digest}/chunks.json"
+    return f"{SNAPSHOTS_FOLDER}/{digest}/chunks.json"
 
 
-def pointer(digest: str, signed: Mapping[str, Any] | None = None) -> bytes:
+def render_pointer(digest: str, signed: Mapping[str, Any] | None = None) -> bytes:
     """`current.json`; `signed` is what `signing` writes, in the same object so that nobody ever
     reads the signature of another digest.
     """
     return orjson.dumps(
-        {"format": FORMAT, "digest": digest} | ({"signed": signed} if signed else {})
+        {"format": LAYOUT_FORMAT, "digest": digest} | ({"signed": signed} if signed else {})
     )
 
 
-def named(data: bytes) -> str:
+def parse_pointer(data: bytes) -> str:
     """The digest that a pointer names. Raises Refused where it is none, or of a newer format."""
-    return _pointer(data)[0]
+    return _parse_pointer(data)[0]
 
 
-def signed(data: bytes) -> object:
+def parse_signature(data: bytes) -> object:
     """What a pointer has under `signed`, unchecked; None where there is nothing. Raises Refused as
     `named` does.
     """
-    return _pointer(data)[1]
+    return _parse_pointer(data)[1]
 
 
-def _pointer(data: bytes) -> tuple[str, object]:
+def _parse_pointer(data: bytes) -> tuple[str, object]:
     try:
         said = orjson.loads(data)
         form, digest = said["format"], said.get("digest")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise Refused(f"{POINTER} is damaged: publish again.") from None
+        raise InvalidRemoteSnapshot(f"{POINTER} is damaged: publish again.") from None
     _check_format(form, POINTER)
     if not (isinstance(digest, str) and snapshot.is_digest(digest)):
-        raise Refused(f"{POINTER} names no snapshot: publish again.")
+        raise InvalidRemoteSnapshot(f"{POINTER} names no snapshot: publish again.")
     return digest, said.get("signed")
 
 
-def pack(files: Mapping[str, Sequence[Chunk]]) -> bytes:
+def render_chunk_list(files: Mapping[str, Sequence[Chunk]]) -> bytes:
     """`chunks.json`, of the chunks of each file by path."""
     listed = {path: [tuple(chunk) for chunk in some] for path, some in files.items()}
-    return orjson.dumps({"format": FORMAT, "files": listed})
+    return orjson.dumps({"format": LAYOUT_FORMAT, "files": listed})
 
 
-def unpack(data: bytes) -> dict[str, list[Chunk]]:
+def parse_chunk_list(data: bytes) -> dict[str, list[Chunk]]:
     """The chunks of each file.
 
     Reads chunk by chunk, so that memory grows with the number of chunks and not with what hostile
     JSON of this length could hold. Raises Refused where it is not what `pack` writes, or where a
     path would lead out of the folder.
     """
-    head = _FORMAT_OF_LIST.match(data)
-    if head is None or len(data) > MOST_CHUNKS:
-        raise Refused("chunks.json is damaged: publish again.")
+    head = _CHUNK_LIST_HEAD.match(data)
+    if head is None or len(data) > MAX_CHUNK_LIST_SIZE:
+        raise InvalidRemoteSnapshot("chunks.json is damaged: publish again.")
     _check_format(int(head[1]), "chunks.json")
     files: dict[str, list[Chunk]] = {}
     position = head.end()
     while data[position : position + 1] != b"}":
-        match = _PATH.match(data, position)
-        if match is None or (path := match[1].decode()) in files or len(files) == _MOST_FILES:
-            raise Refused("The list of chunks is damaged: publish again.")
-        if not snapshot.stays_within(path):
-            raise Refused(
+        match = _PATH_ENTRY.match(data, position)
+        if match is None or (path := match[1].decode()) in files or len(files) == _MAX_FILES:
+            raise InvalidRemoteSnapshot("The list of chunks is damaged: publish again.")
+        if not snapshot.is_safe_path(path):
+            raise InvalidRemoteSnapshot(
                 f"The list of chunks has the path {path!r}, which leads elsewhere: publish again."
             )
-        files[path], position = _chunks(data, match.end())
-        position = _next(data, position, b"}")
+        files[path], position = _parse_chunks(data, match.end())
+        position = _next_position(data, position, b"}")
     if data[position:] != b"}}":
-        raise Refused("The list of chunks is damaged: publish again.")
+        raise InvalidRemoteSnapshot("The list of chunks is damaged: publish again.")
     return files
 
 
-def _chunks(data: bytes, position: int) -> tuple[list[Chunk], int]:
+def _parse_chunks(data: bytes, position: int) -> tuple[list[Chunk], int]:
     """The chunks of one file, and where the list of them ends."""
     chunks = []
     while data[position : position + 1] != b"]":
-        match = _CHUNK.match(data, position)
-        if match is None or int(match[2]) > MOST_CHUNK:
-            raise Refused("The list of chunks is damaged: publish again.")
+        match = _CHUNK_ENTRY.match(data, position)
+        if match is None or int(match[2]) > MAX_ACCEPTED_CHUNK_SIZE:
+            raise InvalidRemoteSnapshot("The list of chunks is damaged: publish again.")
         chunks.append(Chunk(match[1].decode(), int(match[2])))
-        position = _next(data, match.end(), b"]")
+        position = _next_position(data, match.end(), b"]")
     return chunks, position + 1
 
 
-def _next(data: bytes, position: int, end: bytes) -> int:
+def _next_position(data: bytes, position: int, end: bytes) -> int:
     """Where the next item begins, behind a comma, or where the last one was."""
     following = data[position : position + 2]
     if following[:1] == end:
         return position
     if following[:1] != b"," or following[1:] in (end, b""):
-        raise Refused("The list of chunks is damaged: publish again.")
+        raise InvalidRemoteSnapshot("The list of chunks is damaged: publish again.")
     return position + 1
 
 
 def _check_format(form: object, name: str) -> None:
     if not isinstance(form, int) or isinstance(form, bool):
-        raise Refused(f"{name} is damaged: publish again.")
-    if form != FORMAT:
-        raise Refused(
-            f"{name} has format {form}, this program reads {FORMAT}: upgrade toolcatalog here."
+        raise InvalidRemoteSnapshot(f"{name} is damaged: publish again.")
+    if form != LAYOUT_FORMAT:
+        raise InvalidRemoteSnapshot(
+            f"{name} has format {form}, this program reads {LAYOUT_FORMAT}: upgrade toolcatalog here."
         )

@@ -15,9 +15,9 @@ from markupsafe import Markup
 
 from toolcatalog import markdown, unseen
 from toolcatalog.parameters import children
-from toolcatalog.snapshot import dump
+from toolcatalog.snapshot import dump_json
 
-_LIMITS = {
+_LIMIT_LABELS = {
     "format": "format",
     "pattern": "pattern",
     "minimum": "at least",
@@ -31,63 +31,67 @@ _LIMITS = {
     "uniqueItems": "no item twice",
     "nullable": "may be null",
 }
-Described = Mapping[str, Any]
+ServedParameter = Mapping[str, Any]
 
 
-def table(parameters: Mapping[str, Described], anchor: str, caption: str) -> Markup:
+def render_parameters(
+    parameters: Mapping[str, ServedParameter], anchor: str, caption: str
+) -> Markup:
     """A map of parameters in their served form, the required ones first; empty where there are
     none. What they say is escaped.
     """
-    return Markup(_table(parameters, anchor, caption))  # noqa: S704 - of escaped parts
+    return Markup(_render_table(parameters, anchor, caption))  # noqa: S704 - of escaped parts
 
 
-def _table(parameters: Mapping[str, Described], anchor: str, caption: str) -> str:
+def _render_table(parameters: Mapping[str, ServedParameter], anchor: str, caption: str) -> str:
     if not parameters:
         return ""
     rows = sorted(parameters.items(), key=lambda item: not item[1].get("required"))
-    body = "".join(_row(name, it, f"{anchor}{_part(name)}") for name, it in rows)
+    body = "".join(_render_row(name, it, f"{anchor}{_encode_anchor(name)}") for name, it in rows)
     head = '<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead>'
     return f'<table class="parameters"><caption>{escape(caption)}</caption>{head}<tbody>\n{body}</tbody></table>'
 
 
 @lru_cache(maxsize=1 << 14)
-def _part(name: str) -> str:
+def _encode_anchor(name: str) -> str:
     """A name as part of an anchor: no other name, and no path of names, has the same."""
     return quote(name, safe="").replace(".", "%2E")
 
 
-def _row(name: str, it: Described, anchor: str) -> str:
-    required = ' <span class="badge key">required</span>' if it.get("required") else ""
+def _render_row(name: str, parameter: ServedParameter, anchor: str) -> str:
+    required = ' <span class="badge key">required</span>' if parameter.get("required") else ""
     target = anchor.replace("%", "%25")
-    link = f'<a class="anchor" href="#{target}"><code>{_text(name)}</code></a>'
-    return f'<tr id="{anchor}"><th scope="row">{link}{required}</th><td>{escape(_type(it))}</td><td>{_described(it, anchor)}</td></tr>\n'
+    link = f'<a class="anchor" href="#{target}"><code>{_escape_text(name)}</code></a>'
+    return f'<tr id="{anchor}"><th scope="row">{link}{required}</th><td>{escape(_format_type(parameter))}</td><td>{_render_description(parameter, anchor)}</td></tr>\n'
 
 
-def _type(it: Described) -> str:
-    items = it.get("items")
+def _format_type(parameter: ServedParameter) -> str:
+    items = parameter.get("items")
     return (
-        f"{it['type']} of {items['type']}"
-        if it["type"] == "array" and isinstance(items, Mapping)
-        else str(it["type"])
+        f"{parameter['type']} of {items['type']}"
+        if parameter["type"] == "array" and isinstance(items, Mapping)
+        else str(parameter["type"])
     )
 
 
-def _described(it: Described, anchor: str) -> str:
+def _render_description(parameter: ServedParameter, anchor: str) -> str:
     return "".join(
         (
-            markdown.block(it["description"]),
-            _facts(it),
-            *_within(it, anchor),
+            markdown.render_block(parameter["description"]),
+            _render_limits(parameter),
+            *_render_nested(parameter, anchor),
         )
     )
 
 
-def _within(it: Described, anchor: str) -> Iterator[str]:
+def _render_nested(parameter: ServedParameter, anchor: str) -> Iterator[str]:
     """Yield what a description contains, folded."""
-    if properties := it.get("properties"):
-        yield _folded(_count(properties), _table(properties, f"{anchor}.", "Fields"))
+    if properties := parameter.get("properties"):
+        yield _render_details(
+            _format_field_count(properties), _render_table(properties, f"{anchor}.", "Fields")
+        )
     branch = 0
-    for steps, _, description in children(it):
+    for steps, _, description in children(parameter):
         match steps[0]:
             case "properties":
                 continue
@@ -98,39 +102,43 @@ def _within(it: Described, anchor: str) -> Iterator[str]:
             case _:
                 label = f"{'or' if branch else 'Either'}: {description['type']}"
                 part, branch = f"{branch}", branch + 1
-        if html := _described(description, f"{anchor}.{part}"):
-            yield _folded(label, html)
+        if html := _render_description(description, f"{anchor}.{part}"):
+            yield _render_details(label, html)
 
 
-def _count(properties: Mapping[str, Any]) -> str:
+def _format_field_count(properties: Mapping[str, Any]) -> str:
     return f"{len(properties)} field{'' if len(properties) == 1 else 's'}"
 
 
-def _folded(what: str, html: str) -> str:
-    return f"<details><summary>{escape(what)}</summary>{html}</details>"
+def _render_details(summary: str, html: str) -> str:
+    return f"<details><summary>{escape(summary)}</summary>{html}</details>"
 
 
-def _facts(it: Described) -> str:
+def _render_limits(parameter: ServedParameter) -> str:
     facts = [
-        f"<li>{words}{_told(it[key])}</li>"
-        for key, words in _LIMITS.items()
-        if key in it and it[key] is not False
+        f"<li>{words}{_render_limit(parameter[key])}</li>"
+        for key, words in _LIMIT_LABELS.items()
+        if key in parameter and parameter[key] is not False
     ]
-    facts += [f"<li>default {_literal(it['default'])}</li>"] if "default" in it else []
+    facts += (
+        [f"<li>default {_render_literal(parameter['default'])}</li>"]
+        if "default" in parameter
+        else []
+    )
     for what, key in (("one of", "enum"), ("for example", "examples")):
-        if it.get(key):
-            facts.append(f"<li>{what} {' '.join(map(_literal, it[key]))}</li>")
+        if parameter.get(key):
+            facts.append(f"<li>{what} {' '.join(map(_render_literal, parameter[key]))}</li>")
     return f'<ul class="limits">{"".join(facts)}</ul>' if facts else ""
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     # never in an attribute
-    return escape(text if text.isascii() else unseen.visible(text), quote=False)
+    return escape(text if text.isascii() else unseen.escape_hidden(text), quote=False)
 
 
-def _told(limit: Any) -> str:
-    return "" if limit is True else f" {_literal(limit)}"
+def _render_limit(limit: Any) -> str:
+    return "" if limit is True else f" {_render_literal(limit)}"
 
 
-def _literal(value: Any) -> str:
-    return f"<code>{_text(dump(value).decode())}</code>"
+def _render_literal(value: Any) -> str:
+    return f"<code>{_escape_text(dump_json(value).decode())}</code>"

@@ -25,63 +25,68 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from watchfiles import awatch
 
-from toolcatalog.ending import heard
+from toolcatalog.ending import receive_lifespan
 from toolcatalog.errors import InvalidCatalog, Problem, ToolcatalogError
-from toolcatalog.pages import asset
+from toolcatalog.pages import read_asset
 
-_SHOWN = 20  # problems
+_MAX_PROBLEMS = 20  # problems
 _SCRIPT = b'<script src="/_dev/live.js"></script></head>'
 _PORT = re.compile(r":[0-9]*\Z")
 _MISDIRECTED = (
     "This server answers to localhost, and to the host that was given with --host, and to no other "
     "name: open the address that `toolcatalog dev` shows.\n"
 )
-_SETTLED = 100  # milliseconds without a change: an editor writes a file in several steps
-Build = Callable[[], str]  # builds the site; the digest of the snapshot
-Told = Callable[[str], None]
+_DEBOUNCE_MS = 100  # milliseconds without a change: an editor writes a file in several steps
+BuildFunction = Callable[[], str]  # builds the site; the digest of the snapshot
+ReportFunction = Callable[[str], None]
 
 
-class Live:
+class LiveReload:
     """What browsers are told: how often the site has changed, and what is wrong now."""
 
     def __init__(self) -> None:
-        self.changes = 0
+        self.change_count = 0
         self.problems: Sequence[dict[str, object]] = ()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def tell(self, problems: Sequence[dict[str, object]], *, changed: bool) -> None:
+    def notify(self, problems: Sequence[dict[str, object]], *, changed: bool) -> None:
         """Tell all who listen."""
-        self.changes += changed
+        self.change_count += changed
         self.problems = problems
-        self._news.set()
-        self._news = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
-    async def events(self) -> AsyncIterator[bytes]:
+    async def stream_events(self) -> AsyncIterator[bytes]:
         """What there is, and whatever comes, as server-sent events."""
         while True:
-            news = self._news
+            news = self._changed
             yield b"data: %b\n\n" % orjson.dumps(
-                {"changes": self.changes, "problems": self.problems}
+                {"changes": self.change_count, "problems": self.problems}
             )
             await news.wait()
 
 
-def rebuilt(build: Build) -> tuple[str, list[dict[str, object]]]:
+def rebuild(build: BuildFunction) -> tuple[str, list[dict[str, object]]]:
     """Build: the digest, empty where that failed, and what is wrong."""
     try:
         return build(), []
     except InvalidCatalog as invalid:
-        return "", [_row(problem) for problem in invalid.problems[:_SHOWN]]
+        return "", [_problem_to_dict(problem) for problem in invalid.problems[:_MAX_PROBLEMS]]
     except ToolcatalogError as error:
         return "", [{"path": "", "message": str(error)}]
 
 
-def _row(problem: Problem) -> dict[str, object]:
+def _problem_to_dict(problem: Problem) -> dict[str, object]:
     return asdict(problem)
 
 
-def application(
-    catalog: Path, site: Path, build: Build, digest: str, told: Told, host: str = "127.0.0.1"
+def create_dev_app(
+    catalog: Path,
+    site: Path,
+    build: BuildFunction,
+    digest: str,
+    report: ReportFunction,
+    host: str = "127.0.0.1",
 ) -> ASGIApp:
     """The application that serves the site, and builds it again when a file of the catalog changes;
     `digest`: what is built by now, `host`: the address that it listens on.
@@ -89,32 +94,38 @@ def application(
     A request whose `Host` is neither this machine nor `host` is refused with 421: a web page can
     give its own name the address of this machine, and would read the catalog and its problems.
     """
-    live = Live()
+    live = LiveReload()
 
     @asynccontextmanager
     async def watching(app: Starlette) -> AsyncIterator[None]:  # noqa: ARG001 - what Starlette gives
-        task = asyncio.create_task(_watch(catalog, build, digest, live, told))
+        task = asyncio.create_task(_watch_catalog(catalog, build, digest, live, report))
         yield
         task.cancel()
 
     async def events(request: Request) -> Response:  # noqa: ARG001 - likewise
         return StreamingResponse(
-            live.events(), media_type="text/event-stream", headers={"cache-control": "no-store"}
+            live.stream_events(),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store"},
         )
 
     async def script(request: Request) -> Response:  # noqa: ARG001 - likewise
-        return Response(asset("live.js"), media_type="text/javascript")
+        return Response(read_asset("live.js"), media_type="text/javascript")
 
     app = Starlette(
         routes=[Route("/_dev/events", events), Route("/_dev/live.js", script)], lifespan=watching
     )
-    app.router.default = _Pages(StaticFiles(directory=site, html=True))
+    app.router.default = _ReloadingPages(StaticFiles(directory=site, html=True))
 
     async def ending(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not is_trusted(Headers(scope=scope).get("host", ""), host):
             await PlainTextResponse(_MISDIRECTED, 421)(scope, receive, send)
             return
-        await app(scope, partial(heard, receive) if scope["type"] == "lifespan" else receive, send)
+        await app(
+            scope,
+            partial(receive_lifespan, receive) if scope["type"] == "lifespan" else receive,
+            send,
+        )
 
     return ending
 
@@ -132,16 +143,22 @@ def is_trusted(header: str, host: str) -> bool:
         return False
 
 
-async def _watch(catalog: Path, build: Build, digest: str, live: Live, told: Told) -> None:
-    async for _ in awatch(catalog, step=_SETTLED):
-        now, problems = await run_in_threadpool(rebuilt, build)
+async def _watch_catalog(
+    catalog: Path,
+    build: BuildFunction,
+    digest: str,
+    live_reload: LiveReload,
+    report: ReportFunction,
+) -> None:
+    async for _ in awatch(catalog, step=_DEBOUNCE_MS):
+        now, problems = await run_in_threadpool(rebuild, build)
         changed = now not in ("", digest)
         digest = now or digest
-        told(_sentence(problems, changed=changed))
-        live.tell(problems, changed=changed)
+        report(_format_status(problems, changed=changed))
+        live_reload.notify(problems, changed=changed)
 
 
-def _sentence(problems: Sequence[dict[str, object]], *, changed: bool) -> str:
+def _format_status(problems: Sequence[dict[str, object]], *, changed: bool) -> str:
     if not problems:
         return "Built again." if changed else "Nothing that is shown has changed."
     first = problems[0]
@@ -151,7 +168,7 @@ def _sentence(problems: Sequence[dict[str, object]], *, changed: bool) -> str:
     )
 
 
-class _Pages:
+class _ReloadingPages:
     """Serves files; a page gets the script that loads it again."""
 
     def __init__(self, files: ASGIApp) -> None:
@@ -170,7 +187,7 @@ class _Pages:
             elif message is not start:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    await _whole(start, body.replace(b"</head>", _SCRIPT, 1), send)
+                    await _send_page(start, body.replace(b"</head>", _SCRIPT, 1), send)
 
         fresh = [
             header
@@ -180,7 +197,7 @@ class _Pages:
         await self.files({**scope, "headers": fresh}, receive, send_on)
 
 
-async def _whole(start: Message, body: bytes, send: Send) -> None:
+async def _send_page(start: Message, body: bytes, send: Send) -> None:
     others = [
         header
         for header in start["headers"]

@@ -6,15 +6,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from toolcatalog.narrowing import INPUT, OUTPUT, or_unknown, parameters
+from toolcatalog.narrowing import INPUT, OUTPUT, compare_parameters, ensure_change
 from toolcatalog.snapshot import Tool
-from toolcatalog.wording import ABSENT, KINDS, Change, became, code, identical, reworded, same
+from toolcatalog.wording import (
+    ABSENT,
+    KINDS,
+    Change,
+    are_equal,
+    are_identical,
+    describe_keyword_change,
+    describe_text_change,
+    quote_value,
+)
 
-_OF_EACH_VERSION = ("version", "available_versions")  # fields that differ whatever has changed
+_VERSION_FIELDS = ("version", "available_versions")  # fields that differ whatever has changed
 _PARAMETERS = ("input_parameters", "output_parameters")
 
 
-def changes(before: Tool, after: Tool) -> list[Change]:
+def compare_tools(before: Tool, after: Tool) -> list[Change]:
     """What changed from one version of a tool to another: breaking first, then scope, additive,
     text; by place within each.
 
@@ -24,60 +33,65 @@ def changes(before: Tool, after: Tool) -> list[Change]:
     found: list[Change] = []
     for field in fields(Tool):
         old, new = getattr(before, field.name), getattr(after, field.name)
-        is_equal = identical if field.name in _PARAMETERS else same
-        if field.name not in _OF_EACH_VERSION and not is_equal(old, new):
-            rule = _FIELDS.get(field.name)
-            found += or_unknown(field.name, rule(old, new) if rule else ())
+        is_equal = are_identical if field.name in _PARAMETERS else are_equal
+        if field.name not in _VERSION_FIELDS and not is_equal(old, new):
+            rule = _FIELD_RULES.get(field.name)
+            found += ensure_change(field.name, rule(old, new) if rule else ())
     return sorted(found, key=lambda change: (KINDS.index(change.kind), change.place, change.what))
 
 
-def _name(before: str, after: str) -> Iterator[Change]:
-    yield Change("text", "name", f"{code(before)} became {code(after)}")
+def _compare_name(before: str, after: str) -> Iterator[Change]:
+    yield Change("text", "name", f"{quote_value(before)} became {quote_value(after)}")
 
 
-def _description(before: str, after: str) -> Iterator[Change]:
-    yield Change("text", "description", reworded(before, after))
+def _compare_description(before: str, after: str) -> Iterator[Change]:
+    yield Change("text", "description", describe_text_change(before, after))
 
 
-def _scopes(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
-    gone, new = _gone_and_new(before, after)
+def _compare_scopes(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
+    gone, new = _removed_and_added(before, after)
     yield from (
-        Change("scope", "scopes", f"{code(one)} was added: it must be granted now") for one in new
+        Change("scope", "scopes", f"{quote_value(one)} was added: it must be granted now")
+        for one in new
     )
     yield from (
-        Change("scope", "scopes", f"{code(one)} was removed: it need not be granted any more")
+        Change(
+            "scope", "scopes", f"{quote_value(one)} was removed: it need not be granted any more"
+        )
         for one in gone
     )
     if not gone and not new:
         yield Change("text", "scopes", "are listed in another way")
 
 
-def _tags(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
+def _compare_tags(before: Sequence[str], after: Sequence[str]) -> Iterator[Change]:
     """Tags are words for people and filters, but for two hints by which a client lets a model act
     without asking.
     """
-    gone, new = _gone_and_new(before, after)
+    gone, new = _removed_and_added(before, after)
     yield from (
-        _tag(tag, "was added", "it may destroy something" if tag == "destructiveHint" else "")
+        _tag_change(
+            tag, "was added", "it may destroy something" if tag == "destructiveHint" else ""
+        )
         for tag in new
     )
     yield from (
-        _tag(tag, "was removed", "it may change something" if tag == "readOnlyHint" else "")
+        _tag_change(tag, "was removed", "it may change something" if tag == "readOnlyHint" else "")
         for tag in gone
     )
     if not gone and not new:
         yield Change("text", "tags", "are listed in another way")
 
 
-def _tag(tag: str, what: str, breaks: str) -> Change:
+def _tag_change(tag: str, what: str, consequence: str) -> Change:
     return (
-        Change("breaking", "tags", f"{code(tag)} {what}: {breaks}")
-        if breaks
-        else Change("text", "tags", f"{code(tag)} {what}")
+        Change("breaking", "tags", f"{quote_value(tag)} {what}: {consequence}")
+        if consequence
+        else Change("text", "tags", f"{quote_value(tag)} {what}")
     )
 
 
-def _no_auth(before: bool, after: bool) -> Iterator[Change]:
+def _compare_no_auth(before: bool, after: bool) -> Iterator[Change]:
     if before and not after:
         yield Change("breaking", "no_auth", "is false now: the tool needs authentication")
     elif after and not before:
@@ -86,32 +100,32 @@ def _no_auth(before: bool, after: bool) -> Iterator[Change]:
         )
 
 
-def _deprecation(
+def _compare_deprecation(
     before: Mapping[str, str] | None, after: Mapping[str, str] | None
 ) -> Iterator[Change]:
     if after is None:
         yield Change("text", "deprecation", "was taken back")
     elif before is None:
-        said = ", ".join(f"{key} {code(value)}" for key, value in after.items() if value)
+        said = ", ".join(f"{key} {quote_value(value)}" for key, value in after.items() if value)
         yield Change("text", "deprecation", f"is new: {said}" if said else "is new")
     else:
         for key in sorted(before.keys() | after.keys()):
             old, new = before.get(key) or ABSENT, after.get(key) or ABSENT
-            if not same(old, new):
-                yield Change("text", "deprecation", became(key, old, new))
+            if not are_equal(old, new):
+                yield Change("text", "deprecation", describe_keyword_change(key, old, new))
 
 
-def _gone_and_new(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
+def _removed_and_added(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], list[str]]:
     return sorted({*before} - {*after}), sorted({*after} - {*before})
 
 
-_FIELDS: dict[str, Callable[[Any, Any], Iterable[Change]]] = {
-    "name": _name,
-    "description": _description,
-    "scopes": _scopes,
-    "tags": _tags,
-    "no_auth": _no_auth,
-    "deprecation": _deprecation,
-    "input_parameters": lambda before, after: parameters("input ", before, after, INPUT),
-    "output_parameters": lambda before, after: parameters("output ", before, after, OUTPUT),
+_FIELD_RULES: dict[str, Callable[[Any, Any], Iterable[Change]]] = {
+    "name": _compare_name,
+    "description": _compare_description,
+    "scopes": _compare_scopes,
+    "tags": _compare_tags,
+    "no_auth": _compare_no_auth,
+    "deprecation": _compare_deprecation,
+    "input_parameters": lambda before, after: compare_parameters("input ", before, after, INPUT),
+    "output_parameters": lambda before, after: compare_parameters("output ", before, after, OUTPUT),
 }

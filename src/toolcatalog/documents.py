@@ -15,82 +15,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import snapshot
-from toolcatalog.errors import MEND, SnapshotError
-from toolcatalog.postings import Numbers
-from toolcatalog.table import Data
+from toolcatalog.errors import REBUILD_HINT, SnapshotError
+from toolcatalog.postings import ToolIds
+from toolcatalog.table import Buffer
 
 
 class Documents:
     """The documents in `data`, which lie as the columns of `query.numbers` say."""
 
-    def __init__(self, data: Data, columns: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, data: Buffer, columns: Mapping[str, NDArray[Any]]) -> None:
         self._data = data
         self._documents = memoryview(data)
         self._columns = columns
-        self._offset, self._check, self._place = (
+        self._offsets, self._checksums, self._positions = (
             columns[name].data for name in ("offset", "check", "place")
         )
         self._tags = columns["tag"].view(np.uint8).data
         # which documents, by place, were read before and found as they were written
-        self._sound = bytearray(len(self._place))
+        self._verified = bytearray(len(self._positions))
 
-    def document(self, number: int) -> tuple[memoryview, bytes]:
+    def read_document(self, tool_id: int) -> tuple[memoryview, bytes]:
         """The document of a tool version, and what tells it from all others: 32 hex digits of its
         SHA-256.
 
         Raises SnapshotError where it is not what was written.
         """
-        place = self._place[number]
-        if not self._sound[place]:
-            self._vouch(place, place)
-        tag = self._tags[snapshot.TAG * place : snapshot.TAG * (place + 1)]
-        return self._documents[self._offset[place] : self._offset[place + 1] - 1], hexlify(tag)
+        place = self._positions[tool_id]
+        if not self._verified[place]:
+            self._verify(place, place)
+        tag = self._tags[snapshot.TAG_SIZE * place : snapshot.TAG_SIZE * (place + 1)]
+        return self._documents[self._offsets[place] : self._offsets[place + 1] - 1], hexlify(tag)
 
-    def documents(self, numbers: Numbers) -> tuple[list[memoryview], bytes]:
+    def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
         """Documents in the order of the numbers, and what tells them from all others, as for a
         single one.
 
         The pieces are to be put together with commas; documents that lie side by side, with a comma
         between, are one piece.
         """
-        pieces, tags, size = [], [], snapshot.TAG
-        for first, last in _runs(self._columns["place"][numbers].tolist()):
-            if self._sound.find(0, first, last + 1) >= 0:
-                self._vouch(first, last)
-            pieces.append(self._documents[self._offset[first] : self._offset[last + 1] - 1])
+        pieces, tags, size = [], [], snapshot.TAG_SIZE
+        for first, last in _find_runs(self._columns["place"][tool_ids].tolist()):
+            if self._verified.find(0, first, last + 1) >= 0:
+                self._verify(first, last)
+            pieces.append(self._documents[self._offsets[first] : self._offsets[last + 1] - 1])
             tags.append(self._tags[size * first : size * (last + 1)])
         return pieces, hexlify(hashlib.blake2b(b"".join(tags), digest_size=size).digest())
 
-    def sizes(self, numbers: Numbers) -> NDArray[np.int64]:
+    def document_sizes(self, tool_ids: ToolIds) -> NDArray[np.int64]:
         """The bytes of documents."""
-        places = self._columns["place"][numbers].astype(np.int64)
+        places = self._columns["place"][tool_ids].astype(np.int64)
         offset = self._columns["offset"].astype(np.int64)
         return offset[places + 1] - offset[places] - 1
 
-    def _vouch(self, first: int, last: int) -> None:
+    def _verify(self, first: int, last: int) -> None:
         """Hold documents against their checksums, and see that a comma or the bracket follows each:
         `documents` hands that out too.
         """
         for place in range(first, last + 1):
-            start, end = self._offset[place], self._offset[place + 1] - 1
+            start, end = self._offsets[place], self._offsets[place + 1] - 1
             after = b"]" if end == len(self._data) - 1 else b","
             if (
-                zlib.crc32(self._documents[start:end]) != self._check[place]
+                zlib.crc32(self._documents[start:end]) != self._checksums[place]
                 or self._data[end : end + 1] != after
             ):
                 raise SnapshotError(
                     f"The document of tool version {self._columns['number'][place]} is not "
-                    f"what was written: {MEND}"
+                    f"what was written: {REBUILD_HINT}"
                 )
-            self._sound[place] = 1
+            self._verified[place] = 1
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+def _find_runs(positions: Sequence[int]) -> list[tuple[int, int]]:
     """The first and the last of each run of places that follow one another."""
     runs, first, last = [], -2, -2
-    for place in places:
+    for place in positions:
         if place != last + 1:
             runs.append((first, last))
             first = place
         last = place
-    return [*runs[1:], (first, last)] if places else []
+    return [*runs[1:], (first, last)] if positions else []

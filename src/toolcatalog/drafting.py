@@ -12,9 +12,9 @@ from typing import Any
 from toolcatalog import editors, schema, source, yaml12, yamlout
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.source import Document, Place
+from toolcatalog.source import Document, Location
 
-_MORE = {
+_TRAILING_COMMENTS = {
     "catalog": "",
     "toolkit": "",
     "tool": """\
@@ -36,48 +36,52 @@ _MORE = {
 }
 
 
-def file(path: str, fields: Mapping[str, Any]) -> bytes:
+def render_file(path: str, fields: Mapping[str, Any]) -> bytes:
     """The text of a new file at its path in a catalog; fields that say nothing are left out, but
     for those that must be there.
     """
-    kind = _place(path).kind
+    kind = _locate(path).kind
     whole = SCHEMAS[kind]
     told = {
         key: fields[key]
         for key in whole["properties"]
         if key in fields and (fields[key] or key in whole["required"])
     }
-    return editors.comments(kind, path).encode() + yamlout.emit(told) + _MORE[kind].encode()
+    return (
+        editors.render_schema_comments(kind, path).encode()
+        + yamlout.to_yaml(told)
+        + _TRAILING_COMMENTS[kind].encode()
+    )
 
 
-def required(path: str) -> list[str]:
+def required_fields(path: str) -> list[str]:
     """The fields that a file at this path must have."""
-    needed: list[str] = SCHEMAS[_place(path).kind]["required"]
+    needed: list[str] = SCHEMAS[_locate(path).kind]["required"]
     return needed
 
 
-def findings(path: str, data: bytes) -> list[Finding]:
+def validate_file(path: str, data: bytes) -> list[Finding]:
     """What is wrong with a new file; nothing where the catalog takes it."""
-    reading = yaml12.read(data)
+    reading = yaml12.parse(data)
     if reading.faults:
         return [
             Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help)
             for fault in reading.faults
         ]
-    return schema.record(Document(path, _place(path), reading.value, True))[1]
+    return schema.validate(Document(path, _locate(path), reading.value, True))[1]
 
 
-def _place(path: str) -> Place:
+def _locate(path: str) -> Location:
     """The kind of file that lies there. Raises UsageError where the path has a name that no such
     file can have.
     """
-    place = source.place_of(path)
+    place = source.classify_path(path)
     if isinstance(place, Finding):
         raise UsageError(f"{place.message}: {place.help}.")
     return place
 
 
-def title(slug: str) -> str:
+def title_from_slug(slug: str) -> str:
     """A slug as people would write it: a name to begin with."""
     words = slug.replace("_", " ").replace("-", " ").split()
     return (

@@ -11,35 +11,35 @@ from collections.abc import Iterator
 
 from toolcatalog.formats import SCHEMAS
 
-FOLDER = ".schemas"  # in a catalog: names that begin with a dot are no files of it
-VERSION = "v1"
-FILES = frozenset(f"{kind}.json" for kind in SCHEMAS)
+SCHEMA_FOLDER = ".schemas"  # in a catalog: names that begin with a dot are no files of it
+SCHEMA_VERSION = "v1"
+SCHEMA_FILES = frozenset(f"{kind}.json" for kind in SCHEMAS)
 
 
-def paths() -> Iterator[tuple[str, str]]:
+def schema_paths() -> Iterator[tuple[str, str]]:
     """Yield each kind of file with the path of its schema in the site."""
-    return ((kind, f"schemas/{VERSION}/{kind}.json") for kind in SCHEMAS)
+    return ((kind, f"schemas/{SCHEMA_VERSION}/{kind}.json") for kind in SCHEMAS)
 
 
-def schema_file(kind: str) -> bytes:
+def render_schema(kind: str) -> bytes:
     """Generate the JSON Schema (2020-12) of a kind of file, as indented JSON in UTF-8."""
     head = {"$schema": SCHEMAS[kind]["$schema"], "title": SCHEMAS[kind]["title"]}
     return json.dumps({**head, **SCHEMAS[kind]}, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
-def in_catalog(kind: str) -> str:
+def catalog_schema_path(kind: str) -> str:
     """Where the schema of a kind of file lies in a catalog."""
-    return f"{FOLDER}/{VERSION}/{kind}.json"
+    return f"{SCHEMA_FOLDER}/{SCHEMA_VERSION}/{kind}.json"
 
 
-def relative(kind: str, path: str) -> str:
+def relative_schema_path(kind: str, path: str) -> str:
     """The same, from a file of this kind at `path` in a catalog."""
-    return "../" * path.count("/") + in_catalog(kind)
+    return "../" * path.count("/") + catalog_schema_path(kind)
 
 
-def comments(kind: str, path: str) -> str:
+def render_schema_comments(kind: str, path: str) -> str:
     """The first lines of a file of this kind at `path` in a catalog: for the YAML language server
     (VS Code, Neovim, ...) and JetBrains.
     """
-    schema = relative(kind, path)
+    schema = relative_schema_path(kind, path)
     return f"# yaml-language-server: $schema={schema}\n# $schema: {schema}\n"

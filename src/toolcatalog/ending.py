@@ -5,7 +5,7 @@ import asyncio
 from starlette.types import Message, Receive
 
 
-async def heard(receive: Receive) -> Message:
+async def receive_lifespan(receive: Receive) -> Message:
     """What the server says next to an application's lifespan: the end, too, when uvicorn only
     breaks off, as it does at a second Ctrl-C.
     """

@@ -13,15 +13,15 @@ from markupsafe import Markup
 
 from toolcatalog import analysis, markdown, unseen
 
-_LONGEST = 200  # characters of a summary
-_HINTS = {  # tags that are shown as badges
+_MAX_SUMMARY_LENGTH = 200  # characters of a summary
+_HINT_BADGES = {  # tags that are shown as badges
     "important": '<span class="badge key">important</span>',
     "readOnlyHint": '<span class="badge">read-only</span>',
     "destructiveHint": '<span class="badge warn">destructive</span>',
 }
 
 
-class Row(NamedTuple):
+class ToolRow(NamedTuple):
     """A tool in the index of its toolkit (see `snapshot.index_row`). A site's lists hold all of
     them at once, so they are small.
     """
@@ -37,19 +37,21 @@ class Row(NamedTuple):
     digest: str
 
 
-_COLUMNS = itemgetter(*Row._fields)
+_FIELD_VALUES = itemgetter(*ToolRow._fields)
 
 
-def row(said: Mapping[str, Any]) -> Row:
+def make_row(fields: Mapping[str, Any]) -> ToolRow:
     """A tool as the index says it; what is equal in many of them is one object."""
-    slug, version, name, description, tags, scopes, no_auth, deprecation, digest = _COLUMNS(said)
-    return Row(
+    slug, version, name, description, tags, scopes, no_auth, deprecation, digest = _FIELD_VALUES(
+        fields
+    )
+    return ToolRow(
         slug,
         sys.intern(version),
         name,
         description,
-        _same(tuple(tags)),
-        _same(tuple(scopes)),
+        _intern_labels(tuple(tags)),
+        _intern_labels(tuple(scopes)),
         no_auth,
         deprecation,
         digest,
@@ -57,49 +59,53 @@ def row(said: Mapping[str, Any]) -> Row:
 
 
 @lru_cache(maxsize=1 << 16)
-def _same(labels: tuple[str, ...]) -> tuple[str, ...]:
+def _intern_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(sys.intern, labels))
 
 
 @lru_cache(maxsize=1 << 15)
-def summary(text: str) -> str:
+def first_sentence(text: str) -> str:
     """What a description says first, for a list."""
-    first = next(filter(None, map(str.strip, analysis.sentences(text))), "").rstrip(";")
-    return first if len(first) <= _LONGEST else f"{first[:_LONGEST].rsplit(None, 1)[0]} …"
+    first = next(filter(None, map(str.strip, analysis.split_sentences(text))), "").rstrip(";")
+    return (
+        first
+        if len(first) <= _MAX_SUMMARY_LENGTH
+        else f"{first[:_MAX_SUMMARY_LENGTH].rsplit(None, 1)[0]} …"
+    )
 
 
-def day(version: str) -> str:
+def format_day(version: str) -> str:
     """The day that a version names, as people write it: 2025-10-27."""
     return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
 
 
-def visible(value: Any) -> Any:
+def escape_hidden_value(value: Any) -> Any:
     """A text without characters that hide or reorder others; they are named instead."""
-    return unseen.visible(value) if type(value) is str and not value.isascii() else value
+    return unseen.escape_hidden(value) if type(value) is str and not value.isascii() else value
 
 
-def code(text: str) -> Markup:
+def escape_code(text: str) -> Markup:
     """A text between tags. Quotes stay as they are: a snippet is full of them, and half as large
     so.
     """
-    return Markup(escape(visible(text), quote=False))  # noqa: S704 - escaped
+    return Markup(escape(escape_hidden_value(text), quote=False))  # noqa: S704 - escaped
 
 
-def badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Markup:
+def render_badges(deprecated: bool, tags: Iterable[str], no_auth: bool) -> Markup:
     """What one should know of a tool at once."""
     found = ['<span class="badge warn">deprecated</span>'] if deprecated else []
-    found += [_HINTS[tag] for tag in _HINTS if tag in tags]
+    found += [_HINT_BADGES[tag] for tag in _HINT_BADGES if tag in tags]
     found += ['<span class="badge">no auth</span>'] if no_auth else []
     return Markup(" ".join(found))  # noqa: S704 - of fixed texts
 
 
-def items(tools: Iterable[Row], root: str) -> Markup:
+def render_items(tools: Iterable[ToolRow], root: str) -> Markup:
     """A list of tools."""
-    return Markup("".join(_item(tool, root) for tool in tools))  # noqa: S704 - of escaped parts
+    return Markup("".join(_render_item(tool, root) for tool in tools))  # noqa: S704 - of escaped parts
 
 
-def _item(tool: Row, root: str) -> str:
-    shown = _shown(
+def _render_item(tool: ToolRow, root: str) -> str:
+    shown = _render_item_body(
         tool.slug,
         tool.name,
         tool.description,
@@ -111,41 +117,39 @@ def _item(tool: Row, root: str) -> str:
 
 
 @lru_cache(maxsize=1 << 15)
-def _shown(
+def _render_item_body(
     slug: str, name: str, description: str, deprecated: bool, tags: tuple[str, ...], no_auth: bool
 ) -> str:
     """A tool in a list, which is the same in each: it is in that of all tools and in those of its
     tags and scopes.
     """
-    link = f'tools/{slug}/index.html">{_text(name)}</a> <code class="slug">{slug}</code>'
-    return f"{link} {badges(deprecated, tags, no_auth)}<p>{_said(description)}</p>"
+    link = f'tools/{slug}/index.html">{_escape(name)}</a> <code class="slug">{slug}</code>'
+    return f"{link} {render_badges(deprecated, tags, no_auth)}<p>{_render_summary(description)}</p>"
 
 
-def rows(tools: Iterable[Row], root: str, newest: Mapping[str, str]) -> Markup:
+def render_rows(tools: Iterable[ToolRow], root: str, newest: Mapping[str, str]) -> Markup:
     """Rows of a table of tools; `newest`: their newest versions, where they are those of an older
     version of their toolkit.
     """
-    return Markup("".join(_row(tool, root, newest) for tool in tools))  # noqa: S704 - of escaped parts
+    return Markup("".join(_render_row(tool, root, newest) for tool in tools))  # noqa: S704 - of escaped parts
 
 
-def _row(tool: Row, root: str, newest: Mapping[str, str]) -> str:
+def _render_row(tool: ToolRow, root: str, newest: Mapping[str, str]) -> str:
     slug, version = tool.slug, tool.version
     file = "index" if newest.get(slug, version) == version else version
-    link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_text(tool.name)}</a><br><code class="slug">{slug}</code>'
-    said = f"{_said(tool.description)} {_badges(tool)}"
-    return (
-        f'<tr><td>{link}</td><td>{said}</td><td class="version">{_text(day(version))}</td></tr>\n'
-    )
+    link = f'<a href="{root}tools/{slug}/{escape(file)}.html">{_escape(tool.name)}</a><br><code class="slug">{slug}</code>'
+    said = f"{_render_summary(tool.description)} {_render_row_badges(tool)}"
+    return f'<tr><td>{link}</td><td>{said}</td><td class="version">{_escape(format_day(version))}</td></tr>\n'
 
 
-def _badges(tool: Row) -> str:
-    return badges(tool.deprecation is not None, tool.tags, tool.no_auth)
+def _render_row_badges(tool: ToolRow) -> str:
+    return render_badges(tool.deprecation is not None, tool.tags, tool.no_auth)
 
 
 @lru_cache(maxsize=1 << 15)
-def _said(description: str) -> str:
-    return str(markdown.inline(summary(description)))
+def _render_summary(description: str) -> str:
+    return str(markdown.render_inline(first_sentence(description)))
 
 
-def _text(text: str) -> str:
-    return escape(visible(text))
+def _escape(text: str) -> str:
+    return escape(escape_hidden_value(text))

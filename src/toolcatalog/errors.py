@@ -33,9 +33,9 @@ _REMEDIES = dict.fromkeys(
 
 Pointer = tuple[str | int, ...]
 # what to do about a snapshot that cannot be used
-MEND = "run `toolcatalog build`, or name another build with --build."
+REBUILD_HINT = "run `toolcatalog build`, or name another build with --build."
 # problems told of one file: past it nobody reads them, and finding a hundred thousand takes minutes
-MOST = 1000
+MAX_FINDINGS_PER_FILE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,16 +81,16 @@ class Problem:
     @property
     def row(self) -> tuple[Any, ...]:
         """All of it in a row, to be kept as JSON."""
-        row: tuple[Any, ...] = _ROW(self)
+        row: tuple[Any, ...] = _to_row(self)
         return row
 
     @classmethod
-    def of(cls, row: Sequence[Any]) -> "Problem":
+    def from_row(cls, row: Sequence[Any]) -> "Problem":
         """The problem that gave this row."""
         return cls(**dict(zip(cls.__dataclass_fields__, row, strict=True)))
 
 
-_ROW = attrgetter(*Problem.__dataclass_fields__)
+_to_row = attrgetter(*Problem.__dataclass_fields__)
 
 
 def remedy(error: OSError) -> str:
@@ -113,10 +113,10 @@ class InvalidCatalog(ToolcatalogError):
     were read.
     """
 
-    def __init__(self, problems: Sequence[Problem], files: int) -> None:
+    def __init__(self, problems: Sequence[Problem], file_count: int) -> None:
         super().__init__(f"{len(problems)} problem(s) in the catalog")
         self.problems = tuple(problems)
-        self.files = files
+        self.file_count = file_count
 
 
 class ShrunkCatalog(ToolcatalogError):

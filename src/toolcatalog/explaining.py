@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toolcatalog import counting, ranking, scoring, snapshot
-from toolcatalog.analysis import terms_of
+from toolcatalog.analysis import terms_in_piece
 from toolcatalog.lookup import Lookup
-from toolcatalog.postings import Postings
-from toolcatalog.ranking import Ranked, Typed
+from toolcatalog.postings import TextIndex
+from toolcatalog.ranking import Ranking, SlugMatch
 from toolcatalog.scoring import FIELDS
 
 
-class Given(NamedTuple):
+class TermContribution(NamedTuple):
     """What one term gave: how it is spelt, its points (impact, times rarity, times weight in the
     query), and those of each field.
     """
 
-    spelt: str
+    spelling: str
     points: float
     fields: Mapping[str, float]
 
@@ -39,55 +39,61 @@ class Explanation(NamedTuple):
     and `meaning` on the same scale count by halves, and `typed` is added.
     """
 
-    given: Sequence[Given]
-    name: float
-    toolkit: float
-    whole: float
-    sentence: float
-    typed: float
-    words: float | None = None
-    meaning: float | None = None
+    contributions: Sequence[TermContribution]
+    name_coverage: float
+    toolkit_coverage: float
+    query_score: float
+    sentence_score: float
+    slug_bonus: float
+    text_score: float | None = None
+    semantic_score: float | None = None
 
     @property
     def score(self) -> float:
         """By which tools are ordered."""
-        if self.words is None or self.meaning is None:
-            return self.whole + self.sentence + self.typed
-        return self.words * (1 - ranking.MEANING) + self.meaning * ranking.MEANING + self.typed
+        if self.text_score is None or self.semantic_score is None:
+            return self.query_score + self.sentence_score + self.slug_bonus
+        return (
+            self.text_score * (1 - ranking.SEMANTIC_WEIGHT)
+            + self.semantic_score * ranking.SEMANTIC_WEIGHT
+            + self.slug_bonus
+        )
 
 
-def explain(
-    postings: Postings,
+def explain_result(
+    index: TextIndex,
     query: str,
-    ranked: Ranked,
-    number: int,
+    ranking_result: Ranking,
+    tool_id: int,
     document: Mapping[str, Any],
-    typed: Sequence[Typed],
+    slug_matches: Sequence[SlugMatch],
 ) -> Explanation:
     """Why the tool with this number and document stands where it does among the best."""
-    terms, best = ranking.wanted(Lookup(postings), query), ranked.best
-    place = int(np.searchsorted(best, number))
-    lift = float(ranking.bonus(postings, query, best, typed)[place])
-    meaning = _meaning(ranked, number)
+    terms, best = ranking.expand_query(Lookup(index), query), ranking_result.top_ids
+    place = int(np.searchsorted(best, tool_id))
+    lift = float(ranking.compute_bonus(index, query, best, slug_matches)[place])
+    meaning = _semantic_similarity(ranking_result, tool_id)
     if not terms:
         return Explanation((), 0.0, 0.0, 0.0, 0.0, lift, None if meaning is None else 0.0, meaning)
-    look, shares = ranking.look(postings, terms, best), _shares(postings, document)
+    look, shares = ranking.rerank(index, terms, best), _field_shares(index, document)
     words = (
-        None if meaning is None else float(ranking.scaled(look.scores[0] + look.sentence)[place])
+        None
+        if meaning is None
+        else float(ranking.normalize_scores(look.scores[0] + look.sentence_boost)[place])
     )
     given = []
     for (term, weight, _), value in zip(terms, (look.values[:, place] >> 2).tolist(), strict=True):
-        points = value / snapshot.MOST_IMPACT * scoring.MOST * term.rarity * weight
+        points = value / snapshot.MAX_ENCODED_IMPACT * scoring.MAX_IMPACT * term.idf * weight
         if points:
             given.append(
-                Given(
-                    term.spelt,
+                TermContribution(
+                    term.spelling,
                     points,
                     {field: points * share for field, share in shares[term.text].items()},
                 )
             )
     name, toolkit, whole, sentence = (
-        float(column[place]) for column in (*look.covered, look.scores[0], look.sentence)
+        float(column[place]) for column in (*look.coverage, look.scores[0], look.sentence_boost)
     )
     return Explanation(
         sorted(given, key=lambda one: -one.points),
@@ -101,28 +107,32 @@ def explain(
     )
 
 
-def _meaning(ranked: Ranked, number: int) -> float | None:
+def _semantic_similarity(ranked: Ranking, number: int) -> float | None:
     """How alike a tool and the query are in meaning, from 0 to 1; None where nothing is, or meaning
     is not asked for.
     """
-    near = dict(zip(ranked.near.numbers.tolist(), ranked.near.likeness.tolist(), strict=True))
+    near = dict(
+        zip(ranked.neighbors.tool_ids.tolist(), ranked.neighbors.similarities.tolist(), strict=True)
+    )
     return near.get(number, 0.0) if near else None
 
 
-def _shares(postings: Postings, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def _field_shares(index: TextIndex, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Of each term of a tool the share that each field has in its impact."""
     toolkit = document["toolkit"]["slug"], document["toolkit"]["name"]
-    said = counting.said(
+    said = counting.extract_fields(
         document["slug"],
         document["name"],
         document["description"],
         toolkit,
         document["input_parameters"],
-        newest=True,
+        is_newest=True,
     )
-    fields = [Counter(term for piece in field for term in terms_of(piece)) for field in said.fields]
+    fields = [
+        Counter(term for piece in field for term in terms_in_piece(piece)) for field in said.fields
+    ]
     lengths = np.array([[sum(counts.values()) for counts in fields]], np.uint32)
-    factors = scoring.factors(lengths, postings.usual)[0].tolist()
+    factors = scoring.compute_field_weights(lengths, index.average_lengths)[0].tolist()
     shares: dict[str, dict[str, float]] = {}
     for field, counts, factor in zip(FIELDS, fields, factors, strict=True):
         for term, count in counts.items():

@@ -16,25 +16,25 @@ from urllib.parse import quote
 
 import orjson
 
-from toolcatalog.parameters import BRANCHES, LOWER, UPPER, type_of
-from toolcatalog.snapshot import Tool, dump
+from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, UPPER_BOUNDS, type_of
+from toolcatalog.snapshot import Tool, dump_json
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # tags that MCP knows as annotations
-HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-KEY = "TOOLCATALOG_KEY"  # the environment variable that snippets take the API key from
-LOCAL = "http://127.0.0.1:8000"
-FORMS = ("openai", "anthropic", "mcp", "json-schema")
+HINT_TAGS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+KEY_VARIABLE = "TOOLCATALOG_KEY"  # the environment variable that snippets take the API key from
+DEFAULT_BASE_URL = "http://127.0.0.1:8000"
+FORMATS = ("openai", "anthropic", "mcp", "json-schema")
 
 Schema = dict[str, Any]
-Description = Mapping[str, Any]
+ServedParameter = Mapping[str, Any]
 
-_HOLDING = frozenset((*BRANCHES, "items", "additionalProperties"))
-_TOLD_OTHERWISE = frozenset(("required", "nullable"))
+_NESTED_KEYS = frozenset((*BRANCHES, "items", "additionalProperties"))
+_OMITTED_KEYS = frozenset(("required", "nullable"))
 _ANNOTATIONS = ("title", "description", "examples", "default")
-_LONGEST = 1000  # characters of a made-up text: no author's minLength shall fill the memory
-_MOST = 10  # items of made-up lists, those within each other multiplied
-_FORMATS = {
+_MAX_TEXT_LENGTH = 1000  # characters of a made-up text: no author's minLength shall fill the memory
+_MAX_ITEMS = 10  # items of made-up lists, those within each other multiplied
+_FORMAT_EXAMPLES = {
     "date-time": "2025-01-15T09:30:00Z",
     "date": "2025-01-15",
     "time": "09:30:00Z",
@@ -59,7 +59,7 @@ class Snippet(NamedTuple):
     text: str
 
 
-class Uses(NamedTuple):
+class Usage(NamedTuple):
     """All texts to copy for a tool, and about how many tokens a model reads for its definition."""
 
     snippets: list[Snippet]
@@ -69,53 +69,53 @@ class Uses(NamedTuple):
 # Schemas
 
 
-def input_schema(parameters: Mapping[str, Description]) -> Schema:
+def input_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
     """The JSON Schema of the arguments that served inputs describe: an object, `required` as a list
     where anything is required.
     """
-    return {"type": "object", **_named(parameters)}
+    return {"type": "object", **_properties_schema(parameters)}
 
 
-def output_schema(parameters: Mapping[str, Description]) -> Schema:
+def output_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
     """The JSON Schema of the answer that served outputs describe: an object that may lack any of
     its properties.
     """
-    return {"type": "object", **_named(parameters)}
+    return {"type": "object", **_properties_schema(parameters)}
 
 
-def _named(parameters: Mapping[str, Description]) -> Schema:
+def _properties_schema(parameters: Mapping[str, ServedParameter]) -> Schema:
     required = [name for name, described in parameters.items() if described.get("required")]
-    properties = {name: _schema(described) for name, described in parameters.items()}
+    properties = {name: _parameter_schema(described) for name, described in parameters.items()}
     return {"properties": properties, **({"required": required} if required else {})}
 
 
-def _schema(described: Description) -> Schema:
+def _parameter_schema(described: ServedParameter) -> Schema:
     schema: Schema = {}
     for key, value in described.items():
         if key == "properties":
-            schema |= _named(value)
-        elif key in _HOLDING:
-            schema[key] = _within(key, value)
-        elif key not in _TOLD_OTHERWISE and not (key == "description" and value == ""):
+            schema |= _properties_schema(value)
+        elif key in _NESTED_KEYS:
+            schema[key] = _nested_schema(key, value)
+        elif key not in _OMITTED_KEYS and not (key == "description" and value == ""):
             schema[key] = value
     if _has_derived_type(described):
         del schema["type"]
     if schema.get("type") == "array":
         schema.setdefault("items", {})
-    return _or_null(schema) if described.get("nullable") else schema
+    return _make_nullable(schema) if described.get("nullable") else schema
 
 
-def _within(key: str, value: Any) -> Any:
+def _nested_schema(key: str, value: Any) -> Any:
     if key in BRANCHES:
-        return [_schema(branch) for branch in value]
+        return [_parameter_schema(branch) for branch in value]
     return (
-        _schema(value)
+        _parameter_schema(value)
         if key in ("items", "additionalProperties") and isinstance(value, Mapping)
         else value
     )
 
 
-def _has_derived_type(described: Description) -> bool:
+def _has_derived_type(described: ServedParameter) -> bool:
     """Tell whether the type says no more than the branches; the first one's stands there where they
     differ, and would refuse the others.
     """
@@ -125,7 +125,7 @@ def _has_derived_type(described: Description) -> bool:
     return "type" in described and type_of(rest) == described["type"]
 
 
-def _or_null(schema: Schema) -> Schema:
+def _make_nullable(schema: Schema) -> Schema:
     """The same for null too. Of `oneOf` exactly one branch may fit, and one that takes null may be
     there: so that one is wrapped whole.
     """
@@ -149,57 +149,57 @@ def _or_null(schema: Schema) -> Schema:
 # Definitions
 
 
-def openai(tool: Tool) -> dict[str, Any]:
+def to_openai(tool: Tool) -> dict[str, Any]:
     """The function definition of OpenAI's chat API. The name is the slug as it is, though it may be
     longer than a provider takes.
     """
-    return _openai(tool, input_schema(tool.input_parameters))
+    return _openai_definition(tool, input_schema(tool.input_parameters))
 
 
-def anthropic(tool: Tool) -> dict[str, Any]:
+def to_anthropic(tool: Tool) -> dict[str, Any]:
     """The tool definition of Anthropic's messages API."""
-    return _anthropic(tool, input_schema(tool.input_parameters))
+    return _anthropic_definition(tool, input_schema(tool.input_parameters))
 
 
-def mcp(tool: Tool) -> dict[str, Any]:
+def to_mcp(tool: Tool) -> dict[str, Any]:
     """The tool as an MCP server lists it; `outputSchema` and `annotations` only where the catalog
     says something of them.
     """
-    return _mcp(tool, input_schema(tool.input_parameters))
+    return _mcp_definition(tool, input_schema(tool.input_parameters))
 
 
-def json_schema(tool: Tool) -> Schema:
+def to_json_schema(tool: Tool) -> Schema:
     """The tool's arguments as a JSON Schema that stands by itself."""
-    return _json_schema(tool, input_schema(tool.input_parameters))
+    return _json_schema_definition(tool, input_schema(tool.input_parameters))
 
 
-def forms(tool: Tool) -> dict[str, dict[str, Any]]:
+def to_all_formats(tool: Tool) -> dict[str, dict[str, Any]]:
     """All four, by the names of `FORMS`. They share parts: the schema is made once, for that is
     most of the work.
     """
     inputs = input_schema(tool.input_parameters)
     made = (
-        _openai(tool, inputs),
-        _anthropic(tool, inputs),
-        _mcp(tool, inputs),
-        _json_schema(tool, inputs),
+        _openai_definition(tool, inputs),
+        _anthropic_definition(tool, inputs),
+        _mcp_definition(tool, inputs),
+        _json_schema_definition(tool, inputs),
     )
-    return dict(zip(FORMS, made, strict=True))
+    return dict(zip(FORMATS, made, strict=True))
 
 
-def _openai(tool: Tool, inputs: Schema) -> dict[str, Any]:
+def _openai_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
     return {
         "type": "function",
         "function": {"name": tool.slug, "description": tool.description, "parameters": inputs},
     }
 
 
-def _anthropic(tool: Tool, inputs: Schema) -> dict[str, Any]:
+def _anthropic_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
     return {"name": tool.slug, "description": tool.description, "input_schema": inputs}
 
 
-def _mcp(tool: Tool, inputs: Schema) -> dict[str, Any]:
-    hints = {hint: True for hint in HINTS if hint in tool.tags}
+def _mcp_definition(tool: Tool, inputs: Schema) -> dict[str, Any]:
+    hints = {hint: True for hint in HINT_TAGS if hint in tool.tags}
     return {
         "name": tool.slug,
         "title": tool.name,
@@ -214,28 +214,33 @@ def _mcp(tool: Tool, inputs: Schema) -> dict[str, Any]:
     }
 
 
-def _json_schema(tool: Tool, inputs: Schema) -> Schema:
-    return {"$schema": DIALECT, "title": tool.name, "description": tool.description, **inputs}
+def _json_schema_definition(tool: Tool, inputs: Schema) -> Schema:
+    return {
+        "$schema": JSON_SCHEMA_DIALECT,
+        "title": tool.name,
+        "description": tool.description,
+        **inputs,
+    }
 
 
-def tokens(tool: Tool) -> int:
+def estimate_tokens(tool: Tool) -> int:
     """About how many tokens a model reads for the definition: an estimate, of four characters of
     the compact OpenAI form a token.
 
     What a model really counts depends on its tokenizer, and on how the provider writes definitions
     into the prompt.
     """
-    return _tokens(openai(tool))
+    return _estimate_definition_tokens(to_openai(tool))
 
 
-def _tokens(definition: Mapping[str, Any]) -> int:
-    return -(-len(dump(definition).decode()) // 4)
+def _estimate_definition_tokens(definition: Mapping[str, Any]) -> int:
+    return -(-len(dump_json(definition).decode()) // 4)
 
 
 # Example arguments
 
 
-def sample(parameters: Mapping[str, Description]) -> dict[str, Any]:
+def sample_arguments(parameters: Mapping[str, ServedParameter]) -> dict[str, Any]:
     """Example arguments for served inputs: a value for each required one, the optional ones left
     out.
 
@@ -244,68 +249,72 @@ def sample(parameters: Mapping[str, Description]) -> dict[str, Any]:
     1,000 characters, and what is required within it; not `pattern`, and not that only one branch of
     `oneOf` may fit.
     """
-    return _sample(parameters, _MOST)
+    return _sample_required(parameters, _MAX_ITEMS)
 
 
-def _sample(parameters: Mapping[str, Description], room: int) -> dict[str, Any]:
+def _sample_required(parameters: Mapping[str, ServedParameter], max_items: int) -> dict[str, Any]:
     return {
-        name: _example(described, room)
+        name: _example_value(described, max_items)
         for name, described in parameters.items()
         if described.get("required")
     }
 
 
-def _example(described: Description, room: int) -> Any:
+def _example_value(described: ServedParameter, max_items: int) -> Any:
     said = [
         *described.get("examples", ())[:1],
         *([described["default"]] if "default" in described else []),
         *described.get("enum", ())[:1],
     ]
-    return said[0] if said else _made_up(described, room)
+    return said[0] if said else _generate_value(described, max_items)
 
 
-def _made_up(described: Description, room: int) -> Any:
+def _generate_value(described: ServedParameter, max_items: int) -> Any:
     branches = described.get("anyOf") or described.get("oneOf")
-    first = _example(_bounded(branches[0], described), room) if branches else None
+    first = _example_value(_narrow_branch(branches[0], described), max_items) if branches else None
     kind = described["type"]
     if kind == "object":
-        return _sample(described.get("properties", {}), room) | (
+        return _sample_required(described.get("properties", {}), max_items) | (
             first if isinstance(first, dict) else {}
         )
     if branches:
         return first
     if kind == "array":
-        return _items(described, room)
+        return _generate_items(described, max_items)
     return (
-        True if kind == "boolean" else _text(described) if kind == "string" else _number(described)
+        True
+        if kind == "boolean"
+        else _generate_text(described)
+        if kind == "string"
+        else _generate_number(described)
     )
 
 
-def _bounded(branch: Description, described: Description) -> Description:
+def _narrow_branch(branch: ServedParameter, described: ServedParameter) -> ServedParameter:
     """A branch with the bounds of what it is a branch of: of two the narrower one."""
     lower = {
         key: max(described[key], branch.get(key, described[key]))
-        for key in LOWER
+        for key in LOWER_BOUNDS
         if key in described
     }
     upper = {
         key: min(described[key], branch.get(key, described[key]))
-        for key in UPPER
+        for key in UPPER_BOUNDS
         if key in described
     }
     return {**branch, **lower, **upper}
 
 
-def _text(described: Description) -> str:
-    known = _FORMATS.get(str(described.get("format")))
+def _generate_text(described: ServedParameter) -> str:
+    known = _FORMAT_EXAMPLES.get(str(described.get("format")))
     if known:
         return known
-    least: int = min(described.get("minLength", 0), _LONGEST)
+    least: int = min(described.get("minLength", 0), _MAX_TEXT_LENGTH)
     length: int = max(least, min(4, described.get("maxLength", 4)))
     return ("text" * (length // 4 + 1))[:length]
 
 
-def _number(described: Description) -> float:
+def _generate_number(described: ServedParameter) -> float:
     """1 if that fits, else a number at or beside a bound, else between two; 1 where nothing is
     found.
     """
@@ -327,10 +336,10 @@ def _number(described: Description) -> float:
             if abs(one) < 2**53
             for round_to in (math.floor, math.ceil)
         ]
-    return next((one for one in tries if math.isfinite(one) and _is_within(one, described)), 1)
+    return next((one for one in tries if math.isfinite(one) and _fits_bounds(one, described)), 1)
 
 
-def _is_within(value: float, described: Description) -> bool:
+def _fits_bounds(value: float, described: ServedParameter) -> bool:
     return (
         described.get("minimum", value) <= value <= described.get("maximum", value)
         and not value <= described.get("exclusiveMinimum", -math.inf)
@@ -338,19 +347,26 @@ def _is_within(value: float, described: Description) -> bool:
     )
 
 
-def _items(described: Description, room: int) -> list[Any]:
+def _generate_items(described: ServedParameter, max_items: int) -> list[Any]:
     """As many items as there must be and at least one, from what the author names for them, else
     made up; different where they must be.
     """
     item = described.get("items", {"type": "string"})
-    count = max(0, min(max(described.get("minItems", 1), 1), described.get("maxItems", room), room))
-    known = item.get("enum") or item.get("examples") or [_example(item, room // max(count, 1))]
+    count = max(
+        0,
+        min(max(described.get("minItems", 1), 1), described.get("maxItems", max_items), max_items),
+    )
+    known = (
+        item.get("enum")
+        or item.get("examples")
+        or [_example_value(item, max_items // max(count, 1))]
+    )
     if "enum" in item or not described.get("uniqueItems"):
         return [known[at % len(known)] for at in range(count)]
-    return [*known[:count], *(_other(known[0], at) for at in range(len(known), count))]
+    return [*known[:count], *(_make_distinct(known[0], at) for at in range(len(known), count))]
 
 
-def _other(value: Any, number: int) -> Any:
+def _make_distinct(value: Any, number: int) -> Any:
     """A value like this one and, if it is a text or a number, different for each number from 1 on."""
     if isinstance(value, str):
         return f"{value} {number + 1}"
@@ -362,28 +378,31 @@ def _other(value: Any, number: int) -> Any:
 # Texts to copy
 
 
-def uses(tool: Tool, base: str = LOCAL) -> Uses:
+def build_usage(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> Usage:
     """As `snippets` and `tokens`; of both most of the work is the definitions, and here they are
     made once.
     """
-    form = forms(tool)
-    return Uses([*requests(tool, base), *_definitions(tool, form)], _tokens(form["openai"]))
+    form = to_all_formats(tool)
+    return Usage(
+        [*request_snippets(tool, base_url), *_definition_snippets(tool, form)],
+        _estimate_definition_tokens(form["openai"]),
+    )
 
 
-def requests(tool: Tool, base: str = LOCAL) -> list[Snippet]:
+def request_snippets(tool: Tool, base_url: str = DEFAULT_BASE_URL) -> list[Snippet]:
     """How to read this version of a tool from the API. They take the key from the environment; no
     text of the catalog is in them.
     """
-    base = base.rstrip("/")
+    base_url = base_url.rstrip("/")
     return [
-        Snippet("curl", "curl", "bash", _curl(tool, base)),
-        Snippet("python", "Python", "python", _python(tool, base)),
-        Snippet("typescript", "TypeScript", "typescript", _typescript(tool, base)),
+        Snippet("curl", "curl", "bash", _curl_code(tool, base_url)),
+        Snippet("python", "Python", "python", _python_code(tool, base_url)),
+        Snippet("typescript", "TypeScript", "typescript", _typescript_code(tool, base_url)),
     ]
 
 
-def _definitions(tool: Tool, form: Mapping[str, Any]) -> list[Snippet]:
-    call = {"name": tool.slug, "arguments": sample(tool.input_parameters)}
+def _definition_snippets(tool: Tool, form: Mapping[str, Any]) -> list[Snippet]:
+    call = {"name": tool.slug, "arguments": sample_arguments(tool.input_parameters)}
     made = (
         ("openai", "OpenAI function", form["openai"]),
         ("anthropic", "Anthropic tool", form["anthropic"]),
@@ -401,40 +420,40 @@ def _definitions(tool: Tool, form: Mapping[str, Any]) -> list[Snippet]:
     ]
 
 
-def _curl(tool: Tool, base: str) -> str:
-    url = f"{base}/api/v3/tools/{quote(tool.slug, safe='')}?version={quote(tool.version, safe='')}"
-    return f'curl -H "x-api-key: ${KEY}" {shlex.quote(url)}'
+def _curl_code(tool: Tool, base_url: str) -> str:
+    url = f"{base_url}/api/v3/tools/{quote(tool.slug, safe='')}?version={quote(tool.version, safe='')}"
+    return f'curl -H "x-api-key: ${KEY_VARIABLE}" {shlex.quote(url)}'
 
 
-def _python(tool: Tool, base: str) -> str:
-    return _lines(
+def _python_code(tool: Tool, base_url: str) -> str:
+    return _join_lines(
         "import os",
         "",
         "from composio_client import Composio",
         "",
-        f'client = Composio(base_url={_literal(base)}, api_key=os.environ["{KEY}"])',
-        f"tool = client.tools.retrieve({_literal(tool.slug)}, version={_literal(tool.version)})",
+        f'client = Composio(base_url={_string_literal(base_url)}, api_key=os.environ["{KEY_VARIABLE}"])',
+        f"tool = client.tools.retrieve({_string_literal(tool.slug)}, version={_string_literal(tool.version)})",
         "print(tool.to_json())",
     )
 
 
-def _typescript(tool: Tool, base: str) -> str:
-    return _lines(
+def _typescript_code(tool: Tool, base_url: str) -> str:
+    return _join_lines(
         'import { Composio } from "@composio/client";',
         "",
-        f"const client = new Composio({{ baseURL: {_literal(base)}, apiKey: process.env.{KEY} }});",
+        f"const client = new Composio({{ baseURL: {_string_literal(base_url)}, apiKey: process.env.{KEY_VARIABLE} }});",
         (
-            f"const tool = await client.tools.retrieve({_literal(tool.slug)}, {{ version: "
-            f"{_literal(tool.version)} }});"
+            f"const tool = await client.tools.retrieve({_string_literal(tool.slug)}, {{ version: "
+            f"{_string_literal(tool.version)} }});"
         ),
         "console.log(JSON.stringify(tool, null, 2));",
     )
 
 
-def _literal(text: str) -> str:
+def _string_literal(text: str) -> str:
     """A text as a literal that Python and JavaScript read alike."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def _lines(*lines: str) -> str:
+def _join_lines(*lines: str) -> str:
     return "\n".join(lines)

@@ -15,33 +15,35 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolcatalog import depot, files, opening, publishing, snapshot, verifying
-from toolcatalog.depot import Chunk, Refused
-from toolcatalog.objects import Missing, Objects, TooLarge, in_parallel
-from toolcatalog.snapshot import Stated
+from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
+from toolcatalog.objects import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
+from toolcatalog.snapshot import FileInfo
 
 # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
 # are all listed
-_KNOWN = "chunks"
-_AGAIN = "publish again, or wait until the store is mended."
-_SPARE = 1.02  # of what a snapshot takes on disk, to what its files hold
-_BLOCK = 1 << 12  # bytes that a file or a folder takes on disk at least
+_CHUNK_LISTS_FOLDER = "chunks"
+_RETRY_HINT = "publish again, or wait until the store is mended."
+_DISK_MARGIN = 1.02  # of what a snapshot takes on disk, to what its files hold
+_DISK_BLOCK_SIZE = 1 << 12  # bytes that a file or a folder takes on disk at least
 
 
-class Fetched(NamedTuple):
+class DownloadResult(NamedTuple):
     """What came from the store, and not from a snapshot beside: chunks, and their bytes."""
 
-    objects: int
-    size: int
+    object_count: int
+    bytes_received: int
 
 
-class _Place(NamedTuple):
+class _ChunkLocation(NamedTuple):
     """Where a chunk lies on this machine."""
 
     file: Path
-    begin: int
+    offset: int
 
 
-def fetch(objects: Objects, digest: str, cache: Path, jobs: int, most: int) -> Fetched:
+def download_snapshot(
+    storage: ObjectStorage, digest: str, cache: Path, jobs: int, max_size: int
+) -> DownloadResult:
     """Put the snapshot of this digest, of at most so many bytes, at `cache/snapshots/<digest>`.
 
     Raises Refused where what the store has is not that snapshot or is larger, SnapshotError where
@@ -53,174 +55,191 @@ def fetch(objects: Objects, digest: str, cache: Path, jobs: int, most: int) -> F
     part.mkdir(parents=True)
     try:
         (part / snapshot.MANIFEST).write_bytes(
-            _named(objects, depot.manifest_path(digest), snapshot.MOST_MANIFEST)
+            _read_object(storage, depot.manifest_path(digest), snapshot.MAX_MANIFEST_SIZE)
         )
         named = Path("snapshots", digest[:12])
-        mend = f"publish to {objects.url} again, or wait until it is mended."
-        manifest = verifying.read(part, named, mend)
+        mend = f"publish to {storage.url} again, or wait until it is mended."
+        manifest = verifying.read_manifest(part, named, mend)
         if manifest.digest != digest:
-            raise Refused(
+            raise InvalidRemoteSnapshot(
                 f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
-                f"{_AGAIN}"
+                f"{_RETRY_HINT}"
             )
-        _make_room(part, manifest.files, most)
-        if manifest.files[snapshot.LISTING].size > snapshot.MOST_LISTING:
-            raise Refused(
-                f"{snapshot.LISTING} of snapshot {digest[:12]} has more than the "
-                f"{snapshot.MOST_LISTING:,} bytes that it can have: {_AGAIN}"
+        _check_disk_space(part, manifest.files, max_size)
+        if manifest.files[snapshot.FILE_LIST].size > snapshot.MAX_FILE_LIST_SIZE:
+            raise InvalidRemoteSnapshot(
+                f"{snapshot.FILE_LIST} of snapshot {digest[:12]} has more than the "
+                f"{snapshot.MAX_FILE_LIST_SIZE:,} bytes that it can have: {_RETRY_HINT}"
             )
-        chunks = depot.unpack(_named(objects, depot.chunks_path(digest), depot.MOST_CHUNKS))
-        source = _Source(objects, jobs)
-        listing = {snapshot.LISTING: manifest.files[snapshot.LISTING]}
-        _fill(source, part, _agreed(chunks, listing), cache)
-        stated = verifying.contents(part, manifest)
-        _make_room(part, stated, most)
+        chunks = depot.parse_chunk_list(
+            _read_object(storage, depot.chunk_list_path(digest), depot.MAX_CHUNK_LIST_SIZE)
+        )
+        source = _ChunkSource(storage, jobs)
+        listing = {snapshot.FILE_LIST: manifest.files[snapshot.FILE_LIST]}
+        _write_files(source, part, _check_chunk_sizes(chunks, listing), cache)
+        stated = verifying.list_files(part, manifest)
+        _check_disk_space(part, stated, max_size)
         # no more than the snapshot has: it is kept, and read again for each fetch
-        agreed = _agreed(chunks, stated)
-        rest = {path: listed for path, listed in agreed.items() if path != snapshot.LISTING}
-        _fill(source, part, rest, cache)
-        if wrong := verifying.verify(part):
-            raise Refused(
-                f"Snapshot {digest[:12]} is damaged in {objects.url} ({wrong[0]}): {_AGAIN}"
+        agreed = _check_chunk_sizes(chunks, stated)
+        rest = {path: listed for path, listed in agreed.items() if path != snapshot.FILE_LIST}
+        _write_files(source, part, rest, cache)
+        if wrong := verifying.verify_snapshot(part):
+            raise InvalidRemoteSnapshot(
+                f"Snapshot {digest[:12]} is damaged in {storage.url} ({wrong[0]}): {_RETRY_HINT}"
             )
         opening.check(part, named, mend)
-        publishing.place(part, digest, stated)
-        files.replace(cache / _KNOWN / f"{digest}.json", depot.pack(agreed))
+        publishing.install_snapshot(part, digest, stated)
+        files.write_unsynced(
+            cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", depot.render_chunk_list(agreed)
+        )
     finally:
         files.remove(part)
-    return Fetched(source.objects, source.size)
+    return DownloadResult(source.object_count, source.byte_count)
 
 
-def forget(cache: Path) -> None:
+def remove_stale_chunk_lists(cache: Path) -> None:
     """Remove what is known of snapshots that are no longer there."""
-    for file in (cache / _KNOWN).glob("*.json"):
+    for file in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
         if not (cache / "snapshots" / file.stem).is_dir():
             files.remove(file)
 
 
-def _named(objects: Objects, path: str, most: int) -> bytes:
+def _read_object(storage: ObjectStorage, path: str, max_bytes: int) -> bytes:
     try:
-        found = objects.read(path, most)
-    except Missing:
-        raise Refused(
-            f"{depot.POINTER} in {objects.url} names a snapshot that is not there ({path}): "
-            f"{_AGAIN}"
+        found = storage.read(path, max_bytes)
+    except ObjectNotFound:
+        raise InvalidRemoteSnapshot(
+            f"{depot.POINTER} in {storage.url} names a snapshot that is not there ({path}): "
+            f"{_RETRY_HINT}"
         ) from None
     except TooLarge as error:
-        raise Refused(str(error)) from None
+        raise InvalidRemoteSnapshot(str(error)) from None
     assert found  # it was asked for without a condition
     return found.data
 
 
-def _agreed(
-    chunks: Mapping[str, Sequence[Chunk]], stated: Mapping[str, Stated]
+def _check_chunk_sizes(
+    chunks: Mapping[str, Sequence[Chunk]], expected: Mapping[str, FileInfo]
 ) -> dict[str, Sequence[Chunk]]:
     """The chunks of these files, whose sizes must be those that the manifest states: a wrong list
     may not fill the disk, nor ask for very many objects.
     """
-    for path, said in stated.items():
+    for path, said in expected.items():
         if sum(chunk.size for chunk in chunks.get(path, ())) != said.size or (path not in chunks):
-            raise Refused(
-                f"The list of chunks does not make {path} of {said.size:,} bytes: {_AGAIN}"
+            raise InvalidRemoteSnapshot(
+                f"The list of chunks does not make {path} of {said.size:,} bytes: {_RETRY_HINT}"
             )
-        if len(chunks[path]) > said.size // depot.LEAST_CHUNK + 1:
-            raise Refused(f"The list of chunks makes {path} of too many pieces: {_AGAIN}")
-    return {path: chunks[path] for path in stated}
+        if len(chunks[path]) > said.size // depot.MIN_ACCEPTED_CHUNK_SIZE + 1:
+            raise InvalidRemoteSnapshot(
+                f"The list of chunks makes {path} of too many pieces: {_RETRY_HINT}"
+            )
+    return {path: chunks[path] for path in expected}
 
 
-def _make_room(folder: Path, stated: Mapping[str, Stated], most: int) -> None:
+def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size: int) -> None:
     """Raise Refused where these files are larger than is allowed, OSError where the disk has no
     room for them.
     """
-    size = sum(said.size for said in stated.values())
-    if size > most:
-        raise Refused(
-            f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {most:,} are allowed: "
+    size = sum(said.size for said in file_infos.values())
+    if size > max_size:
+        raise InvalidRemoteSnapshot(
+            f"Snapshot {folder.stem[:12]} has at least {size:,} bytes, and {max_size:,} are allowed: "
             "raise --max-snapshot-size if it is meant."
         )
-    folders = {path.rpartition("/")[0] for path in stated}
-    blocks = len(stated) + snapshot.MOST_FOLDERS * len(folders)
-    if shutil.disk_usage(folder).free < size * _SPARE + _BLOCK * blocks:
+    folders = {path.rpartition("/")[0] for path in file_infos}
+    blocks = len(file_infos) + snapshot.MOST_FOLDERS * len(folders)
+    if shutil.disk_usage(folder).free < size * _DISK_MARGIN + _DISK_BLOCK_SIZE * blocks:
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 
 
-def _fill(
-    source: "_Source", folder: Path, wanted: Mapping[str, Sequence[Chunk]], cache: Path
+def _write_files(
+    source: "_ChunkSource", folder: Path, chunks_by_path: Mapping[str, Sequence[Chunk]], cache: Path
 ) -> None:
     """Write files, chunk after chunk, while the next chunks are on their way."""
-    chunks = [chunk for some in wanted.values() for chunk in some]
-    pieces = source.pieces(chunks, _local(cache, {chunk.sha256 for chunk in chunks}))
-    for path, some in wanted.items():
+    chunks = [chunk for some in chunks_by_path.values() for chunk in some]
+    pieces = source.read_chunks(
+        chunks, _find_local_chunks(cache, {chunk.sha256 for chunk in chunks})
+    )
+    for path, some in chunks_by_path.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         try:
             with (folder / path).open("xb") as file:
                 file.writelines(next(pieces) for _ in some)
         except FileExistsError:  # a file system that ignores case
-            raise Refused(f"{path} has the name of another file on this disk: {_AGAIN}") from None
+            raise InvalidRemoteSnapshot(
+                f"{path} has the name of another file on this disk: {_RETRY_HINT}"
+            ) from None
 
 
-class _Source:
+class _ChunkSource:
     """Chunks, from a snapshot beside where one has them, else from the store: so many objects and
     bytes came from there.
     """
 
-    def __init__(self, objects: Objects, jobs: int) -> None:
-        self.from_, self.jobs = objects, jobs
-        self.objects = self.size = 0
+    def __init__(self, storage: ObjectStorage, jobs: int) -> None:
+        self.storage, self.jobs = storage, jobs
+        self.object_count = self.byte_count = 0
 
-    def pieces(self, chunks: Sequence[Chunk], local: Mapping[str, _Place]) -> Iterator[bytes]:
+    def read_chunks(
+        self, chunks: Sequence[Chunk], local: Mapping[str, _ChunkLocation]
+    ) -> Iterator[bytes]:
         """The bytes of the chunks, in their order, each verified; `local` is where some lie here."""
 
         def load(chunk: Chunk) -> tuple[bytes, bool]:
-            data = _copied(local.get(chunk.sha256), chunk)
-            return (data, False) if data is not None else (self._fetched(chunk), True)
+            data = _copy_local_chunk(local.get(chunk.sha256), chunk)
+            return (data, False) if data is not None else (self._download_chunk(chunk), True)
 
-        for data, is_remote in in_parallel(load, chunks, self.jobs, lambda chunk: chunk.size):
-            self.objects, self.size = self.objects + is_remote, self.size + is_remote * len(data)
+        for data, is_remote in run_parallel(load, chunks, self.jobs, lambda chunk: chunk.size):
+            self.object_count, self.byte_count = (
+                self.object_count + is_remote,
+                self.byte_count + is_remote * len(data),
+            )
             yield data
 
-    def _fetched(self, chunk: Chunk) -> bytes:
+    def _download_chunk(self, chunk: Chunk) -> bytes:
         path = depot.object_path(chunk.sha256)
         try:
-            found = self.from_.read(path, chunk.size)
-        except Missing:
-            raise Refused(f"{path} is not in {self.from_.url}: {_AGAIN}") from None
+            found = self.storage.read(path, chunk.size)
+        except ObjectNotFound:
+            raise InvalidRemoteSnapshot(
+                f"{path} is not in {self.storage.url}: {_RETRY_HINT}"
+            ) from None
         except TooLarge:
             found = None
-        if found is None or snapshot.sha256(found.data) != chunk.sha256:
-            raise Refused(
-                f"{path} in {self.from_.url} has other bytes than its name says: remove that "
+        if found is None or snapshot.sha256_hex(found.data) != chunk.sha256:
+            raise InvalidRemoteSnapshot(
+                f"{path} in {self.storage.url} has other bytes than its name says: remove that "
                 "object, then publish again."
             )
         return found.data
 
 
-def _copied(place: _Place | None, chunk: Chunk) -> bytes | None:
+def _copy_local_chunk(location: _ChunkLocation | None, chunk: Chunk) -> bytes | None:
     """A chunk from a snapshot beside; None where it is not there, or not any more, or damaged."""
-    if not place:
+    if not location:
         return None
     try:
-        with place.file.open("rb") as file:
-            file.seek(place.begin)
+        with location.file.open("rb") as file:
+            file.seek(location.offset)
             data = file.read(chunk.size)
     except OSError:
         return None
-    return data if snapshot.sha256(data) == chunk.sha256 else None
+    return data if snapshot.sha256_hex(data) == chunk.sha256 else None
 
 
-def _local(cache: Path, wanted: Collection[str]) -> dict[str, _Place]:
+def _find_local_chunks(cache: Path, wanted: Collection[str]) -> dict[str, _ChunkLocation]:
     """Where chunks lie in the snapshots that this cache holds, of those that are wanted."""
-    found: dict[str, _Place] = {}
-    for known in (cache / _KNOWN).glob("*.json"):
+    found: dict[str, _ChunkLocation] = {}
+    for known in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
         folder = cache / "snapshots" / known.stem
         try:
-            chunks = depot.unpack(known.read_bytes())
-        except (OSError, Refused):
+            chunks = depot.parse_chunk_list(known.read_bytes())
+        except (OSError, InvalidRemoteSnapshot):
             continue
         for path, some in chunks.items():
             begin = 0
             for chunk in some:
                 if chunk.sha256 in wanted:
-                    found[chunk.sha256] = _Place(folder / path, begin)
+                    found[chunk.sha256] = _ChunkLocation(folder / path, begin)
                 begin += chunk.size
     return found

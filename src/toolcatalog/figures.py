@@ -13,18 +13,18 @@ import numpy as np
 import orjson
 
 from toolcatalog import exports, parameters, snapshot
-from toolcatalog.postings import Numbers
-from toolcatalog.progress import Track, quietly
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.postings import ToolIds
+from toolcatalog.progress import Progress, no_progress
+from toolcatalog.store import Filters, Store, VersionPins
 
-SAMPLE = 20_000
-_MOST = 10  # labels that are named
-_LARGEST = 5
-_NEWEST = 5
+SAMPLE_SIZE = 20_000
+_MAX_LABELS = 10  # labels that are named
+_LARGEST_COUNT = 5
+_NEWEST_COUNT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class CatalogStats:
     """The numbers; of the newest versions alone, but for `versions`. Those below `sampled` are of
     so many tools.
 
@@ -52,67 +52,73 @@ class Figures:
     tokens_median: int
 
 
-def figures(store: Store, track: Track = quietly, sample: int = SAMPLE) -> Figures:
+def compute_stats(
+    store: Store, progress: Progress = no_progress, sample_size: int = SAMPLE_SIZE
+) -> CatalogStats:
     """The figures of a build; at most so many documents are read. Raises SnapshotError where it is
     damaged.
     """
-    every = store.matching(Filters(), Pins())
-    numbers = store.page(every, "slug", False, 0, len(every.numbers))
-    sizes = store.sizes(numbers)
-    scopes, tags = store.labels("scope"), store.labels("tag")
-    newest = store.page(every, "version", True, 0, _NEWEST)
-    alive = len(store.matching(Filters(deprecated=False), Pins()).numbers)
+    every = store.search(Filters(), VersionPins())
+    numbers = store.select_page(every, "slug", False, 0, len(every.tool_ids))
+    sizes = store.document_sizes(numbers)
+    scopes, tags = store.count_labels("scope"), store.count_labels("tag")
+    newest = store.select_page(every, "version", True, 0, _NEWEST_COUNT)
+    alive = len(store.search(Filters(include_deprecated=False), VersionPins()).tool_ids)
     chosen = (
         numbers
-        if len(numbers) <= sample
-        else numbers[np.linspace(0, len(numbers) - 1, sample).astype(np.int64)]
+        if len(numbers) <= sample_size
+        else numbers[np.linspace(0, len(numbers) - 1, sample_size).astype(np.int64)]
     )
-    return Figures(
-        toolkits=len(store.toolkits()),
+    return CatalogStats(
+        toolkits=len(store.list_toolkits()),
         tools=len(numbers),
-        versions=store.versions,
+        versions=store.version_count,
         deprecated=len(numbers) - alive,
         important=tags.get("important", 0),
         scopes=len(scopes),
         tags=len(tags),
-        most_scopes=_most(scopes),
-        most_tags=_most(tags),
+        most_scopes=_most_common(scopes),
+        most_tags=_most_common(tags),
         bytes_median=int(np.median(sizes)) if len(sizes) else 0,
         bytes_whole=int(sizes.sum()),
         largest=tuple(
-            _large(store, numbers[place], sizes[place])
-            for place in np.argsort(-sizes, kind="stable")[:_LARGEST]
+            _describe_tool(store, numbers[place], sizes[place])
+            for place in np.argsort(-sizes, kind="stable")[:_LARGEST_COUNT]
         ),
         newest=tuple(
-            (document["slug"], document["version"]) for document in _documents(store, newest)
+            (document["slug"], document["version"]) for document in _read_documents(store, newest)
         ),
         sampled=len(chosen),
-        **_read(store, chosen, track),
+        **_read_sample(store, chosen, progress),
     )
 
 
-def _most(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST])
+def _most_common(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_LABELS])
 
 
-def _large(store: Store, number: int, size: int) -> tuple[str, int, int]:
-    document = orjson.loads(store.document(number)[0])
-    return document["slug"], int(size), exports.tokens(snapshot.tool_of(document, None))
+def _describe_tool(store: Store, tool_id: int, size: int) -> tuple[str, int, int]:
+    document = orjson.loads(store.read_document(tool_id)[0])
+    return (
+        document["slug"],
+        int(size),
+        exports.estimate_tokens(snapshot.tool_from_document(document, None)),
+    )
 
 
-def _documents(store: Store, numbers: Numbers) -> Iterator[dict[str, Any]]:
-    return (orjson.loads(store.document(number)[0]) for number in numbers.tolist())
+def _read_documents(store: Store, tool_ids: ToolIds) -> Iterator[dict[str, Any]]:
+    return (orjson.loads(store.read_document(number)[0]) for number in tool_ids.tolist())
 
 
-def _read(store: Store, numbers: Numbers, track: Track) -> dict[str, int]:
+def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[str, int]:
     """What the documents of some tools tell."""
     free = named = described = 0
     tokens: list[int] = []
-    with track("Reading tools", len(numbers)) as advance:
-        for document in _documents(store, numbers):
+    with progress("Reading tools", len(tool_ids)) as advance:
+        for document in _read_documents(store, tool_ids):
             free += document["no_auth"]
-            tokens.append(exports.tokens(snapshot.tool_of(document, None)))
-            told = [bool(said.strip()) for said in _said(document)]
+            tokens.append(exports.estimate_tokens(snapshot.tool_from_document(document, None)))
+            told = [bool(said.strip()) for said in _parameter_descriptions(document)]
             named, described = named + len(told), described + sum(told)
             advance(1)
     middle = int(np.median(tokens)) if tokens else 0
@@ -124,7 +130,7 @@ def _read(store: Store, numbers: Numbers, track: Track) -> dict[str, int]:
     }
 
 
-def _said(document: Mapping[str, Any]) -> Sequence[str]:
+def _parameter_descriptions(document: Mapping[str, Any]) -> Sequence[str]:
     """What is said of each parameter that has a name, inputs and outputs, at every level."""
     both = (document["input_parameters"], document["output_parameters"])
-    return [said for described in both for name, said in parameters.texts(described) if name]
+    return [said for described in both for name, said in parameters.iter_texts(described) if name]

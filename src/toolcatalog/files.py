@@ -24,12 +24,12 @@ except ImportError:  # pragma: no cover - there are no advisory locks to take on
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_NAP = 0.02  # seconds between two looks at a lock
-SEAL = 2 * seals.SIZE + 1  # bytes of the line with a seal
-_LEFT_OVER = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
+_POLL_INTERVAL = 0.02  # seconds between two looks at a lock
+SEAL_LINE_SIZE = 2 * seals.SEAL_SIZE + 1  # bytes of the line with a seal
+_TEMPORARY_NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 
 
-def refuse_links(path: Path, top: Path) -> None:
+def require_no_links(path: Path, top: Path) -> None:
     """Raise UsageError where `path`, or a folder between it and `top`, is a symbolic link: what is
     written there would come to lie elsewhere. `top` itself is what the caller named.
     """
@@ -43,13 +43,13 @@ def refuse_links(path: Path, top: Path) -> None:
             )
 
 
-def _beside(path: Path) -> str:
+def _temporary_path(path: Path) -> str:
     """The name under which something is made before it takes its place."""
     folder, name = os.path.split(path)
     return f"{folder or '.'}/.{name}.{os.urandom(4).hex()}.part"
 
 
-def clean(folder: Path, name: str = "") -> None:
+def remove_temporary_files(folder: Path, name: str = "") -> None:
     """Remove what a process that was killed while writing has left in the folder under the name
     that `_beside` gives.
 
@@ -57,13 +57,13 @@ def clean(folder: Path, name: str = "") -> None:
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for other in os.listdir(folder):
-            found = _LEFT_OVER.fullmatch(other)
+            found = _TEMPORARY_NAME.fullmatch(other)
             if found and name in ("", found[1]):
                 (folder / other).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _named(path: Path | str, beside: str = "") -> Iterator[None]:
+def _name_in_errors(path: Path | str, temporary: str = "") -> Iterator[None]:
     """Let what the disk refuses name the file that was to be written: a write names none, and what
     is beside nobody knows.
 
@@ -72,7 +72,7 @@ def _named(path: Path | str, beside: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if not isinstance(error.filename, str) or beside in (error.filename, error.filename2):
+        if not isinstance(error.filename, str) or temporary in (error.filename, error.filename2):
             error.filename = str(path)
         raise
 
@@ -87,25 +87,25 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def move(path: Path, to: Path) -> None:
+def move(path: Path, target: Path) -> None:
     """Put a file where there is none yet; a cache may lie on another disk."""
-    with _named(to):
-        shutil.move(path, to)
+    with _name_in_errors(target):
+        shutil.move(path, target)
 
 
-def take(path: str, to: str) -> None:
+def move_file(path: str, target: str) -> None:
     """Move a file to another place on the same disk in one step, also where its folder is not there
     yet.
     """
-    with _named(to, path):
+    with _name_in_errors(target, path):
         try:
-            os.replace(path, to)
+            os.replace(path, target)
         except FileNotFoundError:
-            os.makedirs(os.path.dirname(to), exist_ok=True)
-            os.replace(path, to)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.replace(path, target)
 
 
-def write(path: Path, data: bytes, mode: int = 0o644) -> None:
+def write_synced(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Put the bytes at `path` in one step: under another name beside it, flushed to disk, then
     renamed.
 
@@ -113,7 +113,7 @@ def write(path: Path, data: bytes, mode: int = 0o644) -> None:
     to the account that reads it.
     """
 
-    with _replacing(path, mode) as file:
+    with _open_replacement(path, mode) as file:
         file.write(data)
         file.flush()
         with contextlib.suppress(FileNotFoundError, PermissionError):
@@ -123,10 +123,10 @@ def write(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 
 @contextlib.contextmanager
-def _replacing(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
+def _open_replacement(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when all is written, and is gone where that fails."""
-    beside = _beside(path)
-    with _named(path, beside):
+    beside = _temporary_path(path)
+    with _name_in_errors(path, beside):
         try:
             with open(
                 os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb"
@@ -134,21 +134,21 @@ def _replacing(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
                 yield file
             os.replace(beside, path)
         except BaseException:
-            _forget(beside)
+            _discard(beside)
             raise
 
 
-def _put(path: Path, data: bytes) -> None:
-    with _replacing(path) as file:
+def _write_atomic(path: Path, data: bytes) -> None:
+    with _open_replacement(path) as file:
         file.write(data)
 
 
-def _forget(beside: str) -> None:
+def _discard(temporary: str) -> None:
     with contextlib.suppress(OSError):  # what went wrong before is what there is to tell
-        os.unlink(beside)
+        os.unlink(temporary)
 
 
-def write_changed(path: Path, data: bytes) -> bool:
+def write_if_changed(path: Path, data: bytes) -> bool:
     """Put the bytes at `path` in one step unless they are there already; tell whether anything was
     written.
 
@@ -162,33 +162,33 @@ def write_changed(path: Path, data: bytes) -> bool:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError:
         pass  # there is something, if only a folder: putting ours there says what is wrong
-    _put(path, data)
+    _write_atomic(path, data)
     return True
 
 
-def replace(path: Path, data: bytes) -> None:
+def write_unsynced(path: Path, data: bytes) -> None:
     """Put the bytes at `path` in one step, also where its folder is not there yet. For what can be
     made again: not flushed to disk.
     """
     try:
-        _put(path, data)
+        _write_atomic(path, data)
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _put(path, data)
+        _write_atomic(path, data)
 
 
-def fill(path: Path, pieces: Iterable[bytes]) -> None:
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
     """Put bytes at `path` in one step, piece by piece, for they may be many. For what can be made
     again: not flushed to disk.
     """
-    with _replacing(path) as file:
+    with _open_replacement(path) as file:
         file.writelines(pieces)
 
 
-def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
+def write_new(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     """Write a new file piece by piece: its size in bytes and its SHA-256."""
     size, seen = 0, hashlib.sha256()
-    with _named(path), path.open("xb") as file:
+    with _name_in_errors(path), path.open("xb") as file:
         for piece in pieces:
             file.write(piece)
             seen.update(piece)
@@ -196,7 +196,7 @@ def pour(path: Path, pieces: Iterable[bytes | memoryview]) -> tuple[int, str]:
     return size, seen.hexdigest()
 
 
-def plain(path: Path) -> bytes:
+def read_plain_file(path: Path) -> bytes:
     """The bytes of a plain file. Raises OSError, also for a pipe or a device: reading one of those
     may never end.
     """
@@ -206,7 +206,7 @@ def plain(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def holds(path: str, data: bytes) -> bool:
+def has_content(path: str, data: bytes) -> bool:
     """Tell whether there is a file, and no link, with these very bytes."""
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | _NO_LINK
@@ -216,26 +216,26 @@ def holds(path: str, data: bytes) -> bool:
         return False
 
 
-def lay(path: str, data: bytes, when: int, like: Iterable[str]) -> None:
+def link_or_write(path: str, data: bytes, modified: int, candidates: Iterable[str]) -> None:
     """Put a new file into a folder that nobody reads yet, as changed at `when` (seconds since
     1970).
 
     Where one of the files `like` has the very bytes, it becomes another name of that: no byte is
     copied, and its time stays.
     """
-    for twin in like:
-        if holds(twin, data):
+    for twin in candidates:
+        if has_content(twin, data):
             # a file system may know no second names, or have a limit for them
             with contextlib.suppress(OSError):
                 os.link(twin, path)
                 return
-    with _named(path), open(path, "xb") as file:
+    with _name_in_errors(path), open(path, "xb") as file:
         file.write(data)
         file.flush()
-        os.utime(file.fileno(), (when, when))
+        os.utime(file.fileno(), (modified, modified))
 
 
-def bytes_below(path: Path) -> int:
+def measure_size(path: Path) -> int:
     """The bytes of all files in a folder, or of the file that is there; what goes meanwhile counts
     as nothing.
     """
@@ -247,80 +247,82 @@ def bytes_below(path: Path) -> int:
     return total
 
 
-def digested(path: Path) -> tuple[int, str]:
+def hash_file(path: Path) -> tuple[int, str]:
     """The size of a file in bytes and its SHA-256."""
     with path.open("rb") as file:
         return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def seal(path: Path, pieces: Iterable[bytes]) -> None:
+def write_sealed(path: Path, pieces: Iterable[bytes]) -> None:
     """Put bytes at `path` in one step, under a seal (see `seals`), for what a later build trusts;
     piece by piece, for they may be many.
 
     The seal is the first line, in hexadecimal digits.
     """
-    with _replacing(path) as file:
+    with _open_replacement(path) as file:
         seen = hashlib.sha256()
-        file.write(bytes(SEAL))
+        file.write(bytes(SEAL_LINE_SIZE))
         for piece in pieces:
             file.write(piece)
             seen.update(piece)
         file.seek(0)
-        file.write(seals.seal(path.name, seen.digest()).hex().encode() + b"\n")
+        file.write(seals.compute_seal(path.name, seen.digest()).hex().encode() + b"\n")
 
 
-def unsealed(path: Path) -> bytes | None:
+def read_sealed(path: Path) -> bytes | None:
     """The bytes that were put at `path` under their seal; None where there are none, or the seal is
     not one of this user.
     """
     with contextlib.suppress(OSError), path.open("rb") as file:
-        said, data = file.read(SEAL), file.read()
-        if _fits(path, hashlib.sha256(data).digest(), said):
+        said, data = file.read(SEAL_LINE_SIZE), file.read()
+        if _has_valid_seal(path, hashlib.sha256(data).digest(), said):
             return data
     return None
 
 
-def unsealed_lines(path: Path) -> Iterator[bytes]:
+def iter_sealed_lines(path: Path) -> Iterator[bytes]:
     """The same as lines, without their ends and one after another, for they may be many; gone
     through once before, for the seal.
     """
     with contextlib.suppress(OSError), path.open("rb") as file:
-        said = file.read(SEAL)
-        if _fits(path, hashlib.file_digest(file, "sha256").digest(), said):
-            file.seek(SEAL)
+        said = file.read(SEAL_LINE_SIZE)
+        if _has_valid_seal(path, hashlib.file_digest(file, "sha256").digest(), said):
+            file.seek(SEAL_LINE_SIZE)
             yield from (line.removesuffix(b"\n") for line in file)
 
 
-def _fits(path: Path, digest: bytes, said: bytes) -> bool:
-    return hmac.compare_digest(seals.seal(path.name, digest).hex().encode() + b"\n", said)
+def _has_valid_seal(path: Path, digest: bytes, seal_line: bytes) -> bool:
+    return hmac.compare_digest(
+        seals.compute_seal(path.name, digest).hex().encode() + b"\n", seal_line
+    )
 
 
-def point(link: Path, target: str) -> None:
+def replace_symlink(link: Path, target: str) -> None:
     """Make the symbolic link name `target`, in one step also where it named something else before."""
-    beside = _beside(link)
-    with _named(link, beside):
+    beside = _temporary_path(link)
+    with _name_in_errors(link, beside):
         os.symlink(target, beside)
         try:
             os.replace(beside, link)
         except BaseException:
-            _forget(beside)
+            _discard(beside)
             raise
 
 
 @contextlib.contextmanager
-def alone(path: Path, wait: float = 0.0) -> Iterator[bool]:
+def lock(path: Path, timeout: float = 0.0) -> Iterator[bool]:
     """Hold the lock file at `path`: yields False where another process still holds it after `wait`
     seconds. Ends with the process. Raises OSError where a symbolic link is in its place.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | _NO_LINK
     with open(os.open(path, flags, 0o666), "a") as file:
-        until = time.monotonic() + wait
-        while not (got_it := _lock(file.fileno())) and time.monotonic() < until:
-            time.sleep(_NAP)
+        until = time.monotonic() + timeout
+        while not (got_it := _try_lock(file.fileno())) and time.monotonic() < until:
+            time.sleep(_POLL_INTERVAL)
         yield got_it
 
 
-def _lock(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         if fcntl:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

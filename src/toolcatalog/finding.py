@@ -12,17 +12,17 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog.entries import Row, summary
-from toolcatalog.pages import LISTED
-from toolcatalog.snapshot import Toolkit, dump, dump_to_hold
+from toolcatalog.entries import ToolRow, first_sentence
+from toolcatalog.pages import TOOLS_PER_PAGE
+from toolcatalog.snapshot import Toolkit, dump_json, dump_json_compact
 
-_REMEMBERED = 1 << 15  # tuples of labels, for many tools have the same
+_LABEL_CACHE_SIZE = 1 << 15  # tuples of labels, for many tools have the same
 # tools whose summaries lie in one file, at most: those of a page of the list lie in files of their
 # own
-SHARD = LISTED // 2
+SHARD_SIZE = TOOLS_PER_PAGE // 2
 
 
-class Search:
+class SearchDataBuilder:
     """What is told at once of all tools, put together as they go by: as text, for there may be very
     many of them.
 
@@ -35,78 +35,81 @@ class Search:
             kind: {label: place for place, label in enumerate(some)}
             for kind, some in labels.items()
         }
-        self._numbers = {
-            kind: lru_cache(maxsize=_REMEMBERED)(partial(_numbers, some))
+        self._encode_numbers = {
+            kind: lru_cache(maxsize=_LABEL_CACHE_SIZE)(partial(_encode_label_numbers, some))
             for kind, some in places.items()
         }
         self._slugs: list[str] = []
         self._names: list[str] = []
         self._flags: list[str] = []
-        self._have: dict[str, list[bytes]] = {kind: [] for kind in labels}
+        self._label_rows: dict[str, list[bytes]] = {kind: [] for kind in labels}
 
-    def add(self, tools: Sequence[Row]) -> None:
+    def add_tools(self, tools: Sequence[ToolRow]) -> None:
         """Tools that come behind those before; at least one."""
         self._slugs.append("\n".join(tool.slug for tool in tools))
         self._names.append("\n".join(" ".join(tool.name.split()) for tool in tools))
         self._flags.append(
             "".join(
-                [_flags(tool.deprecation is not None, tool.tags, tool.no_auth) for tool in tools]
+                [
+                    _encode_flags(tool.deprecation is not None, tool.tags, tool.no_auth)
+                    for tool in tools
+                ]
             )
         )
-        for kind, some in self._have.items():
-            some.append(b",".join(map(self._numbers[kind], map(attrgetter(kind), tools))))
+        for kind, some in self._label_rows.items():
+            some.append(b",".join(map(self._encode_numbers[kind], map(attrgetter(kind), tools))))
 
     def slugs(self) -> Iterator[str]:
         """The slugs of all tools."""
         return chain.from_iterable(some.split("\n") for some in self._slugs)
 
-    def data(self, toolkits: Sequence[tuple[Toolkit, int]]) -> bytes:
+    def render_search_data(self, toolkits: Sequence[tuple[Toolkit, int]]) -> bytes:
         """`search-data.js`; of each toolkit it tells how many tools it has."""
         found = {
             "toolkits": [[toolkit.slug, toolkit.name, tools] for toolkit, tools in toolkits],
             "slugs": "\n".join(self._slugs),
             "names": "\n".join(self._names),
             "flags": "".join(self._flags),
-            "shard": SHARD,
+            "shard": SHARD_SIZE,
         }
-        return _call("toolcatalogData", dump(found))
+        return _render_call("toolcatalogData", dump_json(found))
 
-    def facets(self) -> bytes:
+    def render_facets(self) -> bytes:
         """`facets.js`: the tags and scopes of tools, by number; their order in a file says nothing
         here.
         """
         found: dict[str, object] = {}
         for kind, labels in self._labels.items():
             found[kind] = labels
-            found[f"tool_{kind}"] = orjson.Fragment(b"[%b]" % b",".join(self._have[kind]))
-        return _call("toolcatalogFacets", dump(found))
+            found[f"tool_{kind}"] = orjson.Fragment(b"[%b]" % b",".join(self._label_rows[kind]))
+        return _render_call("toolcatalogFacets", dump_json(found))
 
 
-def _numbers(places: Mapping[str, int], labels: tuple[str, ...]) -> bytes:
+def _encode_label_numbers(positions: Mapping[str, int], labels: tuple[str, ...]) -> bytes:
     """The labels of a tool by number, as JSON."""
-    return dump_to_hold(sorted(map(places.__getitem__, labels)))
+    return dump_json_compact(sorted(map(positions.__getitem__, labels)))
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _flags(deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str:
+@lru_cache(maxsize=_LABEL_CACHE_SIZE)
+def _encode_flags(deprecated: bool, tags: tuple[str, ...], no_auth: bool) -> str:
     return f"{deprecated + 2 * ('important' in tags) + 4 * bool(no_auth):x}"
 
 
-def shards(tools: int) -> int:
+def count_shards(tool_count: int) -> int:
     """How many files the summaries of so many tools take."""
-    return -(-tools // SHARD)
+    return -(-tool_count // SHARD_SIZE)
 
 
-def shard(number: int, tools: Sequence[Row]) -> bytes:
+def render_shard(index: int, tools: Sequence[ToolRow]) -> bytes:
     """`search/<n>.js`: what the tools from `number` times SHARD on do."""
-    said = [summary(tool.description) for tool in tools]
-    return _call("toolcatalogShard", b"%d,%b" % (number, dump(said)))
+    said = [first_sentence(tool.description) for tool in tools]
+    return _render_call("toolcatalogShard", b"%d,%b" % (index, dump_json(said)))
 
 
-def shard_path(number: int) -> str:
+def shard_path(index: int) -> str:
     """Where a shard lies in the site."""
-    return f"search/{number}.js"
+    return f"search/{index}.js"
 
 
-def _call(function: str, arguments: bytes) -> bytes:
+def _render_call(function: str, arguments: bytes) -> bytes:
     return b"%b(%b);\n" % (function.encode(), arguments)

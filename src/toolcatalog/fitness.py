@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from toolcatalog import program, seals
 from toolcatalog.errors import UsageError
-from toolcatalog.looking import Places
+from toolcatalog.looking import BuildPaths
 
 
-class Needs(NamedTuple):
+class WorkerRequirements(NamedTuple):
     """What every worker must have.
 
     `program` is the digest of this program, `model` that of the sentence model, empty where none is
@@ -22,38 +22,40 @@ class Needs(NamedTuple):
     build takes them for its own.
     """
 
-    program: str
-    model: str
-    seen: Mapping[str, int]
-    written: Sequence[str]
-    secret: seals.Secret
+    program_digest: str
+    model_digest: str
+    inodes: Mapping[str, int]
+    writable_folders: Sequence[str]
+    seal_secret: seals.Secret
 
 
-def needs(places: Places) -> Needs:
+def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
     """What a build of these places needs of its workers; folders that are not there yet are made."""
-    written = [places.cache, *([places.site] if places.site else [])]
+    written = [paths.cache, *([paths.site] if paths.site else [])]
     for folder in written:
         folder.mkdir(parents=True, exist_ok=True)
-    seen = [places.catalog, places.catalog / "catalog.yaml", places.catalog / "toolkits", *written]
-    model = _model() if places.vectors else ""
+    seen = [paths.catalog, paths.catalog / "catalog.yaml", paths.catalog / "toolkits", *written]
+    model = _model_digest() if paths.with_vectors else ""
     inodes = {str(path): _inode(path) for path in seen}
-    return Needs(_program(), model, inodes, [*map(str, written)], seals.secret())
+    return WorkerRequirements(
+        _program_digest(), model, inodes, [*map(str, written)], seals.get_secret()
+    )
 
 
-def lack(needs: Needs) -> str:
+def find_unmet_requirement(requirements: WorkerRequirements) -> str:
     """What this process lacks of what a worker needs, as a clause about it; empty where it has
     everything.
     """
-    if _program() != needs.program:
+    if _program_digest() != requirements.program_digest:
         return (
             "it runs another toolcatalog, Python or library (install the same, and start it again)"
         )
-    if needs.model and _model() != needs.model:
+    if requirements.model_digest and _model_digest() != requirements.model_digest:
         return "it does not have the model of the extra `semantic`"
-    for path, inode in needs.seen.items():
+    for path, inode in requirements.inodes.items():
         if _inode(path) != inode:
             return f"it does not see {path}, or something else there"
-    for path in needs.written:
+    for path in requirements.writable_folders:
         try:
             tempfile.TemporaryFile(dir=path).close()
         except OSError as error:
@@ -62,20 +64,20 @@ def lack(needs: Needs) -> str:
 
 
 @cache
-def _program() -> str:
+def _program_digest() -> str:
     """What this process runs: all is loaded before the digest is taken, so that it means what runs,
     whatever is installed later.
     """
     from toolcatalog import making  # noqa: F401, PLC0415 - it takes a while, and only workers need all of it here
 
-    return program.fingerprint()
+    return program.compute()
 
 
-def _model() -> str:
+def _model_digest() -> str:
     from toolcatalog import meaning  # noqa: PLC0415 - it loads numpy
 
     try:
-        return meaning.identity()
+        return meaning.model_identity()
     except UsageError:
         return ""
 

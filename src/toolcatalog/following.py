@@ -30,24 +30,26 @@ from toolcatalog import (
     threads,
     verifying,
 )
-from toolcatalog.depot import Refused
-from toolcatalog.errors import MEND, SnapshotError, ToolcatalogError, remedy
-from toolcatalog.objects import Missing, Objects, Read, StoreError, Tag
-from toolcatalog.signing import Signed, VerifyKeys
+from toolcatalog.depot import InvalidRemoteSnapshot
+from toolcatalog.errors import REBUILD_HINT, SnapshotError, ToolcatalogError, remedy
+from toolcatalog.objects import ObjectContent, ObjectNotFound, ObjectStorage, ObjectTag, StoreError
+from toolcatalog.signing import SignedStatement, VerifyKeys
 
 # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
-INTERVAL = 1.5
-KEPT = 3  # snapshots in a cache
+POLL_INTERVAL = 1.5
+KEPT_SNAPSHOTS = 3  # snapshots in a cache
 _JOBS = 16  # objects fetched at a time
-MOST_SIZE = 8 << 30  # bytes of a snapshot that is fetched, unless somebody says otherwise
+MAX_SNAPSHOT_SIZE = 8 << 30  # bytes of a snapshot that is fetched, unless somebody says otherwise
 # seconds, at most, until a snapshot is tried again that was no good, or that could not be fetched
 # or written
-_MOST_REFUSAL, _MOST_PATIENCE = 3600.0, 60.0
-_MOST_REFUSED = 16  # refused snapshots that are remembered; with so many, new ones wait as well
-_MOST_ABSENCE = 10.0  # seconds between two looks while the store is away
+_MAX_REJECTION_DELAY, _MAX_RETRY_DELAY = 3600.0, 60.0
+_MAX_REMEMBERED_FAILURES = (
+    16  # refused snapshots that are remembered; with so many, new ones wait as well
+)
+_MAX_POLL_DELAY = 10.0  # seconds between two looks while the store is away
 # of a pause, at most, by which it is shorter: replicas that were started together do not ask
 # together
-_SPREAD = 0.2
+_JITTER = 0.2
 _log = logging.getLogger("toolcatalog.following")
 
 
@@ -62,25 +64,25 @@ def default_cache(url: str) -> Path:
 class _Backoff:
     """A pause in seconds that doubles with each failure, up to a most."""
 
-    def __init__(self, least: float, most: float) -> None:
-        self.least, self.most, self.wait = least, most, least
+    def __init__(self, minimum: float, maximum: float) -> None:
+        self.minimum, self.maximum, self.delay = minimum, maximum, minimum
 
     def fail(self) -> None:
-        self.wait = min(self.most, 2 * self.wait)
+        self.delay = min(self.maximum, 2 * self.delay)
 
     def reset(self) -> None:
-        self.wait = self.least
+        self.delay = self.minimum
 
 
-class _Failure(NamedTuple):
+class _FailedDownload(NamedTuple):
     """Why a snapshot could not be taken, and when it is tried again on the monotonic clock."""
 
-    why: str
-    pause: float  # seconds
-    until: float
+    reason: str
+    delay: float  # seconds
+    retry_at: float
 
 
-class _Failures:
+class _FailedDownloads:
     """The snapshots that could not be taken, each with a pause that doubles with each failure.
 
     One that is new is tried at once, until there are many: then it waits as long as the last of
@@ -89,44 +91,48 @@ class _Failures:
     after its pause.
     """
 
-    def __init__(self, least: float) -> None:
-        self._least = least
-        self._failures: dict[str, _Failure] = {}
+    def __init__(self, min_delay: float) -> None:
+        self._min_delay = min_delay
+        self._failures: dict[str, _FailedDownload] = {}
 
     def check(self, digest: str) -> None:
         """Raise Refused, with the reason of last time, where a snapshot is let alone for now."""
         self._expire()
         failure = self._failures.get(digest)
-        if failure is None and len(self._failures) >= _MOST_REFUSED:
+        if failure is None and len(self._failures) >= _MAX_REMEMBERED_FAILURES:
             failure = next(reversed(self._failures.values()))
-        if failure and time.monotonic() < failure.until:
-            raise Refused(failure.why)
+        if failure and time.monotonic() < failure.retry_at:
+            raise InvalidRemoteSnapshot(failure.reason)
 
-    def add(self, digest: str, why: str, most: float) -> None:
+    def add(self, digest: str, reason: str, max_delay: float) -> None:
         """Note that a snapshot could not be taken: it is tried again after `most` seconds at the
         latest.
         """
         self._expire()
         before = self._failures.pop(digest, None)
-        if before is None and len(self._failures) >= _MOST_REFUSED:
+        if before is None and len(self._failures) >= _MAX_REMEMBERED_FAILURES:
             before = next(reversed(self._failures.values()))
             del self._failures[next(iter(self._failures))]
-        pause = min(most, 2 * (before.pause if before else self._least))
-        self._failures[digest] = _Failure(why, pause, time.monotonic() + _shortened(pause))
+        pause = min(max_delay, 2 * (before.delay if before else self._min_delay))
+        self._failures[digest] = _FailedDownload(
+            reason, pause, time.monotonic() + _with_jitter(pause)
+        )
 
     def remove(self, digest: str) -> None:
         """Forget the failures of a snapshot: it was taken."""
         self._failures.pop(digest, None)
 
     def _expire(self) -> None:
-        oldest = time.monotonic() - _MOST_REFUSAL
+        oldest = time.monotonic() - _MAX_REJECTION_DELAY
         self._failures = {
-            digest: failure for digest, failure in self._failures.items() if failure.until > oldest
+            digest: failure
+            for digest, failure in self._failures.items()
+            if failure.retry_at > oldest
         }
 
 
-def _shortened(pause: float) -> float:
-    return pause * (1 - _SPREAD * random.random())  # noqa: S311 - it guards nothing
+def _with_jitter(delay: float) -> float:
+    return delay * (1 - _JITTER * random.random())  # noqa: S311 - it guards nothing
 
 
 class Follower:
@@ -142,9 +148,9 @@ class Follower:
         self,
         url: str,
         cache: Path,
-        interval: float = INTERVAL,
+        interval: float = POLL_INTERVAL,
         *,
-        most: int = MOST_SIZE,
+        max_size: int = MAX_SNAPSHOT_SIZE,
         keys: VerifyKeys | None = None,
         allow_rollback: bool = False,
     ) -> None:
@@ -156,33 +162,36 @@ class Follower:
         none.
         """
         self.cache = cache
-        self._most, self._keys, self._allow_rollback = most, keys, allow_rollback
-        self.fetched = self.refused = self.failed = self.objects = self.size = 0
+        self._max_size, self._keys, self._allow_rollback = max_size, keys, allow_rollback
+        self.snapshots_fetched = self.snapshots_rejected = self.failed_polls = (
+            self.objects_fetched
+        ) = self.bytes_fetched = 0
         self.last_error, self.last_success = "", 0.0
-        self._objects = Objects(url)
-        self._tag: Tag | None = None
-        self._failures = _Failures(interval)
-        self._asking = _Backoff(interval, _MOST_ABSENCE)
+        self._storage = ObjectStorage(url)
+        self._pointer_tag: ObjectTag | None = None
+        self._failures = _FailedDownloads(interval)
+        self._poll_backoff = _Backoff(interval, _MAX_POLL_DELAY)
         self._stopped = threading.Event()
 
-    def has_one(self) -> bool:
+    def has_snapshot(self) -> bool:
         """Tell whether the cache holds a snapshot that can be served: one whose manifest holds and
         whose files have their sizes, and whose signature is good where keys are given.
         """
         folder = Path(os.path.realpath(self.cache / "current"))
         try:
             if self._keys:
-                accepting.require(self.cache, folder.name, self._keys)
-            manifest = verifying.read(folder)
+                accepting.require_signature(self.cache, folder.name, self._keys)
+            manifest = verifying.read_manifest(folder)
             return not any(
-                True for _ in verifying.missing(folder, verifying.contents(folder, manifest))
+                True
+                for _ in verifying.check_file_sizes(folder, verifying.list_files(folder, manifest))
             )
         except SnapshotError:
             return False
 
     def start(self) -> None:
         """Follow from now on, in a thread that ends with the process."""
-        threads.begin(threading.Thread(target=self._run, name="following", daemon=True))
+        threads.start(threading.Thread(target=self._run, name="following", daemon=True))
 
     def stop(self) -> None:
         """Follow no longer; what is under way is not waited for."""
@@ -190,104 +199,106 @@ class Follower:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self.follow()
-            self._stopped.wait(self._pause())
+            self.poll()
+            self._stopped.wait(self._next_delay())
 
-    def _pause(self) -> float:
-        return _shortened(self._asking.wait)
+    def _next_delay(self) -> float:
+        return _with_jitter(self._poll_backoff.delay)
 
-    def follow(self) -> None:
+    def poll(self) -> None:
         """Look at the store once and follow it. Never raises: what is wrong is told in the log,
         once, and what is there stays.
         """
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
-            with files.alone(self.cache / ".lock") as is_ours:
+            with files.lock(self.cache / ".lock") as is_ours:
                 if is_ours:  # else another server on this machine keeps this very folder in step
-                    self._look()
-            self._note("")
+                    self._check_pointer()
+            self._record_outcome("")
         except (ToolcatalogError, OSError) as error:
-            self._note(_sentence(error, self.cache))
+            self._record_outcome(_format_error(error, self.cache))
         except Exception:  # noqa: BLE001 - whatever it is: what is there goes on, and the next look may do better
-            _log.exception("Following %s went wrong", self._objects.url)
-            self._note("That is a bug of ours.")
+            _log.exception("Following %s went wrong", self._storage.url)
+            self._record_outcome("That is a bug of ours.")
 
-    def _note(self, error: str) -> None:
+    def _record_outcome(self, error: str) -> None:
         """Remember how a look has ended; the log tells what is new."""
-        self.failed += error != ""
+        self.failed_polls += error != ""
         if error and error != self.last_error:
             _log.warning("%s What is here stays.", error)
         if not error and self.last_error:
-            _log.info("%s is followed again.", self._objects.url)
+            _log.info("%s is followed again.", self._storage.url)
         self.last_error = error
         self.last_success = self.last_success if error else time.time()
 
-    def _look(self) -> None:
+    def _check_pointer(self) -> None:
         try:
-            read = self._objects.read(depot.POINTER, depot.MOST_POINTER, self._tag)
+            read = self._storage.read(depot.POINTER, depot.MAX_POINTER_SIZE, self._pointer_tag)
         except StoreError as error:
-            self._asking.fail()
-            if isinstance(error, Missing):
-                raise StoreError(f"Nothing is published in {self._objects.url} yet.") from None
+            self._poll_backoff.fail()
+            if isinstance(error, ObjectNotFound):
+                raise StoreError(f"Nothing is published in {self._storage.url} yet.") from None
             raise
-        self._asking.reset()
+        self._poll_backoff.reset()
         if read:
-            self._take(read)
-            self._tag = read.tag  # not before: what could not be taken is looked at again
+            self._activate(read)
+            self._pointer_tag = read.tag  # not before: what could not be taken is looked at again
 
-    def _take(self, read: Read) -> None:
+    def _activate(self, read: ObjectContent) -> None:
         """Let `current` name the snapshot of a pointer, fetched first where it is not here. One
         that could not be taken is let alone for a while.
         """
-        digest = depot.named(read.data)
-        signed = self._checked(read.data)
+        digest = depot.parse_pointer(read.data)
+        signed = self._verify_signature(read.data)
         self._failures.check(digest)
         try:
-            self._fetch(digest)
+            self._download(digest)
         except (ToolcatalogError, OSError) as error:
-            is_refused = isinstance(error, Refused | SnapshotError)
-            self.refused += is_refused
-            most = _MOST_REFUSAL if is_refused else _MOST_PATIENCE
-            self._failures.add(digest, _sentence(error, self.cache), most)
+            is_refused = isinstance(error, InvalidRemoteSnapshot | SnapshotError)
+            self.snapshots_rejected += is_refused
+            most = _MAX_REJECTION_DELAY if is_refused else _MAX_RETRY_DELAY
+            self._failures.add(digest, _format_error(error, self.cache), most)
             raise
         self._failures.remove(digest)
         if signed:
-            accepting.record(read.data, signed, self.cache)
-        if publishing.point(self.cache, digest):
+            accepting.record_accepted(read.data, signed, self.cache)
+        if publishing.set_current(self.cache, digest):
             _log.info("Snapshot %s is here.", digest[:12])
         self._prune()
 
-    def _checked(self, pointer: bytes) -> Signed | None:
+    def _verify_signature(self, pointer: bytes) -> SignedStatement | None:
         """The signed statement of a pointer, where keys are given. Raises Refused, which counts once
         for each reason: nothing is fetched for it.
         """
         if self._keys is None:
             return None
         try:
-            return accepting.check(
+            return accepting.verify_pointer(
                 pointer, self._keys, self.cache, allow_rollback=self._allow_rollback
             )
-        except Refused as error:
-            self.refused += str(error) != self.last_error
+        except InvalidRemoteSnapshot as error:
+            self.snapshots_rejected += str(error) != self.last_error
             raise
 
-    def _fetch(self, digest: str) -> None:
-        publishing.tidy(self.cache)
-        if not self._is_here(digest):
+    def _download(self, digest: str) -> None:
+        publishing.remove_leftovers(self.cache)
+        if not self._is_stored(digest):
             _log.info("Fetching snapshot %s.", digest[:12])
-            came = fetching.fetch(self._objects, digest, self.cache, _JOBS, self._most)
-            self.fetched, self.objects, self.size = (
-                self.fetched + 1,
-                self.objects + came.objects,
-                self.size + came.size,
+            came = fetching.download_snapshot(
+                self._storage, digest, self.cache, _JOBS, self._max_size
+            )
+            self.snapshots_fetched, self.objects_fetched, self.bytes_fetched = (
+                self.snapshots_fetched + 1,
+                self.objects_fetched + came.object_count,
+                self.bytes_fetched + came.bytes_received,
             )
 
-    def _is_here(self, digest: str) -> bool:
+    def _is_stored(self, digest: str) -> bool:
         folder = self.cache / "snapshots" / digest
         try:
-            if not folder.is_dir() or verifying.verify(folder):
+            if not folder.is_dir() or verifying.verify_snapshot(folder):
                 return False
-            opening.check(folder, folder, MEND)
+            opening.check(folder, folder, REBUILD_HINT)
         except SnapshotError:
             return False
         return True
@@ -296,13 +307,13 @@ class Follower:
         """Keep the newest snapshots. A process that has an older one open keeps reading it until it
         lets it go.
         """
-        for held in holding.spare(self.cache, KEPT - 1):
-            publishing.remove(self.cache, held.digest)
-        fetching.forget(self.cache)
-        accepting.forget(self.cache)
+        for held in holding.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
+            publishing.remove_snapshot(self.cache, held.digest)
+        fetching.remove_stale_chunk_lists(self.cache)
+        accepting.remove_stale_signatures(self.cache)
 
 
-def _sentence(error: Exception, cache: Path) -> str:
+def _format_error(error: Exception, cache: Path) -> str:
     if isinstance(error, OSError):
         return f"Cannot write to {cache} ({error.strerror or error}): {remedy(error)}."
     return str(error)

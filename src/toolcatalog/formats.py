@@ -13,13 +13,13 @@ from toolcatalog.parameters import TYPES
 
 Schema = dict[str, Any]
 # tags, scopes and their like in one file: each tag and each scope has a page of its own
-MOST_WORDS = 100
+MAX_WORDS = 100
 # characters: what a matcher sets aside grows with the square of the length, and past that it ends
 # the process
-LONGEST_PATTERN = 1000
+MAX_PATTERN_LENGTH = 1000
 
 
-def _text(description: str, **more: Any) -> Schema:
+def _string(description: str, **more: Any) -> Schema:
     return {"type": "string", "description": description, **more}
 
 
@@ -43,58 +43,58 @@ def _list(items: Schema, description: str, **more: Any) -> Schema:
     }
 
 
-def _words(what: str) -> Schema:
-    return _list(_WORD, f"a list of at most {MOST_WORDS} {what}", maxItems=MOST_WORDS)
+def _word_list(what: str) -> Schema:
+    return _list(_WORD, f"a list of at most {MAX_WORDS} {what}", maxItems=MAX_WORDS)
 
 
 def _map(values: Schema, description: str) -> Schema:
     return {"type": "object", "additionalProperties": values, "description": description}
 
 
-def _full(pattern: str) -> str:
+def _anchored(pattern: str) -> str:
     return f"^{pattern}$"
 
 
 _LINE = {"pattern": r"\S"}
-_WORD = _text(
+_WORD = _string(
     "a name without commas, line breaks or white space at its ends",
     pattern=r"^[^\s,]([^,\r\n]*[^\s,])?$",
 )
-_URL = _text("an https URL", pattern=r"^https://[^\s\"'<>]+$")
-_DATE = _text(
+_URL = _string("an https URL", pattern=r"^https://[^\s\"'<>]+$")
+_DATE = _string(
     "a date as YYYY-MM-DD",
     pattern=r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$",
     examples=["2025-10-27"],
 )
-_VERSION = _text("a version: eight digits, `_`, two digits", pattern=_full(versions.PATTERN))
-_TOOLKIT = _text(
+_VERSION = _string("a version: eight digits, `_`, two digits", pattern=_anchored(versions.PATTERN))
+_TOOLKIT = _string(
     "a toolkit slug: lower-case letters, digits, `_` and `-`",
-    pattern=_full(names.TOOLKIT_SLUG),
-    maxLength=names.LONGEST,
+    pattern=_anchored(names.TOOLKIT_SLUG),
+    maxLength=names.MAX_LENGTH,
 )
-_TOOL = _text(
+_TOOL = _string(
     "a tool slug: capital letters, digits, `_` and `-`",
-    pattern=_full(names.TOOL_SLUG),
-    maxLength=names.LONGEST,
+    pattern=_anchored(names.TOOL_SLUG),
+    maxLength=names.MAX_LENGTH,
 )
-_AUTH_CONFIG = _text(
+_AUTH_CONFIG = _string(
     "an auth config id: `ac_` and then letters, digits, `_` and `-`",
-    pattern=_full(names.AUTH_CONFIG_ID),
+    pattern=_anchored(names.AUTH_CONFIG_ID),
 )
 
 
-def _bound(what: str) -> Schema:
+def _number(what: str) -> Schema:
     return {"type": "number", "description": f"a number: {what}"}
 
 
-def _count(what: str) -> Schema:
+def _whole_number(what: str) -> Schema:
     return {"type": "integer", "minimum": 0, "description": f"a whole number, 0 or more: {what}"}
 
 
 def _description(nested: str, unnamed: str, required: bool) -> Schema:
     fields: Schema = {
         "type": {"enum": list(TYPES), "description": "one of " + ", ".join(TYPES)},
-        "description": _text("what the value means and what a good one is"),
+        "description": _string("what the value means and what a good one is"),
         "examples": {
             "type": "array",
             "items": {"description": "a sample value"},
@@ -107,24 +107,24 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
             "uniqueItems": True,
             "description": "a list of all allowed values",
         },
-        "title": _text("a display name"),
+        "title": _string("a display name"),
         "default": {"description": "the value taken where none is given"},
-        "format": _text(
+        "format": _string(
             "a format name such as date-time, email or uri",
             examples=["date-time", "date", "email", "uri", "uuid"],
         ),
-        "pattern": _text(
+        "pattern": _string(
             "a regular expression, of at most 1,000 characters, that the text must match",
-            maxLength=LONGEST_PATTERN,
+            maxLength=MAX_PATTERN_LENGTH,
         ),
-        "minimum": _bound("the least that is allowed"),
-        "maximum": _bound("the most that is allowed"),
-        "exclusiveMinimum": _bound("what the value must be more than"),
-        "exclusiveMaximum": _bound("what the value must be less than"),
-        "minLength": _count("the fewest characters"),
-        "maxLength": _count("the most characters"),
-        "minItems": _count("the fewest items"),
-        "maxItems": _count("the most items"),
+        "minimum": _number("the least that is allowed"),
+        "maximum": _number("the most that is allowed"),
+        "exclusiveMinimum": _number("what the value must be more than"),
+        "exclusiveMaximum": _number("what the value must be less than"),
+        "minLength": _whole_number("the fewest characters"),
+        "maxLength": _whole_number("the most characters"),
+        "minItems": _whole_number("the fewest items"),
+        "maxItems": _whole_number("the most items"),
         "uniqueItems": {
             "type": "boolean",
             "description": "true or false: whether no item may stand twice",
@@ -179,7 +179,7 @@ def _description(nested: str, unnamed: str, required: bool) -> Schema:
     }
 
 
-def _named(description: str) -> Schema:
+def _parameter_map(description: str) -> Schema:
     begun = {"type": "${2:string}", "description": "${3:What it means and what a good one is.}"}
     if description == "input":
         begun |= {"required": "${4:true}"}
@@ -187,7 +187,7 @@ def _named(description: str) -> Schema:
         "type": "object",
         "propertyNames": {
             "minLength": 1,
-            "maxLength": names.LONGEST,
+            "maxLength": names.MAX_LENGTH,
             "description": "a name of 1 to 200 characters",
         },
         "additionalProperties": {"$ref": f"#/$defs/{description}"},
@@ -198,18 +198,18 @@ def _named(description: str) -> Schema:
 
 
 _DEFS = {
-    "inputs": _named("input"),
+    "inputs": _parameter_map("input"),
     "input": _description("input", "value", required=True),
     "value": _description("input", "value", required=False),
-    "outputs": _named("output"),
+    "outputs": _parameter_map("output"),
     "output": _description("output", "output", required=False),
 }
 
 _TOOL_FIELDS: Schema = {
-    "name": _text("the tool's display name", **_LINE),
-    "description": _text("what the tool does, when to use it and when not"),
-    "scopes": _words("scopes, which the tool needs"),
-    "tags": _words(
+    "name": _string("the tool's display name", **_LINE),
+    "description": _string("what the tool does, when to use it and when not"),
+    "scopes": _word_list("scopes, which the tool needs"),
+    "tags": _word_list(
         "labels; `important` features the tool, hints such as `readOnlyHint` are ordinary tags"
     ),
     "no_auth": {
@@ -218,7 +218,7 @@ _TOOL_FIELDS: Schema = {
     },
     "deprecation": _object(
         {
-            "reason": _text("why the tool is deprecated"),
+            "reason": _string("why the tool is deprecated"),
             "since": {**_DATE, "description": "a date as YYYY-MM-DD: deprecated since then"},
             "sunset": {
                 **_DATE,
@@ -253,7 +253,7 @@ _WHEN = {
 }
 
 
-def _choice(items: Schema, what: str) -> Schema:
+def _selection(items: Schema, what: str) -> Schema:
     fields = {
         "enable": _list(items, f"a list of the only {what} to take"),
         "disable": _list(items, f"a list of {what} to leave out"),
@@ -263,9 +263,9 @@ def _choice(items: Schema, what: str) -> Schema:
     )
 
 
-_ONE_OF_TWO = {"not": {"type": "object", "required": ["enable", "disable"]}}
-_TAGS = _choice(_WORD, "tags")
-_SESSION_TOOLS = _choice(_TOOL, "tools")
+_NOT_BOTH = {"not": {"type": "object", "required": ["enable", "disable"]}}
+_TAGS = _selection(_WORD, "tags")
+_SESSION_TOOLS = _selection(_TOOL, "tools")
 _SESSION_TOOLS = {
     **_SESSION_TOOLS,
     "properties": {**_SESSION_TOOLS["properties"], "tags": _TAGS},
@@ -275,8 +275,8 @@ _SESSION_TOOLS = {
 SCHEMAS: dict[str, Schema] = {
     "catalog": _object(
         {
-            "title": _text("the catalog's name", **_LINE),
-            "description": _text("what this catalog is"),
+            "title": _string("the catalog's name", **_LINE),
+            "description": _string("what this catalog is"),
             "home": {**_URL, "description": "the https URL at which the site is published"},
             "repository": {
                 **_URL,
@@ -288,17 +288,17 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "toolkit": _object(
         {
-            "name": _text("the toolkit's display name", **_LINE),
+            "name": _string("the toolkit's display name", **_LINE),
             "logo": {**_URL, "description": "the https URL of an image"},
-            "description": _text("what the toolkit reaches"),
-            "categories": _words("categories"),
+            "description": _string("what the toolkit reaches"),
+            "categories": _word_list("categories"),
             "no_auth": {
                 "type": "boolean",
                 "description": "true or false: whether its tools need no authentication",
                 "default": False,
             },
             "homepage": {**_URL, "description": "the https URL of the product's own site"},
-            "owners": _words("people or teams, who answer for it"),
+            "owners": _word_list("people or teams, who answer for it"),
         },
         "name",
         "logo",
@@ -320,9 +320,9 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "session": _object(
         {
-            "project": _text("the project that owns the session", **_LINE),
-            "user_id": _text("the user that the session acts for", **_LINE),
-            "toolkits": {**_choice(_TOOLKIT, "toolkits"), **_ONE_OF_TWO},
+            "project": _string("the project that owns the session", **_LINE),
+            "user_id": _string("the user that the session acts for", **_LINE),
+            "toolkits": {**_selection(_TOOLKIT, "toolkits"), **_NOT_BOTH},
             "tools": _map(
                 _SESSION_TOOLS,
                 "a mapping of toolkits to {enable: [...]}, {disable: [...]} or {tags: ...}",

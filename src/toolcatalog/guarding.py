@@ -16,7 +16,7 @@ from toolcatalog import files
 from toolcatalog.errors import UsageError, remedy
 
 STAGED = ".staged"  # in a site: pages that wait until all are rendered
-_LOCK = ".lock"
+_LOCK_FILE = ".lock"
 
 
 def check_places(catalog: Path, out: Path, site: Path | None) -> None:
@@ -71,7 +71,7 @@ def _refuse_links(out: Path) -> None:
 
 
 @contextmanager
-def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
+def lock_build(out: Path, failure_hint: str, timeout: float = 0.0) -> Iterator[None]:
     """Alone with a build's folder, and with words for what may go wrong there; `still`: how things
     are then, and what to do again.
 
@@ -79,11 +79,13 @@ def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
     whatever cannot be written.
     """
     try:
-        with _alone(out, wait):
+        with _lock_folder(out, timeout):
             yield
     except BrokenExecutor:
         wrong = "A worker process was killed, perhaps for want of memory"
-        raise UsageError(f"{wrong}: {still} again, with --jobs 1 if it happens again.") from None
+        raise UsageError(
+            f"{wrong}: {failure_hint} again, with --jobs 1 if it happens again."
+        ) from None
     except OSError as error:
         where = error.filename or out
         raise UsageError(
@@ -92,21 +94,21 @@ def guarded(out: Path, still: str, wait: float = 0.0) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(out: Path, wait: float) -> Iterator[None]:
+def _lock_folder(out: Path, timeout: float) -> Iterator[None]:
     """A folder that is made for this tells git that nothing in it is to be kept; one that was there
     is somebody's, and stays as it is.
     """
     _refuse_links(out)
-    if _made(out):
-        files.replace(out / ".gitignore", b"*\n")
-    with files.alone(out / _LOCK, wait) as got_it:
+    if _make_folder(out):
+        files.write_unsynced(out / ".gitignore", b"*\n")
+    with files.lock(out / _LOCK_FILE, timeout) as got_it:
         if not got_it:
             raise UsageError(f"Another build is writing to {out}: try again when it is done.")
         yield
 
 
 @contextmanager
-def alone_with_site(site: Path | None) -> Iterator[None]:
+def lock_site(site: Path | None) -> Iterator[None]:
     """Alone with a site from before it is looked at, for builds into other folders may write to it
     too; None: there is none.
 
@@ -114,11 +116,11 @@ def alone_with_site(site: Path | None) -> Iterator[None]:
     it. Raises UsageError
     where another build is writing, OSError.
     """
-    if site is None or _is_others(site):
+    if site is None or _is_foreign_site(site):
         yield
         return
-    fresh = _made(site)
-    with files.alone(site / _LOCK) as got_it:
+    fresh = _make_folder(site)
+    with files.lock(site / _LOCK_FILE) as got_it:
         if not got_it:
             raise UsageError(f"Another build is writing to {site}: try again when it is done.")
         try:
@@ -126,11 +128,11 @@ def alone_with_site(site: Path | None) -> Iterator[None]:
         finally:
             with suppress(OSError):  # what went wrong before is what there is to report
                 files.remove(site / STAGED)
-            if fresh and [path.name for path in site.iterdir()] == [_LOCK]:
-                _forget(site)
+            if fresh and [path.name for path in site.iterdir()] == [_LOCK_FILE]:
+                _remove_empty_site(site)
 
 
-def _is_others(site: Path) -> bool:
+def _is_foreign_site(site: Path) -> bool:
     """Tell whether a folder holds a site without a list of pages as builds leave it: nothing is
     written there, and the build says so.
     """
@@ -139,12 +141,12 @@ def _is_others(site: Path) -> bool:
     try:
         # of a million pages: all of it is read only where something has changed
         with (site / ".generated").open("rb") as listing:
-            return b"[" not in listing.read(files.SEAL + 1)
+            return b"[" not in listing.read(files.SEAL_LINE_SIZE + 1)
     except FileNotFoundError:
         return True
 
 
-def _made(folder: Path) -> bool:
+def _make_folder(folder: Path) -> bool:
     """Make a folder; tell whether it was not there."""
     try:
         folder.mkdir(parents=True)
@@ -153,7 +155,7 @@ def _made(folder: Path) -> bool:
     return True
 
 
-def _forget(site: Path) -> None:
+def _remove_empty_site(site: Path) -> None:
     with suppress(OSError):
-        (site / _LOCK).unlink()
+        (site / _LOCK_FILE).unlink()
         site.rmdir()

@@ -14,19 +14,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolcatalog import files, guarding, names, publishing, snapshot, verifying
-from toolcatalog.errors import MEND, SnapshotError, UsageError
-from toolcatalog.progress import Track, quietly
-from toolcatalog.verifying import OtherFormat
+from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
+from toolcatalog.progress import Progress, no_progress
+from toolcatalog.verifying import UnsupportedFormat
 
-MANY = 10  # snapshots: with more it is time to prune
-SHORT = 12  # characters of a digest that people are shown, where they are enough
-HALF, FOREIGN = "half", "other format"  # states; the third is none: nothing wrong can be seen
-_STILL = "nothing was changed. Try"
-_MEND = "build again, or use another one."
+PRUNE_HINT_THRESHOLD = 10  # snapshots: with more it is time to prune
+SHORT_DIGEST_LENGTH = 12  # characters of a digest that people are shown, where they are enough
+INCOMPLETE, UNSUPPORTED = (
+    "half",
+    "other format",
+)  # states; the third is none: nothing wrong can be seen
+_UNCHANGED_HINT = "nothing was changed. Try"
+_REBUILD_OR_SWITCH_HINT = "build again, or use another one."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class StoredSnapshot:
     """A snapshot as it lies there. `placed`: when it was put there, UTC; `size`: its bytes on disk;
     numbers are 0 where it is not readable.
 
@@ -46,28 +49,28 @@ class Held:
     wrong: str = ""
 
 
-class Moved(NamedTuple):
+class CurrentChange(NamedTuple):
     """The digests that `current` named before, perhaps none, and names now."""
 
-    was: str
-    now: str
+    previous: str
+    current: str
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     """What was removed, and how many left-overs of killed builds."""
 
-    removed: Sequence[Held]
-    left_over: int
+    removed: Sequence[StoredSnapshot]
+    leftover_count: int
 
 
-def current(build: Path) -> str:
+def current_digest(build: Path) -> str:
     """The digest of the snapshot that `current` names; empty where it names none that is there."""
     link = build / "current"
     name = link.readlink().name if link.is_symlink() else ""
     return name if snapshot.is_digest(name) and link.exists() else ""
 
 
-def digests(build: Path) -> list[str]:
+def list_digests(build: Path) -> list[str]:
     """The names of all snapshots, whole or not, in no order that matters."""
     folder = build / "snapshots"
     return (
@@ -77,146 +80,152 @@ def digests(build: Path) -> list[str]:
     )
 
 
-def held(build: Path) -> list[Held]:
+def list_snapshots(build: Path) -> list[StoredSnapshot]:
     """All snapshots, the one that was put there last first. Raises SnapshotError where there is
     none.
     """
-    now, found = current(build), _present(build)
+    now, found = current_digest(build), _require_digests(build)
     return sorted(
-        (_held(folder_of(build, digest), now) for digest in found),
+        (_read_stored_snapshot(snapshot_folder(build, digest), now) for digest in found),
         key=lambda one: (one.placed, one.digest),
         reverse=True,
     )
 
 
-def folder_of(build: Path, digest: str) -> Path:
+def snapshot_folder(build: Path, digest: str) -> Path:
     """Where a snapshot lies."""
     return build / "snapshots" / digest
 
 
-def find(build: Path, name: str) -> str:
+def resolve_digest(build: Path, prefix: str) -> str:
     """The digest that begins with a name. Raises UsageError where none does or several do,
     SnapshotError where there is none at all.
     """
-    every = _present(build)
-    found = [digest for digest in every if digest.startswith(name.lower())]
+    every = _require_digests(build)
+    found = [digest for digest in every if digest.startswith(prefix.lower())]
     if len(found) == 1:
         return found[0]
     if found:
         raise UsageError(
-            f"Several snapshots begin with {name!r}: {', '.join(shortened(found))}. Write "
+            f"Several snapshots begin with {prefix!r}: {', '.join(shorten_digests(found))}. Write "
             "more of its digest."
         )
-    near = names.nearest(name[:SHORT], [digest[: min(len(name), SHORT)] for digest in every])
+    near = names.find_nearest(
+        prefix[:SHORT_DIGEST_LENGTH],
+        [digest[: min(len(prefix), SHORT_DIGEST_LENGTH)] for digest in every],
+    )
     told = [digest for digest in every if near and digest.startswith(near[0])]
-    meant = f"did you mean {shortened(every)[every.index(told[0])]}? " if told else ""
+    meant = f"did you mean {shorten_digests(every)[every.index(told[0])]}? " if told else ""
     raise UsageError(
-        f"No snapshot in {build} begins with {name!r}: {meant}`toolcatalog snapshots list` "
+        f"No snapshot in {build} begins with {prefix!r}: {meant}`toolcatalog snapshots list` "
         "shows what there is."
     )
 
 
-def shortened(every: Sequence[str]) -> list[str]:
+def shorten_digests(digests: Sequence[str]) -> list[str]:
     """Of each digest as many characters as tell it from the others, 12 at least."""
     length = next(
         length
-        for length in range(SHORT, 65)
-        if len({digest[:length] for digest in every}) == len({*every})
+        for length in range(SHORT_DIGEST_LENGTH, 65)
+        if len({digest[:length] for digest in digests}) == len({*digests})
     )
-    return [digest[:length] for digest in every]
+    return [digest[:length] for digest in digests]
 
 
-def verify(build: Path, digest: str, track: Track = quietly) -> list[str]:
+def verify_by_digest(build: Path, digest: str, progress: Progress = no_progress) -> list[str]:
     """What is wrong with a snapshot, every byte of it verified. Raises SnapshotError where it is
     half, or of another format.
     """
-    folder = folder_of(build, digest)
-    verifying.read(folder, mend=_MEND)
-    with track("Verifying bytes", verifying.size(folder)) as advance:
-        return verifying.verify(folder, advance)
+    folder = snapshot_folder(build, digest)
+    verifying.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
+    with progress("Verifying bytes", verifying.count_bytes(folder)) as advance:
+        return verifying.verify_snapshot(folder, advance)
 
 
-def use(build: Path, name: str, track: Track = quietly) -> Moved:
+def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -> CurrentChange:
     """Let `current` name the snapshot whose digest begins so, if all of it is whole.
 
     Raises UsageError as `find` does and where another build is writing, SnapshotError where the
     snapshot is not whole: nothing changes.
     """
-    _present(build)  # before anything is written: there may be no build
-    with guarding.guarded(build, _STILL):
-        was, now = current(build), find(build, name)
-        wrong = verify(build, now, track)
+    _require_digests(build)  # before anything is written: there may be no build
+    with guarding.lock_build(build, _UNCHANGED_HINT):
+        was, now = current_digest(build), resolve_digest(build, prefix)
+        wrong = verify_by_digest(build, now, progress)
         if wrong:
             raise SnapshotError(
-                f"Snapshot {now} is not whole ({_counted(wrong)}), and nothing was changed: {_MEND}"
+                f"Snapshot {now} is not whole ({_summarize_problems(wrong)}), and nothing was changed: {_REBUILD_OR_SWITCH_HINT}"
             )
-        publishing.point(build, now)
-    return Moved(was, now)
+        publishing.set_current(build, now)
+    return CurrentChange(was, now)
 
 
-def spare(build: Path, keep: int) -> list[Held]:
+def list_prunable(build: Path, keep: int) -> list[StoredSnapshot]:
     """The snapshots that can go: all but the one in force and so many others, the newest; and each
     that is half there.
 
     Raises SnapshotError where none is in force: it cannot be told then what is wanted.
     """
-    every = held(build)
+    every = list_snapshots(build)
     if not any(one.current for one in every):
         raise SnapshotError(
             f"{build / 'current'} names no snapshot, so none is removed: `toolcatalog "
             "snapshots use` one, or build again."
         )
     others = [one for one in every if not one.current]
-    kept = [one for one in others if one.state != HALF][:keep]
+    kept = [one for one in others if one.state != INCOMPLETE][:keep]
     return [one for one in others if one not in kept]
 
 
-def prune(build: Path, keep: int) -> Pruned:
+def prune_snapshots(build: Path, keep: int) -> PruneResult:
     """Remove what `spare` tells, and what killed builds have left. Raises what that does, and
     UsageError where another build is writing.
     """
-    _present(build)
-    with guarding.guarded(build, _STILL):
-        gone = spare(build, keep)
-        left_over = len(publishing.left_overs(build))
-        publishing.tidy(build)
+    _require_digests(build)
+    with guarding.lock_build(build, _UNCHANGED_HINT):
+        gone = list_prunable(build, keep)
+        left_over = len(publishing.find_leftovers(build))
+        publishing.remove_leftovers(build)
         for one in gone:
-            publishing.remove(build, one.digest)
-    return Pruned(gone, left_over)
+            publishing.remove_snapshot(build, one.digest)
+    return PruneResult(gone, left_over)
 
 
-def _present(build: Path) -> list[str]:
-    found = digests(build)
+def _require_digests(build: Path) -> list[str]:
+    found = list_digests(build)
     if not found:
-        raise SnapshotError(f"There is no finished build in {build}: {MEND}")
+        raise SnapshotError(f"There is no finished build in {build}: {REBUILD_HINT}")
     return found
 
 
-def _held(folder: Path, now: str) -> Held:
+def _read_stored_snapshot(folder: Path, current: str) -> StoredSnapshot:
     state = wrong = ""
     counts: dict[str, int] = {}
     try:
-        manifest = verifying.read(folder, mend=_MEND)
+        manifest = verifying.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
         counts = dict(manifest.counts)
-        missing = [*verifying.missing(folder, verifying.contents(folder, manifest))]
+        missing = [*verifying.check_file_sizes(folder, verifying.list_files(folder, manifest))]
         if missing:
             raise SnapshotError(
-                f"Snapshot {folder.name} is not whole ({_counted(missing)}): {_MEND}"
+                f"Snapshot {folder.name} is not whole ({_summarize_problems(missing)}): {_REBUILD_OR_SWITCH_HINT}"
             )
     except SnapshotError as error:
-        state, wrong = FOREIGN if isinstance(error, OtherFormat) else HALF, str(error)
-    return Held(
+        state, wrong = (
+            UNSUPPORTED if isinstance(error, UnsupportedFormat) else INCOMPLETE,
+            str(error),
+        )
+    return StoredSnapshot(
         digest=folder.name,
-        placed=_placed(folder),
-        current=folder.name == now,
-        size=files.bytes_below(folder),
+        placed=_install_time(folder),
+        current=folder.name == current,
+        size=files.measure_size(folder),
         state=state,
         wrong=wrong,
         **counts,
     )
 
 
-def _placed(folder: Path) -> datetime:
+def _install_time(folder: Path) -> datetime:
     """When a snapshot was put there: its manifest is written last, and taking a file away later
     does not change the time of that.
     """
@@ -226,5 +235,5 @@ def _placed(folder: Path) -> datetime:
     )
 
 
-def _counted(wrong: Sequence[str]) -> str:
-    return wrong[0] if len(wrong) == 1 else f"{wrong[0]}, and {len(wrong) - 1:,} more"
+def _summarize_problems(problems: Sequence[str]) -> str:
+    return problems[0] if len(problems) == 1 else f"{problems[0]}, and {len(problems) - 1:,} more"

@@ -27,15 +27,17 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from toolcatalog import analysis, lookup, scoring, snapshot, table
-from toolcatalog.counting import Counted
-from toolcatalog.lexicon import Lexicon, Numbers
-from toolcatalog.scoring import FIELDS, NAME, TOOLKIT
+from toolcatalog.counting import TermCounts
+from toolcatalog.lexicon import Lexicon, TermNumbers
+from toolcatalog.scoring import FIELDS, NAME_FIELD, TOOLKIT_FIELD
 
-_AT_ONCE = 1 << 27  # bytes of postings that are made at a time; twice as many are held for a moment
+_MAX_BLOCK_SIZE = (
+    1 << 27
+)  # bytes of postings that are made at a time; twice as many are held for a moment
 
-Ids = NDArray[np.int64]
-Counts = Callable[[], Iterable[tuple[str, bytes]]]  # of each batch, with the key of its part
-Pieces = dict[str, Iterable[bytes | memoryview]]  # of files by name
+TermIds = NDArray[np.int64]
+BatchCounts = Callable[[], Iterable[tuple[str, bytes]]]  # of each batch, with the key of its part
+FilePieces = dict[str, Iterable[bytes | memoryview]]  # of files by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,75 +49,79 @@ class Vocabulary:
     terms: Sequence[str]
     spellings: Sequence[str]
     first: Sequence[int]
-    holders: Ids
-    rarities: NDArray[np.float64]
+    document_frequencies: TermIds
+    idf: NDArray[np.float64]
 
 
-def merge(batches: Counts, lexicon: Lexicon) -> Pieces:
+def build_index(batches: BatchCounts, lexicon: Lexicon) -> FilePieces:
     """The files of the index as pieces, to be taken in this order, from the counts of all batches
     in the order of their tools.
 
     The words are asked for at once. `batches` is called twice and more, so that the counts need not
     be held.
     """
-    seen, numbers = _Seen(), list[Numbers]()
+    seen, numbers = _CorpusStats(), list[TermNumbers]()
     for key, data in batches():
-        counted = Counted(data)
-        every_word = lexicon.numbers(key, counted)
-        numbers.append(every_word[: len(counted.holders)])
+        counted = TermCounts(data)
+        every_word = lexicon.numbers_for_batch(key, counted)
+        numbers.append(every_word[: len(counted.document_frequencies)])
         seen.add(counted, every_word, len(lexicon))
-    vocabulary, order, places = seen.vocabulary(lexicon.words())
-    postings = _Postings(vocabulary, seen.tools, seen.usual())
+    vocabulary, order, places = seen.build_vocabulary(lexicon.entries())
+    postings = _PostingsWriter(vocabulary, seen.tool_count, seen.average_lengths())
 
-    def every() -> Iterator[tuple[Counted, Ids]]:
+    def every() -> Iterator[tuple[TermCounts, TermIds]]:
         return (
-            (Counted(data), order[some]) for (_, data), some in zip(batches(), numbers, strict=True)
+            (TermCounts(data), order[some])
+            for (_, data), some in zip(batches(), numbers, strict=True)
         )
 
     return {
-        snapshot.POSTINGS: postings.pieces(every),
-        snapshot.COVERS: _covers(vocabulary, every()),
-        snapshot.WORDS: _words(vocabulary, postings),
+        snapshot.POSTINGS: postings.serialize(every),
+        snapshot.COVERS: _pack_covers(vocabulary, every()),
+        snapshot.WORDS: _pack_terms(vocabulary, postings),
         snapshot.VOCABULARIES: _vocabularies(seen.toolkits, order, places),
     }
 
 
-class _Seen:
+class _CorpusStats:
     """What one look at all batches tells."""
 
     def __init__(self) -> None:
         # of each word: how many tool versions hold it, how many newest ones
-        self.holders, self.new, self.used = np.zeros((3, 1 << 10), np.int64)
+        self.document_frequencies, self.newest_frequencies, self.used = np.zeros(
+            (3, 1 << 10), np.int64
+        )
         # of each toolkit: the words of its tools, batch by batch
-        self.toolkits: defaultdict[str, list[Numbers]] = defaultdict(list)
-        self.tools = self.newest = 0
-        self.lengths, self.filled = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
+        self.toolkits: defaultdict[str, list[TermNumbers]] = defaultdict(list)
+        self.tool_count = self.newest_count = 0
+        self.field_lengths, self.filled_counts = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
 
-    def add(self, counted: Counted, numbers: Numbers, words: int) -> None:
+    def add(self, counts: TermCounts, numbers: TermNumbers, word_count: int) -> None:
         """Add a batch whose words have these numbers, of so many as there are by now."""
-        if words > len(self.holders):
-            self.holders, self.new, self.used = (
-                np.pad(column, (0, words)) for column in (self.holders, self.new, self.used)
+        if word_count > len(self.document_frequencies):
+            self.document_frequencies, self.newest_frequencies, self.used = (
+                np.pad(column, (0, word_count))
+                for column in (self.document_frequencies, self.newest_frequencies, self.used)
             )
         self.used[numbers] = 1
-        for toolkit, places in counted.toolkits.items():
+        for toolkit, places in counts.toolkits.items():
             self.toolkits[toolkit].append(numbers[places])
-        numbers = numbers[: len(counted.holders)]
-        ends = np.cumsum(counted.holders)
-        new = np.concatenate([[0], np.cumsum(counted.newest[counted.numbers])])
-        self.holders[numbers] += counted.holders
-        self.new[numbers] += new[ends] - new[ends - counted.holders]
-        self.tools += len(counted.newest)
-        self.newest += int(counted.newest.sum())
-        lengths = counted.lengths[counted.newest]
-        self.lengths += lengths.sum(0)
-        self.filled += (lengths > 0).sum(0)
+        numbers = numbers[: len(counts.document_frequencies)]
+        ends = np.cumsum(counts.document_frequencies)
+        new = np.concatenate([[0], np.cumsum(counts.is_newest[counts.tool_numbers])])
+        self.document_frequencies[numbers] += counts.document_frequencies
+        self.newest_frequencies[numbers] += new[ends] - new[ends - counts.document_frequencies]
+        self.tool_count += len(counts.is_newest)
+        self.newest_count += int(counts.is_newest.sum())
+        lengths = counts.lengths[counts.is_newest]
+        self.field_lengths += lengths.sum(0)
+        self.filled_counts += (lengths > 0).sum(0)
 
-    def usual(self) -> scoring.Floats:
+    def average_lengths(self) -> scoring.Floats:
         """How long each field of a newest version is on average, where it is not empty."""
-        return self.lengths / np.maximum(self.filled, 1)
+        return self.field_lengths / np.maximum(self.filled_counts, 1)
 
-    def vocabulary(self, words: Sequence[str]) -> tuple[Vocabulary, Ids, Ids]:
+    def build_vocabulary(self, words: Sequence[str]) -> tuple[Vocabulary, TermIds, TermIds]:
         """The terms, sorted, the place among them of each word's, and the place of each word among
         all words, sorted; words that nobody holds are left out.
         """
@@ -135,131 +141,149 @@ class _Seen:
         order[held], of_words[held] = places, np.arange(len(held))
         holders, new = (
             np.bincount(places, column[held], len(terms)).astype(np.int64)
-            for column in (self.holders, self.new)
+            for column in (self.document_frequencies, self.newest_frequencies)
         )
         found = Vocabulary(
             terms=terms,
             spellings=spellings,
             first=first,
-            holders=holders,
-            rarities=self._rarities(new),
+            document_frequencies=holders,
+            idf=self._compute_idf(new),
         )
         return found, order, of_words
 
-    def _rarities(self, new: Ids) -> NDArray[np.float64]:
+    def _compute_idf(self, new: TermIds) -> NDArray[np.float64]:
         """How rare terms are that so many newest versions hold; most are held by as many as some
         other is.
         """
         every, places = np.unique(new, return_inverse=True)
         return np.array(
-            [math.log(1 + (self.newest - some + 0.5) / (some + 0.5)) for some in every.tolist()]
+            [
+                math.log(1 + (self.newest_count - some + 0.5) / (some + 0.5))
+                for some in every.tolist()
+            ]
         )[places]
 
 
-class _Postings:
+class _PostingsWriter:
     """The postings of all terms: where those of each lie in their file, and their bytes, made for
     as many terms at a time as fit.
     """
 
-    def __init__(self, vocabulary: Vocabulary, tools: int, usual: scoring.Floats) -> None:
-        self.usual = usual
-        self.holders = vocabulary.holders
-        self.is_row = self.holders * 3 > tools
-        sizes = np.where(self.is_row, 2 * tools, 6 * self.holders)
+    def __init__(self, vocabulary: Vocabulary, tools: int, average_lengths: scoring.Floats) -> None:
+        self.average_lengths = average_lengths
+        self.document_frequencies = vocabulary.document_frequencies
+        self.is_dense = self.document_frequencies * 3 > tools
+        sizes = np.where(self.is_dense, 2 * tools, 6 * self.document_frequencies)
         # each begins where a number of four bytes may
-        ends = snapshot.POSTINGS_HEAD.size + np.cumsum(sizes + sizes % 4)
-        self.bounds = np.concatenate([[snapshot.POSTINGS_HEAD.size], ends])
-        self.checks: list[int] = []
+        ends = snapshot.POSTINGS_HEADER.size + np.cumsum(sizes + sizes % 4)
+        self.offsets = np.concatenate([[snapshot.POSTINGS_HEADER.size], ends])
+        self.checksums: list[int] = []
 
-    def pieces(
-        self, counted: Callable[[], Iterable[tuple[Counted, Ids]]]
+    def serialize(
+        self, counted: Callable[[], Iterable[tuple[TermCounts, TermIds]]]
     ) -> Iterator[bytes | memoryview]:
         """The bytes of the file. Afterwards `checks` has the checksum of each term's."""
-        yield snapshot.postings_head(self.usual.tolist())
+        yield snapshot.pack_postings_header(self.average_lengths.tolist())
         last = 0
-        while (first := last) < len(self.holders):
+        while (first := last) < len(self.document_frequencies):
             last = max(
                 first + 1,
-                int(np.searchsorted(self.bounds, self.bounds[first] + _AT_ONCE, "right")) - 1,
+                int(np.searchsorted(self.offsets, self.offsets[first] + _MAX_BLOCK_SIZE, "right"))
+                - 1,
             )
-            data = self._filled(first, last, counted())
-            bounds = (self.bounds[first : last + 1] - self.bounds[first]).tolist()
-            self.checks += (zlib.crc32(data[start:end]) for start, end in pairwise(bounds))
+            data = self._fill(first, last, counted())
+            bounds = (self.offsets[first : last + 1] - self.offsets[first]).tolist()
+            self.checksums += (zlib.crc32(data[start:end]) for start, end in pairwise(bounds))
             yield data
 
-    def _filled(self, first: int, last: int, batches: Iterable[tuple[Counted, Ids]]) -> memoryview:
+    def _fill(
+        self, first: int, last: int, batches: Iterable[tuple[TermCounts, TermIds]]
+    ) -> memoryview:
         """The bytes of the postings of some terms."""
-        data = np.zeros(int(self.bounds[last] - self.bounds[first]), np.uint8)
+        data = np.zeros(int(self.offsets[last] - self.offsets[first]), np.uint8)
         # of the first number of each term, or of the first value of its row
-        places = self.bounds[:-1] - self.bounds[first]
+        places = self.offsets[:-1] - self.offsets[first]
         quads, pairs, before = data.view("<u4"), data.view("<u2"), 0
-        free = np.zeros(len(self.holders), np.int64)  # how many numbers each term has by now
+        free = np.zeros(
+            len(self.document_frequencies), np.int64
+        )  # how many numbers each term has by now
         for counted, ids in batches:
-            held, row = counted.holders.astype(np.int64), self.is_row[ids]
+            held, row = counted.document_frequencies.astype(np.int64), self.is_dense[ids]
             # of a posting among its term's, less its place in the batch
             nth = free[ids] - (np.cumsum(held) - held)
             free[ids] += held
             values, numbers, every = (
-                _values(counted, self.usual),
-                counted.numbers + before,
-                np.arange(len(counted.numbers)),
+                _encode_values(counted, self.average_lengths),
+                counted.tool_numbers + before,
+                np.arange(len(counted.tool_numbers)),
             )
-            before += len(counted.newest)
+            before += len(counted.is_newest)
             inside, in_row = np.repeat((first <= ids) & (ids < last), held), np.repeat(row, held)
             few = inside & ~in_row
             quads[(every + np.repeat(places[ids] // 4 + nth, held))[few]] = numbers[few]
             at = np.repeat(
-                places[ids] // 2 + np.where(row, 0, 2 * self.holders[ids] + nth), held
+                places[ids] // 2 + np.where(row, 0, 2 * self.document_frequencies[ids] + nth), held
             ) + np.where(in_row, numbers, every)
             pairs[at[inside]] = values[inside]
         return data.data
 
 
-def _covers(vocabulary: Vocabulary, batches: Iterable[tuple[Counted, Ids]]) -> Iterator[bytes]:
+def _pack_covers(
+    vocabulary: Vocabulary, batches: Iterable[tuple[TermCounts, TermIds]]
+) -> Iterator[bytes]:
     """Of each tool the rarities of the terms of its name, and of its toolkit's, added up, and a
     checksum of the name: column by column.
     """
     columns: list[list[bytes]] = [[], [], []]
     for counted, ids in batches:
-        rarities = vocabulary.rarities[np.repeat(ids, counted.holders)]
-        for column, field in ((0, NAME), (1, TOOLKIT)):
+        rarities = vocabulary.idf[np.repeat(ids, counted.document_frequencies)]
+        for column, field in ((0, NAME_FIELD), (1, TOOLKIT_FIELD)):
             told = np.bincount(
-                counted.numbers, rarities * (counted.counts[:, field] > 0), len(counted.newest)
+                counted.tool_numbers,
+                rarities * (counted.counts[:, field] > 0),
+                len(counted.is_newest),
             )
             columns[column].append(told.astype("<f4").tobytes())
-        columns[2].append(counted.names.tobytes())
+        columns[2].append(counted.name_checksums.tobytes())
     yield from (b"".join(column) for column in columns)
 
 
-def _values(counted: Counted, usual: scoring.Floats) -> NDArray[np.int64]:
+def _encode_values(counted: TermCounts, average_lengths: scoring.Floats) -> NDArray[np.int64]:
     """The value of each posting."""
-    told = scoring.factors(counted.lengths, usual).take(counted.numbers, 0)
+    told = scoring.compute_field_weights(counted.lengths, average_lengths).take(
+        counted.tool_numbers, 0
+    )
     told *= counted.counts
     frequencies = reduce(add, told.T)  # as `sum` has it, to the last bit, in a third of the time
     impacts = np.maximum(
         1,
-        np.rint(scoring.impacts(frequencies) / scoring.MOST * snapshot.MOST_IMPACT).astype(
-            np.int64
-        ),
+        np.rint(
+            scoring.compute_impacts(frequencies) / scoring.MAX_IMPACT * snapshot.MAX_ENCODED_IMPACT
+        ).astype(np.int64),
     )
-    return impacts << 2 | (counted.counts[:, NAME] > 0) | (counted.counts[:, TOOLKIT] > 0) << 1
+    return (
+        impacts << 2
+        | (counted.counts[:, NAME_FIELD] > 0)
+        | (counted.counts[:, TOOLKIT_FIELD] > 0) << 1
+    )
 
 
-def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
+def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[bytes]:
     """The table of terms."""
-    kin = _kin(vocabulary.terms)
+    kin = _related_terms(vocabulary.terms)
     related = [
         array("I", kin[id]).tobytes() if id in kin else b"" for id in range(len(vocabulary.terms))
     ]
     columns = (
-        postings.bounds[:-1],
-        vocabulary.holders,
-        np.array(postings.checks),
-        vocabulary.rarities,
-        postings.is_row,
+        postings.offsets[:-1],
+        vocabulary.document_frequencies,
+        np.array(postings.checksums),
+        vocabulary.idf,
+        postings.is_dense,
     )
     heads = map(
-        snapshot.WORD.pack,
+        snapshot.TERM_HEADER.pack,
         *(column.tolist() for column in columns),
         [len(some) // 4 for some in related],
         vocabulary.first,
@@ -268,11 +292,11 @@ def _words(vocabulary: Vocabulary, postings: _Postings) -> Iterator[bytes]:
         head + some + spellings.encode()
         for head, some, spellings in zip(heads, related, vocabulary.spellings, strict=True)
     ]
-    yield from table.pack(vocabulary.terms, [*map(len, entries)], entries)
+    yield from table.pack_table(vocabulary.terms, [*map(len, entries)], entries)
 
 
 def _vocabularies(
-    toolkits: Mapping[str, Sequence[Numbers]], order: Ids, places: Ids
+    toolkits: Mapping[str, Sequence[TermNumbers]], order: TermIds, places: TermIds
 ) -> Iterator[bytes]:
     """The table of vocabularies, from the words of each toolkit."""
     slugs = sorted(toolkits)
@@ -280,16 +304,16 @@ def _vocabularies(
     for slug in slugs:
         numbers = np.concatenate(toolkits[slug])
         entries.append(lookup.pack(_bitmap(order[numbers]), _bitmap(places[numbers])))
-    yield from table.pack(slugs, [*map(len, entries)], entries)
+    yield from table.pack_table(slugs, [*map(len, entries)], entries)
 
 
-def _bitmap(numbers: Ids) -> BitMap:
+def _bitmap(numbers: TermIds) -> BitMap:
     bitmap = BitMap(np.unique(numbers).astype(np.uint32))
     bitmap.run_optimize()
     return bitmap
 
 
-def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
+def _related_terms(terms: Sequence[str]) -> dict[int, list[int]]:
     """Of each term those that begin with it, or that it begins with, and are not much longer or
     shorter: "photo" and "photograph".
     """
@@ -300,7 +324,7 @@ def _kin(terms: Sequence[str]) -> dict[int, list[int]]:
         # they are sorted: those that begin with a term are next to it
         while end < len(words) and words[end][1].startswith(term):
             longer, text = words[end]
-            if len(term) >= analysis.least_kin(text):
+            if len(term) >= analysis.min_prefix_length(text):
                 kin.setdefault(id, []).append(longer)
                 kin.setdefault(longer, []).append(id)
             end += 1

@@ -11,11 +11,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_CAN_WAIT = hasattr(signal, "pthread_sigmask")  # not on Windows
+_CAN_MASK = hasattr(signal, "pthread_sigmask")  # not on Windows
 
 
 @contextmanager
-def loading() -> Iterator[None]:
+def exit_on_interrupt() -> Iterator[None]:
     """Have an interrupt end the process while this block loads modules, unless interrupts are
     ignored or somebody else's.
 
@@ -36,11 +36,11 @@ def loading() -> Iterator[None]:
 
 
 @contextmanager
-def deferred() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Have an interrupt of this thread wait for the end of this block. Threads and programs that
     are begun in it never hear of one.
     """
-    if not _CAN_WAIT:
+    if not _CAN_MASK:
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -50,7 +50,7 @@ def deferred() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def nothing_left() -> None:
+def stop_handling_interrupts() -> None:
     """Have an interrupt end the process from now on: all is in order, and Python would tell where
     it was interrupted at its end.
     """
@@ -58,9 +58,9 @@ def nothing_left() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def hear() -> None:
+def unblock_interrupts() -> None:
     """Hear of interrupts in this thread, of one that has been waiting since the process was begun,
     too.
     """
-    if _CAN_WAIT:
+    if _CAN_MASK:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

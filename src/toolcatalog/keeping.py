@@ -13,24 +13,24 @@ from typing import Protocol, TypeVar
 from toolcatalog import files
 from toolcatalog.errors import KeyFileError, remedy
 
-_PATIENCE = 5.0  # seconds that a command waits for another one to be done with the file
-_OTHERWISE = "or name another with --keys."
+_LOCK_TIMEOUT = 5.0  # seconds that a command waits for another one to be done with the file
+_HINT = "or name another with --keys."
 
 T = TypeVar("T")
 
 
-class Place(Protocol):
+class KeyStorage(Protocol):
     """Where a document is kept. Its text is what it is called: `the key document in Redis at
     host:6379`.
     """
 
     @property
-    def name(self) -> str:
+    def location(self) -> str:
         """Which place of its kind, for the end of a sentence: a path."""
         ...
 
     @property
-    def option(self) -> str:
+    def cli_option(self) -> str:
         """What names it on the command line."""
         ...
 
@@ -40,7 +40,7 @@ class Place(Protocol):
         """
         ...
 
-    def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
+    def update(self, transform: Callable[[bytes | None], tuple[bytes, T]]) -> T:
         """Put what `how` makes of the document in its place, and tell what else `how` gives. Nobody
         else's change comes between.
 
@@ -50,7 +50,7 @@ class Place(Protocol):
         ...
 
 
-class KeyFile:
+class FileKeyStorage:
     """A file of mode 0600, replaced in one step. Commands wait for one another."""
 
     def __init__(self, path: Path) -> None:
@@ -60,40 +60,42 @@ class KeyFile:
         return f"key file {self._path}"
 
     @property
-    def name(self) -> str:
+    def location(self) -> str:
         """The path."""
         return str(self._path)
 
     @property
-    def option(self) -> str:
+    def cli_option(self) -> str:
         """What names it on the command line."""
         return f"--keys {self._path}"
 
     def read(self) -> bytes | None:
         """As `Place.read` says."""
         try:
-            return files.plain(self._path)
+            return files.read_plain_file(self._path)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise KeyFileError(
-                f"The {self} cannot be read ({error.strerror}): {remedy(error)}, {_OTHERWISE}"
+                f"The {self} cannot be read ({error.strerror}): {remedy(error)}, {_HINT}"
             ) from None
 
-    def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
+    def update(self, transform: Callable[[bytes | None], tuple[bytes, T]]) -> T:
         """As `Place` says."""
-        with self._alone():
-            files.clean(self._path.parent, self._path.name)
-            data, told = how(self.read())
-            files.write(self._path, data, mode=0o600)
+        with self._lock():
+            files.remove_temporary_files(self._path.parent, self._path.name)
+            data, told = transform(self.read())
+            files.write_synced(self._path, data, mode=0o600)
         return told
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         """Hold the file against other commands that change it, after those that are at it already."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with files.alone(self._path.with_name(f".{self._path.name}.lock"), _PATIENCE) as got_it:
+            with files.lock(
+                self._path.with_name(f".{self._path.name}.lock"), _LOCK_TIMEOUT
+            ) as got_it:
                 if not got_it:
                     raise KeyFileError(
                         f"Another command is changing the {self}: try again when it is done."
@@ -101,5 +103,5 @@ class KeyFile:
                 yield
         except OSError as error:
             raise KeyFileError(
-                f"The {self} cannot be written ({error.strerror}): {remedy(error)}, {_OTHERWISE}"
+                f"The {self} cannot be written ({error.strerror}): {remedy(error)}, {_HINT}"
             ) from None

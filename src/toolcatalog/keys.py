@@ -27,17 +27,17 @@ from typing import Any
 import orjson
 
 from toolcatalog.errors import KeyFileError
-from toolcatalog.keeping import KeyFile, Place
-from toolcatalog.minting import chance, digest_of, generate
+from toolcatalog.keeping import FileKeyStorage, KeyStorage
+from toolcatalog.minting import generate_secret, hash_secret, random_base62
 
 _FORMAT = 1
-_LOOK_EVERY = 0.5  # seconds
-_EDITED = "restore it from a backup or, where somebody has edited it and it is right as it is, remove its line `sha256`."
+_CHECK_INTERVAL = 0.5  # seconds
+_EDITED_HINT = "restore it from a backup or, where somebody has edited it and it is right as it is, remove its line `sha256`."
 _log = logging.getLogger("toolcatalog.keys")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class ApiKey:
     """What is kept of a key. Times are UTC in ISO 8601; `toolkits` None: all; `hint`: the key's
     last four characters.
 
@@ -66,7 +66,7 @@ class Key:
         )
 
 
-def default_file() -> Path:
+def default_key_file() -> Path:
     """Where keys are kept unless said otherwise: in the user's configuration folder, so outside any
     git checkout.
     """
@@ -74,28 +74,28 @@ def default_file() -> Path:
     return Path(home) / "toolcatalog" / "keys.json"
 
 
-def load(where: Path | Place) -> tuple[Key, ...]:
+def load_keys(storage: Path | KeyStorage) -> tuple[ApiKey, ...]:
     """The keys in a file or another place, oldest first. Raises KeyFileError where it cannot be
     read or holds something else.
     """
-    place = _place(where)
+    place = _as_storage(storage)
     data = place.read()
     if data is None:
-        raise _none(place)
-    return read(data, place)
+        raise _missing_error(place)
+    return parse_keys(data, place)
 
 
-def _place(where: Path | Place) -> Place:
-    return KeyFile(where) if isinstance(where, Path) else where
+def _as_storage(storage: Path | KeyStorage) -> KeyStorage:
+    return FileKeyStorage(storage) if isinstance(storage, Path) else storage
 
 
-def _none(place: Place) -> KeyFileError:
+def _missing_error(storage: KeyStorage) -> KeyFileError:
     return KeyFileError(
-        f"There is no {place}: run `toolcatalog keys create --project default {place.option}`."
+        f"There is no {storage}: run `toolcatalog keys create --project default {storage.cli_option}`."
     )
 
 
-def read(data: bytes, place: Place) -> tuple[Key, ...]:
+def parse_keys(data: bytes, storage: KeyStorage) -> tuple[ApiKey, ...]:
     """The keys of a document, oldest first. Raises KeyFileError, naming the place it comes from,
     where it is none.
     """
@@ -103,42 +103,42 @@ def read(data: bytes, place: Place) -> tuple[Key, ...]:
         value = orjson.loads(data)
         if value["format"] != _FORMAT:
             raise KeyFileError(
-                f"The {place} has format {value['format']}, this program reads {_FORMAT}."
+                f"The {storage} has format {value['format']}, this program reads {_FORMAT}."
             )
-        if value.get("sha256", sealed := _seal(value["keys"])) != sealed:
-            raise KeyFileError(f"The {place} is not as it was written: {_EDITED}")
+        if value.get("sha256", sealed := _document_checksum(value["keys"])) != sealed:
+            raise KeyFileError(f"The {storage} is not as it was written: {_EDITED_HINT}")
         # a seal under a damaged name is no seal
         if not value.keys() <= {"format", "sha256", "keys"}:
             raise ValueError
-        return tuple(_key(fields) for fields in value["keys"])
+        return tuple(_parse_key(fields) for fields in value["keys"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raise KeyFileError(
-            f"The {place} is damaged: restore it from a backup, or move it away and create "
+            f"The {storage} is damaged: restore it from a backup, or move it away and create "
             "new keys."
         ) from None
 
 
-def document(keys: Sequence[Key]) -> bytes:
+def serialize_keys(keys: Sequence[ApiKey]) -> bytes:
     """Keys as they are kept."""
     kept = orjson.loads(orjson.dumps([asdict(key) for key in keys]))
     return orjson.dumps(
-        {"format": _FORMAT, "sha256": _seal(kept), "keys": kept},
+        {"format": _FORMAT, "sha256": _document_checksum(kept), "keys": kept},
         option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
 
 
-def _seal(keys: Any) -> str:
+def _document_checksum(keys: Any) -> str:
     return hashlib.sha256(orjson.dumps(keys)).hexdigest()
 
 
-def _key(fields: Mapping[str, Any]) -> Key:
+def _parse_key(fields: Mapping[str, Any]) -> ApiKey:
     """One key of the file. Raises KeyError, TypeError or ValueError where it is none: somebody has
     edited the file.
     """
     toolkits = fields["toolkits"]
-    key = Key(
+    key = ApiKey(
         **{
-            "lifetime": _lifetime(fields),
+            "lifetime": _derive_lifetime(fields),
             **fields,
             "toolkits": tuple(toolkits) if isinstance(toolkits, list) else toolkits,
         }
@@ -162,7 +162,7 @@ def _key(fields: Mapping[str, Any]) -> Key:
     return key
 
 
-def _lifetime(fields: Mapping[str, Any]) -> int | None:
+def _derive_lifetime(fields: Mapping[str, Any]) -> int | None:
     """The lifetime of a key made before lifetimes were kept."""
     if fields.get("expires") is None:
         return None
@@ -174,71 +174,79 @@ def _lifetime(fields: Mapping[str, Any]) -> int | None:
 
 
 def create(
-    where: Path | Place, project: str, toolkits: Sequence[str] | None, lifetime: timedelta | None
-) -> tuple[str, Key]:
+    storage: Path | KeyStorage,
+    project: str,
+    toolkits: Sequence[str] | None,
+    lifetime: timedelta | None,
+) -> tuple[str, ApiKey]:
     """Make a key and keep its hash: the secret, which is told only here, and what is kept."""
-    now, place = datetime.now(UTC), _place(where)
+    now, place = datetime.now(UTC), _as_storage(storage)
     life = None if lifetime is None else int(lifetime.total_seconds())
-    secret, key = _new(project, tuple(toolkits) if toolkits else None, life, now)
+    secret, key = _make_key(project, tuple(toolkits) if toolkits else None, life, now)
 
     def grown(before: bytes | None) -> tuple[bytes, None]:
-        return document((*(read(before, place) if before is not None else ()), key)), None
+        return serialize_keys(
+            (*(parse_keys(before, place) if before is not None else ()), key)
+        ), None
 
-    place.change(grown)
+    place.update(grown)
     return secret, key
 
 
-def rotate(where: Path | Place, id: str, overlap: timedelta) -> tuple[str, Key]:
+def rotate(storage: Path | KeyStorage, id: str, overlap: timedelta) -> tuple[str, ApiKey]:
     """Make the successor of an active key, with its project, toolkits and lifetime; the old one
     ends after the overlap.
     """
-    now, place = datetime.now(UTC), _place(where)
+    now, place = datetime.now(UTC), _as_storage(storage)
 
-    def rotated(before: bytes | None) -> tuple[bytes, tuple[str, Key]]:
-        keys, old = _found(before, id, now, place)
-        secret, new = _new(old.project, old.toolkits, old.lifetime, now)
-        ends = _text(now + overlap)
+    def rotated(before: bytes | None) -> tuple[bytes, tuple[str, ApiKey]]:
+        keys, old = _find_active(before, id, now, place)
+        secret, new = _make_key(old.project, old.toolkits, old.lifetime, now)
+        ends = _format_time(now + overlap)
         ending = replace(old, expires=min(old.expires, ends) if old.expires else ends)
-        return document((*(ending if key.id == id else key for key in keys), new)), (secret, new)
+        return serialize_keys((*(ending if key.id == id else key for key in keys), new)), (
+            secret,
+            new,
+        )
 
-    return place.change(rotated)
+    return place.update(rotated)
 
 
-def revoke(where: Path | Place, id: str) -> Key:
+def revoke(storage: Path | KeyStorage, id: str) -> ApiKey:
     """End a key now."""
-    now, place = datetime.now(UTC), _place(where)
+    now, place = datetime.now(UTC), _as_storage(storage)
 
-    def without(before: bytes | None) -> tuple[bytes, Key]:
-        keys, old = _found(before, id, now, place)
-        revoked = replace(old, revoked=_text(now))
-        return document([revoked if key.id == id else key for key in keys]), revoked
+    def without(before: bytes | None) -> tuple[bytes, ApiKey]:
+        keys, old = _find_active(before, id, now, place)
+        revoked = replace(old, revoked=_format_time(now))
+        return serialize_keys([revoked if key.id == id else key for key in keys]), revoked
 
-    return place.change(without)
+    return place.update(without)
 
 
-def _new(
+def _make_key(
     project: str, toolkits: tuple[str, ...] | None, lifetime: int | None, now: datetime
-) -> tuple[str, Key]:
-    secret = generate()
-    return secret, Key(
-        id="key_" + chance(8),
+) -> tuple[str, ApiKey]:
+    secret = generate_secret()
+    return secret, ApiKey(
+        id="key_" + random_base62(8),
         project=project,
         toolkits=toolkits,
-        sha256=digest_of(secret.encode()),
+        sha256=hash_secret(secret.encode()),
         hint=secret[-4:],
-        created=_text(now),
+        created=_format_time(now),
         lifetime=lifetime,
-        expires=None if lifetime is None else _text(now + timedelta(seconds=lifetime)),
+        expires=None if lifetime is None else _format_time(now + timedelta(seconds=lifetime)),
     )
 
 
-def _found(
-    before: bytes | None, id: str, now: datetime, place: Place
-) -> tuple[tuple[Key, ...], Key]:
+def _find_active(
+    before: bytes | None, id: str, now: datetime, storage: KeyStorage
+) -> tuple[tuple[ApiKey, ...], ApiKey]:
     """All keys of a document, and the active one that is meant."""
     if before is None:
-        raise _none(place)
-    keys = read(before, place)
+        raise _missing_error(storage)
+    keys = parse_keys(before, storage)
     for key in keys:
         if key.id == id:
             if (state := key.state(now)) != "active":
@@ -246,16 +254,16 @@ def _found(
                     f"Key {id} is {state}: create a new one with `toolcatalog keys create`."
                 )
             return keys, key
-    raise KeyFileError(f"There is no key {id} in {place.name}: see `toolcatalog keys list`.")
+    raise KeyFileError(f"There is no key {id} in {storage.location}: see `toolcatalog keys list`.")
 
 
-def _text(when: datetime) -> str:
+def _format_time(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
 
 
 # what an unknown key is compared with: it takes the time of a known one
-_NOBODY = (
-    Key(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0),
+_NO_KEY = (
+    ApiKey(id="", project="", toolkits=(), sha256="0" * 64, hint="", created="", lifetime=0),
     0.0,
 )
 
@@ -271,46 +279,46 @@ class KeyRing:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._seen = _stamp(file) if file else None
-        self._looked = time.monotonic()
-        self._keys = _by_hash(_there(KeyFile(file)) if file else ())
+        self._last_stamp = _file_stamp(file) if file else None
+        self._last_check = time.monotonic()
+        self._keys = _index_by_hash(_load_if_present(FileKeyStorage(file)) if file else ())
 
-    def find(self, secret: bytes) -> Key | None:
+    def find(self, secret: bytes) -> ApiKey | None:
         """The active key that this is, or None: missing, unknown, expired and revoked are not told
         apart.
         """
-        return self.holder(digest_of(secret))
+        return self.find_by_digest(hash_secret(secret))
 
-    def holder(self, digest: str) -> Key | None:
+    def find_by_digest(self, digest: str) -> ApiKey | None:
         """As `find`, for one whose digest is at hand."""
-        if time.monotonic() - self._looked >= _LOOK_EVERY:
-            self._look()
-        key, until = self._keys.get(digest, _NOBODY)
+        if time.monotonic() - self._last_check >= _CHECK_INTERVAL:
+            self._reload_if_changed()
+        key, until = self._keys.get(digest, _NO_KEY)
         return key if hmac.compare_digest(digest, key.sha256) and time.time() < until else None
 
-    def _look(self) -> None:
-        self._looked = time.monotonic()
-        if self._file and (seen := _stamp(self._file)) != self._seen:
-            self._seen = seen
+    def _reload_if_changed(self) -> None:
+        self._last_check = time.monotonic()
+        if self._file and (seen := _file_stamp(self._file)) != self._last_stamp:
+            self._last_stamp = seen
             try:
-                self._keys = _by_hash(load(self._file))
+                self._keys = _index_by_hash(load_keys(self._file))
                 _log.info("keys read again: %d", len(self._keys))
             except KeyFileError as error:
                 _log.error("keys stay as they were: %s", error)
 
 
-def _there(place: Place) -> tuple[Key, ...]:
+def _load_if_present(storage: KeyStorage) -> tuple[ApiKey, ...]:
     """The keys of a document that may come later."""
-    document = place.read()
-    return read(document, place) if document is not None else ()
+    document = storage.read()
+    return parse_keys(document, storage) if document is not None else ()
 
 
-def _by_hash(keys: Sequence[Key]) -> Mapping[str, tuple[Key, float]]:
+def _index_by_hash(keys: Sequence[ApiKey]) -> Mapping[str, tuple[ApiKey, float]]:
     """Each key by its hash, and until when it is good."""
-    return {key.sha256: (key, end_of(key)) for key in keys}
+    return {key.sha256: (key, compute_expiry(key)) for key in keys}
 
 
-def end_of(key: Key) -> float:
+def compute_expiry(key: ApiKey) -> float:
     """When a key ends, in seconds since 1970; 0 where it has been revoked, infinity where it never
     does.
     """
@@ -319,7 +327,7 @@ def end_of(key: Key) -> float:
     return math.inf if key.expires is None else datetime.fromisoformat(key.expires).timestamp()
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
+def _file_stamp(file: Path) -> tuple[int, int, int] | None:
     try:
         status = file.stat()
     except OSError:

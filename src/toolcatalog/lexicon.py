@@ -19,10 +19,10 @@ import orjson
 from numpy.typing import NDArray
 
 from toolcatalog import files
-from toolcatalog.counting import Counted
+from toolcatalog.counting import TermCounts
 
 # few bytes: there are thousands of batches, and thousands of words in each
-Numbers = NDArray[np.int32]
+TermNumbers = NDArray[np.int32]
 
 
 class Lexicon:
@@ -31,63 +31,67 @@ class Lexicon:
     """
 
     def __init__(
-        self, words: Iterable[str] = (), known: Mapping[str, Numbers] | None = None
+        self, words: Iterable[str] = (), cached: Mapping[str, TermNumbers] | None = None
     ) -> None:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         for word in words:
             self._numbers[word]
-        self._known = known or {}
-        self._asked: dict[str, Numbers] = {}
+        self._cached = cached or {}
+        self._used: dict[str, TermNumbers] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def words(self) -> list[str]:
+    def entries(self) -> list[str]:
         """All words, in the order of their numbers; those of batches that are no more may be among
         them.
         """
         return [*self._numbers]
 
-    def numbers(self, key: str, counted: Counted) -> Numbers:
+    def numbers_for_batch(self, key: str, counts: TermCounts) -> TermNumbers:
         """The numbers of the words of a batch whose part has this key, in their order."""
-        found = self._known.get(key)
+        found = self._cached.get(key)
         if found is None:
-            words = counted.words
+            words = counts.spelled_terms
             found = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
-        self._asked[key] = found
+        self._used[key] = found
         return found
 
-    def save(self, cache: Path, program: str) -> None:
+    def save(self, cache: Path, program_digest: str) -> None:
         """Keep what has been asked for, and nothing else, for the next build of this program.
         Raises OSError.
         """
-        if self._asked.keys() != self._known.keys():
-            files.seal(_place(cache), self._pieces(program))
+        if self._used.keys() != self._cached.keys():
+            files.write_sealed(_lexicon_path(cache), self._serialize(program_digest))
 
-    def _pieces(self, program: str) -> Iterator[bytes]:
+    def _serialize(self, program_digest: str) -> Iterator[bytes]:
         used = np.zeros(len(self), bool)
-        for numbers in self._asked.values():
+        for numbers in self._used.values():
             used[numbers] = True
         renumbered = np.cumsum(used, dtype=np.int32) - 1
-        sizes = {key: len(numbers) for key, numbers in self._asked.items()}
+        sizes = {key: len(numbers) for key, numbers in self._used.items()}
         yield (
             orjson.dumps(
-                {"program": program, "words": [*compress(self._numbers, used)], "sizes": sizes}
+                {
+                    "program": program_digest,
+                    "words": [*compress(self._numbers, used)],
+                    "sizes": sizes,
+                }
             )
             + b"\n"
         )
-        yield from (renumbered[numbers].tobytes() for numbers in self._asked.values())
+        yield from (renumbered[numbers].tobytes() for numbers in self._used.values())
 
 
-def load(cache: Path, program: str) -> Lexicon:
+def load_lexicon(cache: Path, program_digest: str) -> Lexicon:
     """What the last build of this program has kept; without words where there is nothing, or
     nothing whole.
     """
-    data = files.unsealed(_place(cache)) or b""
+    data = files.read_sealed(_lexicon_path(cache)) or b""
     end = data.find(b"\n") + 1
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said: dict[str, Any] = orjson.loads(data[:end])
-        if said["program"] == program:
+        if said["program"] == program_digest:
             sizes = [*said["sizes"].values()]
             every = np.frombuffer(data, np.int32, sum(sizes), end)
             return Lexicon(
@@ -97,5 +101,5 @@ def load(cache: Path, program: str) -> Lexicon:
     return Lexicon()
 
 
-def _place(cache: Path) -> Path:
+def _lexicon_path(cache: Path) -> Path:
     return cache / "lexicon"

@@ -16,21 +16,26 @@ from jsonschema.validators import extend
 from toolcatalog.formats import SCHEMAS
 
 
-def errors(kind: str, value: Any) -> Iterator[ValidationError]:
+def iter_errors(kind: str, value: Any) -> Iterator[ValidationError]:
     """The library's errors, in the order of the schema's keywords and of the file. Lazy: a hostile
     file has millions.
     """
-    yield from _lister(kind).iter_errors(value)
+    yield from _error_validator(kind).iter_errors(value)
 
 
 @cache
-def _lister(kind: str) -> Draft202012Validator:
-    keywords = {"additionalProperties": _others, "uniqueItems": _repeats}
+def _error_validator(kind: str) -> Draft202012Validator:
+    keywords = {
+        "additionalProperties": _check_additional_properties,
+        "uniqueItems": _check_unique_items,
+    }
     validator: Draft202012Validator = extend(Draft202012Validator, keywords)(SCHEMAS[kind])  # type: ignore[no-untyped-call]  # `extend`
     return validator
 
 
-def _others(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+def _check_additional_properties(
+    validator: Any, wanted: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
     """`additionalProperties` in the order of the file: the library goes through a set, so the first
     hundred would be a lottery.
     """
@@ -46,7 +51,7 @@ def _others(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator
         yield ValidationError("unknown keys")
 
 
-def _repeats(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
+def _check_unique_items(_: Any, wanted: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
     """`uniqueItems` in one pass: the library compares each item with each, which takes minutes for
     a long list.
     """

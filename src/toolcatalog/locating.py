@@ -10,53 +10,58 @@ from typing import NamedTuple
 from toolcatalog import names, tree, versions
 from toolcatalog.errors import UsageError
 
-META = "meta_tools"
-_NEAR = 200  # slugs that are compared letter by letter
+META_TOOLS = "meta_tools"
+_MAX_COMPARED = 200  # slugs that are compared letter by letter
 
 
-class Home(NamedTuple):
+class ToolFolder(NamedTuple):
     """The folder of a tool, relative to the catalog, and its versions, oldest first."""
 
     folder: str
     versions: list[str]
 
-    def path(self, version: str) -> str:
+    def version_path(self, version: str) -> str:
         """The file of a version."""
         return f"{self.folder}/{version}.yaml"
 
     @property
-    def is_meta(self) -> bool:
+    def is_meta_tool(self) -> bool:
         """Whether it is a meta tool."""
-        return self.folder.startswith(f"{META}/")
+        return self.folder.startswith(f"{META_TOOLS}/")
 
 
-def toolkits(root: Path) -> list[str]:
+def list_toolkits(root: Path) -> list[str]:
     """The slugs of the toolkits that are described, sorted."""
     return sorted(
-        folder.name for folder in _folders(root / "toolkits") if (folder / "toolkit.yaml").is_file()
+        folder.name
+        for folder in _subfolders(root / "toolkits")
+        if (folder / "toolkit.yaml").is_file()
     )
 
 
-def home(root: Path, slug: str) -> Home | None:
+def find_tool(root: Path, slug: str) -> ToolFolder | None:
     """Where a tool lies; None where there is none of this slug, or no version of it."""
-    if not names.fits(names.TOOL_SLUG, slug):
+    if not names.is_valid(names.TOOL_SLUG, slug):
         return None
-    for folder in [*(folder / slug for folder in _folders(root / "toolkits")), root / META / slug]:
+    for folder in [
+        *(folder / slug for folder in _subfolders(root / "toolkits")),
+        root / META_TOOLS / slug,
+    ]:
         if folder.is_dir() and not folder.is_symlink():
             found = sorted(
                 file.stem for file in folder.glob("*.yaml") if versions.is_version(file.stem)
             )
             if found:
-                return Home(folder.relative_to(root).as_posix(), found)
+                return ToolFolder(folder.relative_to(root).as_posix(), found)
     return None
 
 
-def the_home(root: Path, slug: str) -> Home:
+def get_tool(root: Path, slug: str) -> ToolFolder:
     """The same. Raises UsageError, with the nearest slug, where there is no such tool."""
-    found = home(root, slug)
+    found = find_tool(root, slug)
     if found:
         return found
-    near = nearest(slug, [path.rpartition("/")[2] for path in tools(root)])
+    near = nearest_slug(slug, [path.rpartition("/")[2] for path in list_tools(root)])
     help = (
         f"did you mean {near}?"
         if near
@@ -65,39 +70,41 @@ def the_home(root: Path, slug: str) -> Home:
     raise UsageError(f"There is no tool {slug} in {root}: {help}")
 
 
-def tools(root: Path) -> list[str]:
+def list_tools(root: Path) -> list[str]:
     """The folders of all tools, meta tools too. Raises UsageError where there is no catalog."""
-    paths, folders, _ = tree.outline(root)
+    paths, folders, _ = tree.list_layout(root)
     metas = {
         path.rpartition("/")[0]
         for path in paths
-        if path.startswith(f"{META}/") and path.count("/") > 1
+        if path.startswith(f"{META_TOOLS}/") and path.count("/") > 1
     }
     return [*folders, *sorted(metas)]
 
 
-def nearest(slug: str, known: Iterable[str]) -> str:
+def nearest_slug(slug: str, candidates: Iterable[str]) -> str:
     """The slug that was probably meant; empty where none is near. Only what shares the most words
     is compared closely.
     """
     words = {*slug.casefold().replace("-", "_").split("_")}
     some = heapq.nlargest(
-        _NEAR,
-        known,
+        _MAX_COMPARED,
+        candidates,
         key=lambda one: len(words.intersection(one.casefold().replace("-", "_").split("_"))),
     )
-    return next(iter(names.nearest(slug, some)), "")
+    return next(iter(names.find_nearest(slug, some)), "")
 
 
-def toolkit_of(slug: str, known: Iterable[str]) -> str:
+def guess_toolkit(slug: str, toolkits: Iterable[str]) -> str:
     """The toolkit whose slug a tool's begins with, the longest there is; empty where there is none."""
     lower = slug.lower().replace("-", "_")
     return max(
-        (one for one in known if lower.startswith(f"{one.replace('-', '_')}_")), key=len, default=""
+        (one for one in toolkits if lower.startswith(f"{one.replace('-', '_')}_")),
+        key=len,
+        default="",
     )
 
 
-def _folders(folder: Path) -> list[Path]:
+def _subfolders(folder: Path) -> list[Path]:
     return (
         sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
         if folder.is_dir()

@@ -27,7 +27,7 @@ import orjson
 
 from toolcatalog import names, versions
 from toolcatalog.errors import UsageError
-from toolcatalog.snapshot import sha256
+from toolcatalog.snapshot import sha256_hex
 
 FORMAT = 2
 _SORTED = 1  # the format whose digests sort the keys
@@ -48,14 +48,14 @@ _DIGEST = len(_ALGORITHM) + 64
 Document = Mapping[str, Any]
 
 
-class Gone(Enum):
+class MissingReason(Enum):
     """Why a source has no document of a locked tool."""
 
     TOOL = "tool-gone"
     VERSION = "version-gone"
 
 
-class Locked(NamedTuple):
+class LockedTool(NamedTuple):
     """What a lock says of a tool. `is_sorted`: its digest is one of format 1."""
 
     version: str
@@ -76,16 +76,16 @@ class Difference(NamedTuple):
     help: str
 
 
-Lock = Mapping[str, Locked]
+Lock = Mapping[str, LockedTool]
 
 
-def locked(document: Document, is_sorted: bool = False) -> Locked:
+def lock_tool(document: Document, is_sorted: bool = False) -> LockedTool:
     """The entry of a tool, from the document that the API answers for it; `is_sorted`: as format 1
     has it.
     """
     said = {field: document[field] for field in FIELDS} | {"toolkit": document["toolkit"]["slug"]}
     data = orjson.dumps(said, option=orjson.OPT_SORT_KEYS if is_sorted else None)
-    return Locked(document["version"], _ALGORITHM + sha256(data), is_sorted)
+    return LockedTool(document["version"], _ALGORITHM + sha256_hex(data), is_sorted)
 
 
 def dump(lock: Lock) -> bytes:
@@ -94,7 +94,7 @@ def dump(lock: Lock) -> bytes:
     """
     assert not is_old(lock)
     lines = ",\n".join(
-        f"    {_text(slug)}: {_text({'version': entry.version, 'digest': entry.digest})}"
+        f"    {_to_json(slug)}: {_to_json({'version': entry.version, 'digest': entry.digest})}"
         for slug, entry in sorted(lock.items())
     )
     return f'{{\n  "format": {FORMAT},\n  "tools": {{\n{lines}\n  }}\n}}\n'.encode()
@@ -105,7 +105,7 @@ def is_old(lock: Lock) -> bool:
     return any(entry.is_sorted for entry in lock.values())
 
 
-def load(data: bytes, file: str) -> dict[str, Locked]:
+def load(data: bytes, file: str) -> dict[str, LockedTool]:
     """The entries of a lock file; `file` is its name for people. Raises UsageError where it is not
     one that was written here.
     """
@@ -136,26 +136,28 @@ def load(data: bytes, file: str) -> dict[str, Locked]:
         )
     is_sorted = value["format"] == _SORTED
     return {
-        slug: Locked(entry["version"], entry["digest"], is_sorted)
+        slug: LockedTool(entry["version"], entry["digest"], is_sorted)
         for slug, entry in value["tools"].items()
     }
 
 
-def difference(slug: str, entry: Locked, found: Document | Gone) -> Difference | None:
+def find_difference(
+    slug: str, entry: LockedTool, document: Document | MissingReason
+) -> Difference | None:
     """What has become of a locked tool; None where all is as it was."""
-    if isinstance(found, Gone):
+    if isinstance(document, MissingReason):
         what = (
             "There is no such tool any more"
-            if found is Gone.TOOL
+            if document is MissingReason.TOOL
             else f"Version {entry.version} is no longer there"
         )
         help = "See why it was removed, and lock what takes its place."
-        return Difference(slug, entry.version, found.value, "error", f"{what}.", help)
-    if locked(found, entry.is_sorted) != entry:
+        return Difference(slug, entry.version, document.value, "error", f"{what}.", help)
+    if lock_tool(document, entry.is_sorted) != entry:
         message = f"Version {entry.version} is not what was locked: its definition was changed under the same version."
         help = "Do not hand it to a model before you have read it. To take it as it is, remove its entry and lock it again."
         return Difference(slug, entry.version, "changed", "error", message, help)
-    if found["is_deprecated"]:
+    if document["is_deprecated"]:
         help = "Its page on the site says what takes its place, where there is anything."
         return Difference(
             slug,
@@ -187,7 +189,7 @@ def _is_unambiguous(data: bytes) -> bool:
 
 def _is_entry(slug: str, entry: Any) -> bool:
     return (
-        names.fits(names.TOOL_SLUG, slug)
+        names.is_valid(names.TOOL_SLUG, slug)
         and isinstance(entry, dict)
         and all(isinstance(entry.get(field), str) for field in ("version", "digest"))
         and versions.is_version(entry["version"])
@@ -196,5 +198,5 @@ def _is_entry(slug: str, entry: Any) -> bool:
     )
 
 
-def _text(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return orjson.dumps(value).decode()

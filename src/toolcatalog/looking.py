@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 
 from toolcatalog import batches, memory, signatures, tree
-from toolcatalog.batches import Known, Task
-from toolcatalog.crew import Crew
+from toolcatalog.batches import CacheEntry, Task
+from toolcatalog.crew import WorkerPool
 from toolcatalog.errors import Problem
-from toolcatalog.memory import Memory, SiteMemory
-from toolcatalog.progress import Track
+from toolcatalog.memory import BuildState, SiteState
+from toolcatalog.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class BuildPaths:
     """Where a build reads and writes; `site` None: no pages; `vectors`: tools get them; `words`:
     all are counted.
     """
@@ -26,15 +26,15 @@ class Places:
     catalog: Path
     out: Path
     site: Path | None
-    vectors: bool = False
-    words: bool = True
+    with_vectors: bool = False
+    with_words: bool = True
 
     @property
     def cache(self) -> Path:
         """Where parts and memories lie."""
         return self.out / ".cache"
 
-    def absolute(self) -> "Places":
+    def to_absolute(self) -> "BuildPaths":
         """The same, told so that processes that work in other folders find them."""
         return replace(
             self,
@@ -45,16 +45,16 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outline:
+class CatalogListing:
     """The files that are not tools', the folders of tools, and what cannot be read."""
 
-    paths: Sequence[str]
-    folders: Sequence[str]
+    other_paths: Sequence[str]
+    tool_folders: Sequence[str]
     unreadable: Sequence[Problem]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ChangeSet:
     """A catalog as it is found: the SHA-256 of each file that is not a tool's, and the tools in
     batches.
 
@@ -62,110 +62,137 @@ class Looked:
     as the last build has left it.
     """
 
-    others: Mapping[str, str]
+    other_digests: Mapping[str, str]
     tasks: Sequence[Task]
-    known: list[Known | None]
-    site: SiteMemory
+    cache_entries: list[CacheEntry | None]
+    site_state: SiteState
     unreadable: Sequence[Problem]
-    program: str
+    program_digest: str
 
     @property
-    def heads(self) -> Mapping[str, str]:
+    def toolkit_digests(self) -> Mapping[str, str]:
         """The SHA-256 of each toolkit's file."""
-        return _heads(self.others)
+        return _toolkit_digests(self.other_digests)
 
     @property
-    def made_from(self) -> str:
+    def source_digest(self) -> str:
         """The digest of all that a snapshot is made from; empty where something cannot be read, or
         must be compiled first.
         """
-        sure = not self.unreadable and all(self.others.values()) and all(self.known)
+        sure = not self.unreadable and all(self.other_digests.values()) and all(self.cache_entries)
         return (
             ""
             if not sure
-            else made_from(self.program, self.others, [one for one in self.known if one])
+            else compute_source_digest(
+                self.program_digest, self.other_digests, [one for one in self.cache_entries if one]
+            )
         )
 
 
-def made_from(program: str, others: Mapping[str, str], known: Sequence[Known]) -> str:
+def compute_source_digest(
+    program_digest: str, other_digests: Mapping[str, str], entries: Sequence[CacheEntry]
+) -> str:
     """The digest of all that a snapshot is made from."""
     return hashlib.sha256(
-        json.dumps([program, sorted(others.items()), [one.key for one in known]]).encode()
+        json.dumps(
+            [program_digest, sorted(other_digests.items()), [one.key for one in entries]]
+        ).encode()
     ).hexdigest()
 
 
-def outline(catalog: Path) -> Outline:
+def list_catalog(catalog: Path) -> CatalogListing:
     """What there is. Raises UsageError where there is no such folder."""
-    paths, folders, unreadable = tree.outline(catalog)
-    return Outline(paths=paths, folders=folders, unreadable=unreadable)
+    paths, folders, unreadable = tree.list_layout(catalog)
+    return CatalogListing(other_paths=paths, tool_folders=folders, unreadable=unreadable)
 
 
-def look(
-    places: Places, outline: Outline, before: Memory, program: str, crew: Crew, track: Track
-) -> Looked:
+def detect_changes(
+    paths: BuildPaths,
+    listing: CatalogListing,
+    previous: BuildState,
+    program_digest: str,
+    pool: WorkerPool,
+    progress: Progress,
+) -> ChangeSet:
     """Find out what of the catalog has changed since the build before; `program` is the digest of
     this one.
     """
-    others = {path: tree.digest(places.catalog, path) for path in outline.paths}
-    heads = _heads(others)
+    others = {path: tree.file_digest(paths.catalog, path) for path in listing.other_paths}
+    heads = _toolkit_digests(others)
     tasks = [
-        _task(places, program, batch, heads, before) for batch in batches.batches(outline.folders)
+        _make_task(paths, program_digest, batch, heads, previous)
+        for batch in batches.split_into_batches(listing.tool_folders)
     ]
-    known: list[Known | None] = []
-    if (places.cache / "parts").exists():
-        found = crew.each(batches.looked, tasks)
-        with track("Looking for changes", len(tasks)) as advance:
+    known: list[CacheEntry | None] = []
+    if (paths.cache / "parts").exists():
+        found = pool.map(batches.find_cached, tasks)
+        with progress("Looking for changes", len(tasks)) as advance:
             for one in found:
                 known.append(one)
                 advance(1)
     else:
         known = [None] * len(tasks)
     # what was known before is said once more in `known`
-    forgotten = [replace(task, known=batches.NOTHING) for task in tasks]
-    return Looked(
-        others=others,
+    forgotten = [replace(task, cache_entry=batches.NO_ENTRY) for task in tasks]
+    return ChangeSet(
+        other_digests=others,
         tasks=forgotten,
-        known=known,
-        site=SiteMemory(),
-        unreadable=outline.unreadable,
-        program=program,
+        cache_entries=known,
+        site_state=SiteState(),
+        unreadable=listing.unreadable,
+        program_digest=program_digest,
     )
 
 
-def site(places: Places, program: str, crew: Crew) -> Callable[[], SiteMemory]:
+def start_site_scan(
+    paths: BuildPaths, program_digest: str, pool: WorkerPool
+) -> Callable[[], SiteState]:
     """Begin to look at the site; call what comes back for the groups of pages that are as they were
     left, all of them or not.
     """
     return (
-        SiteMemory
-        if places.site is None
-        else partial(_noted, crew.beside(partial(_left, places, program)), places, program)
+        SiteState
+        if paths.site is None
+        else partial(
+            _load_unchanged_groups,
+            pool.submit(partial(_find_unchanged_groups, paths, program_digest)),
+            paths,
+            program_digest,
+        )
     )
 
 
-def _noted(left: Callable[[], Sequence[str]], places: Places, program: str) -> SiteMemory:
+def _load_unchanged_groups(
+    unchanged_groups: Callable[[], Sequence[str]], paths: BuildPaths, program_digest: str
+) -> SiteState:
     """What is known of the groups that are left. It is read here too, which is sooner done than
     sent from one process to another.
     """
-    assert places.site
-    noted = memory.load_site(places.cache, places.site, program)
-    return noted.only(left())
+    assert paths.site
+    noted = memory.load_site_state(paths.cache, paths.site, program_digest)
+    return noted.select(unchanged_groups())
 
 
-def _left(places: Places, program: str) -> list[str]:
+def _find_unchanged_groups(paths: BuildPaths, program_digest: str) -> list[str]:
     """The digests of the groups whose files are as they were left."""
-    assert places.site
-    noted = memory.site_groups(places.cache, places.site, program)
+    assert paths.site
+    noted = memory.iter_site_groups(paths.cache, paths.site, program_digest)
     return [
-        digest for digest, group in noted if signatures.is_left(places.site, memory.state_of(group))
+        digest
+        for digest, group in noted
+        if signatures.are_unchanged(paths.site, memory.decode_signatures(group))
     ]
 
 
-def _heads(others: Mapping[str, str]) -> dict[str, str]:
-    return {toolkit: digest for path, digest in others.items() if (toolkit := _toolkit(path))}
+def _toolkit_digests(other_digests: Mapping[str, str]) -> dict[str, str]:
+    return {
+        toolkit: digest
+        for path, digest in other_digests.items()
+        if (toolkit := _toolkit_slug(path))
+    }
 
 
-def _toolkit(path: str) -> str:
+def _toolkit_slug(path: str) -> str:
     """The toolkit that is described at a path; empty where none is."""
     match path.split("/"):
         case ["toolkits", toolkit, "toolkit.yaml"]:
@@ -173,19 +200,25 @@ def _toolkit(path: str) -> str:
     return ""
 
 
-def _task(
-    places: Places, program: str, batch: tuple[str, ...], heads: Mapping[str, str], before: Memory
+def _make_task(
+    paths: BuildPaths,
+    program_digest: str,
+    batch: tuple[str, ...],
+    toolkit_digests: Mapping[str, str],
+    previous: BuildState,
 ) -> Task:
-    its_heads = {toolkit: heads.get(toolkit, "") for toolkit in batches.toolkits_of(batch)}
-    known = before.known(batch, its_heads)
+    its_heads = {
+        toolkit: toolkit_digests.get(toolkit, "") for toolkit in batches.toolkits_of(batch)
+    }
+    known = previous.find_entry(batch, its_heads)
     return Task(
-        root=places.catalog,
-        cache=places.cache,
-        program=program,
-        vectors=places.vectors,
-        words=places.words,
+        root=paths.catalog,
+        cache=paths.cache,
+        program_digest=program_digest,
+        with_vectors=paths.with_vectors,
+        with_words=paths.with_words,
         folders=batch,
-        heads=its_heads,
+        toolkit_digests=its_heads,
         toolkits={},
-        known=known,
+        cache_entry=known,
     )

@@ -12,7 +12,7 @@ from itertools import islice
 
 from pyroaring import BitMap
 
-from toolcatalog.postings import Postings, Term, shortest
+from toolcatalog.postings import Term, TextIndex, shortest
 from toolcatalog.table import Table
 
 MOST_KIN = 12  # relatives of a term
@@ -22,7 +22,7 @@ class Lookup:
     """The terms with these numbers, in the words (spellings) with these numbers; None: all."""
 
     def __init__(
-        self, postings: Postings, terms: BitMap | None = None, words: BitMap | None = None
+        self, postings: TextIndex, terms: BitMap | None = None, words: BitMap | None = None
     ) -> None:
         self.postings = postings
         self._terms = terms
@@ -35,26 +35,26 @@ class Lookup:
 
     def term(self, text: str) -> Term | None:
         """The term of this text; None where there is none."""
-        term = self.postings.term(text)
-        return term if term and self._has(term.number) else None
+        term = self.postings.find_term(text)
+        return term if term and self._has(term.id) else None
 
     def near(self, word: str) -> list[Term]:
         """The terms of the words that differ from this one by a letter, in their order."""
-        return [term for term in self.postings.near(word) if self._has(term.number)]
+        return [term for term in self.postings.similar_terms(word) if self._has(term.id)]
 
     def kin(self, term: Term) -> list[Term]:
         """The relatives of a term, those nearest in length first."""
-        numbers = filter(self._has, term.kin)
-        return [self.postings.at(number) for number in islice(numbers, MOST_KIN)]
+        numbers = filter(self._has, term.related)
+        return [self.postings.term_at(number) for number in islice(numbers, MOST_KIN)]
 
     def beginning(self, text: str, most: int) -> list[Term]:
         """The first terms that begin with this text."""
         if self._terms is None:
-            return self.postings.beginning(text, most)
+            return self.postings.terms_with_prefix(text, most)
         terms = []
         numbers = self._terms.iter_equal_or_larger(self.postings.place(text))
         for number in islice(numbers, most):
-            term = self.postings.at(number)
+            term = self.postings.term_at(number)
             if not term.text.startswith(text):
                 break
             terms.append(term)
@@ -63,7 +63,7 @@ class Lookup:
     def spelling(self, term: Term) -> str:
         """The shortest spelling of a term."""
         if self._words is None:
-            return term.spelt
+            return term.spelling
         words = enumerate(term.spellings, term.word)
         return shortest(spelling for number, spelling in words if number in self._words)
 
@@ -79,7 +79,7 @@ def pack(terms: BitMap, words: BitMap) -> bytes:
     return len(data).to_bytes(4, "little") + data + words.serialize()
 
 
-def read(table: Table, postings: Postings, toolkits: Iterable[str]) -> Lookup:
+def read(table: Table, postings: TextIndex, toolkits: Iterable[str]) -> Lookup:
     """The vocabulary of these toolkits; unknown ones, and those without tools, have no terms."""
     entries = [entry for slug in toolkits if (entry := table.get(slug)) is not None]
     return Lookup(postings, *(_union(column) for column in _columns(entries)))

@@ -24,207 +24,259 @@ from toolcatalog import (
     resolve,
     site,
 )
-from toolcatalog.assembling import Assembly
+from toolcatalog.assembling import SnapshotWriter
 from toolcatalog.batches import Task
-from toolcatalog.crew import Crew, give_back
+from toolcatalog.crew import WorkerPool, release_free_memory
 from toolcatalog.errors import InvalidCatalog
-from toolcatalog.groups import Group, Index
-from toolcatalog.inspecting import Gathered
-from toolcatalog.looking import Looked, Places
-from toolcatalog.memory import Memory
-from toolcatalog.pages import MetaTool
-from toolcatalog.progress import Track
-from toolcatalog.publishing import Built
-from toolcatalog.site import Staged
-from toolcatalog.snapshot import Contents
+from toolcatalog.groups import PageGroup, ToolkitIndex
+from toolcatalog.inspecting import CompiledCatalog
+from toolcatalog.looking import BuildPaths, ChangeSet
+from toolcatalog.memory import BuildState
+from toolcatalog.pages import MetaToolSummary
+from toolcatalog.progress import Progress
+from toolcatalog.publishing import BuildResult
+from toolcatalog.site import StagedSite
+from toolcatalog.snapshot import SnapshotContents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sound:
+class ValidCatalog:
     """A catalog without problems: its contents, its tools as tasks whose parts are in the cache,
     and how many there are.
     """
 
-    contents: Contents
+    contents: SnapshotContents
     tasks: Sequence[Task]
-    made_from: str
-    meta_tools: tuple[MetaTool, ...]
-    tools: Mapping[str, int]  # tools of each toolkit
-    versions: Mapping[str, int]  # tool versions of each toolkit
+    source_digest: str
+    meta_tools: tuple[MetaToolSummary, ...]
+    tool_counts: Mapping[str, int]  # tools of each toolkit
+    version_counts: Mapping[str, int]  # tool versions of each toolkit
     # of each toolkit the tools that have several versions, with those
-    several: Mapping[str, Mapping[str, Sequence[str]]]
+    multi_version_tools: Mapping[str, Mapping[str, Sequence[str]]]
     # the tags and the scopes that tools have in their newest versions, sorted
     labels: Mapping[str, Sequence[str]]
 
 
-def make(
-    places: Places, looked: Looked, before: Memory, crew: Crew, track: Track, may_lose: int
-) -> Built:
+def rebuild_catalog(
+    paths: BuildPaths,
+    changes: ChangeSet,
+    previous: BuildState,
+    pool: WorkerPool,
+    progress: Progress,
+    max_loss_percent: int,
+) -> BuildResult:
     """Make snapshot and site. Raises InvalidCatalog with all problems, ShrunkCatalog, UsageError,
     OSError or BrokenExecutor.
     """
-    if places.site and not looked.site.groups:
-        site.generated(places.site)  # a folder of somebody else's is refused before the long work
-        pages.prepare()  # for all the processes that make pages; of a few pages most is not needed
-    crew.stand_by(len(looked.tasks))
-    sound, words = _begun(places, looked, before, crew, track)
+    if paths.site and not changes.site_state.groups:
+        site.load_generated(
+            paths.site
+        )  # a folder of somebody else's is refused before the long work
+        pages.preload()  # for all the processes that make pages; of a few pages most is not needed
+    pool.start_background(len(changes.tasks))
+    sound, words = _compile_and_check(paths, changes, previous, pool, progress)
     # Should this build be killed, the next one need not compile again.
-    memory.save(places.cache, looked.program, looked.heads, memory.batches(sound.tasks, before))
+    memory.save_batches(
+        paths.cache,
+        changes.program_digest,
+        changes.toolkit_digests,
+        memory.batch_entries(sound.tasks, previous),
+    )
     # before the site: its pages go out as they are written
-    publishing.keep_most(places.out, sum(sound.tools.values()), may_lose)
-    if len(sound.tasks) > merging.MANY:
-        sound = _lighter(sound)
-        looked.known.clear()  # it has the same at length, and who has called this holds on to it
-        give_back()
+    publishing.check_shrinkage(paths.out, sum(sound.tool_counts.values()), max_loss_percent)
+    if len(sound.tasks) > merging.MANY_BATCHES:
+        sound = _without_file_states(sound)
+        changes.cache_entries.clear()  # it has the same at length, and who has called this holds on to it
+        release_free_memory()
     if words:
-        words.begin()
-        assembly = Assembly(publishing.beside(places.out), sound.contents)
-        _assemble(assembly, sound, track)
+        words.start()
+        assembly = SnapshotWriter(publishing.make_staging_folder(paths.out), sound.contents)
+        _write_documents(assembly, sound, progress)
         # while the words are written
-        staged = _staged(places, sound, assembly.folder, looked, crew, track)
-        assembly.take(words.folder, words.files(sound.tasks))
-        digest = _sealed(assembly, sound)
+        staged = _stage_site(paths, sound, assembly.folder, changes, pool, progress)
+        assembly.adopt_files(words.folder, words.result(sound.tasks))
+        digest = _finish_snapshot(assembly, sound)
     else:
-        digest = before.digest
-        staged = _staged(places, sound, places.out / "snapshots" / digest, looked, crew, track)
+        digest = previous.digest
+        staged = _stage_site(
+            paths, sound, paths.out / "snapshots" / digest, changes, pool, progress
+        )
     # all that can fail for what the catalog says has been done
-    count = _put(places, sound, looked, staged, crew) if staged else 0
-    changed = publishing.point(places.out, digest)
-    stamp = publishing.stamp_of(places.out / "snapshots" / digest)
-    memory.save_made(places.cache, looked.program, sound.made_from, digest, stamp)
-    parts.keep(places.cache, {task.known.key for task in sound.tasks})
-    kept = staged.kept if staged else 0
-    return publishing.built(places.out, digest, changed=changed, pages=count, kept=kept)
+    count = _install_site(paths, sound, changes, staged, pool) if staged else 0
+    changed = publishing.set_current(paths.out, digest)
+    stamp = publishing.compute_stamp(paths.out / "snapshots" / digest)
+    memory.save_snapshot_source(
+        paths.cache, changes.program_digest, sound.source_digest, digest, stamp
+    )
+    parts.remove_batches_except(paths.cache, {task.cache_entry.key for task in sound.tasks})
+    kept = staged.kept_count if staged else 0
+    return publishing.read_build_result(paths.out, digest, changed=changed, pages=count, kept=kept)
 
 
-def _begun(
-    places: Places, looked: Looked, before: Memory, crew: Crew, track: Track
-) -> tuple[Sound, merging.Words | None]:
+def _compile_and_check(
+    paths: BuildPaths,
+    changes: ChangeSet,
+    previous: BuildState,
+    pool: WorkerPool,
+    progress: Progress,
+) -> tuple[ValidCatalog, merging.TextIndexBuild | None]:
     """The catalog, compiled and found sound, and the words of a new snapshot on their way; None
     where there is one of the same.
     """
-    gathered, words = inspecting.gather(places, looked, crew, track), None
-    made_from = looking.made_from(
-        looked.program, looked.others, [task.known for task in gathered.tasks]
+    gathered, words = inspecting.compile_changes(paths, changes, pool, progress), None
+    made_from = looking.compute_source_digest(
+        changes.program_digest, changes.other_digests, [task.cache_entry for task in gathered.tasks]
     )
-    is_made = before.made_from == made_from and publishing.is_left(
-        places.out, before.digest, before.stamp
+    is_made = previous.made_from == made_from and publishing.is_unchanged(
+        paths.out, previous.digest, previous.stamp
     )
-    if not (is_made or gathered.broken):
-        words = merging.Words(places, looked.program, gathered.tasks, crew)
-    return _checked(places, looked, gathered, made_from, crew, track), words
+    if not (is_made or gathered.invalid):
+        words = merging.TextIndexBuild(paths, changes.program_digest, gathered.tasks, pool)
+    return _check(paths, changes, gathered, made_from, pool, progress), words
 
 
-def _lighter(sound: Sound) -> Sound:
+def _without_file_states(catalog: ValidCatalog) -> ValidCatalog:
     """The same with less in memory: pages are told by the names of files, and what else is known of
     those has been noted.
     """
     return replace(
-        sound, tasks=[replace(task, known=task.known.names_only) for task in sound.tasks]
+        catalog,
+        tasks=[
+            replace(task, cache_entry=task.cache_entry.with_names_only) for task in catalog.tasks
+        ],
     )
 
 
-def _checked(
-    places: Places, looked: Looked, gathered: Gathered, made_from: str, crew: Crew, track: Track
-) -> Sound:
+def _check(
+    paths: BuildPaths,
+    changes: ChangeSet,
+    compiled_catalog: CompiledCatalog,
+    source_digest: str,
+    pool: WorkerPool,
+    progress: Progress,
+) -> ValidCatalog:
     """Hold the whole catalog against the rules."""
-    checked = inspecting.inspect(places, looked, gathered, crew, track, ("error",))
+    checked = inspecting.check_compiled(
+        paths, changes, compiled_catalog, pool, progress, ("error",)
+    )
     if checked.problems:
-        raise InvalidCatalog(checked.problems, checked.files)
-    return Sound(
-        contents=resolve.resolve(checked.catalog),
-        tasks=gathered.tasks,
-        made_from=made_from,
-        tools=Counter(
+        raise InvalidCatalog(checked.problems, checked.file_count)
+    return ValidCatalog(
+        contents=resolve.resolve_catalog(checked.catalog),
+        tasks=compiled_catalog.tasks,
+        source_digest=source_digest,
+        tool_counts=Counter(
             toolkit
             for (toolkit, _), _ in groupby(checked.catalog.tools, attrgetter("toolkit", "slug"))
         ),
-        versions=Counter(tool.toolkit for tool in checked.catalog.tools),
-        meta_tools=_meta_tools(checked.catalog),
-        several=_several(checked.catalog),
-        labels=_labels(checked.catalog),
+        version_counts=Counter(tool.toolkit for tool in checked.catalog.tools),
+        meta_tools=_newest_meta_tools(checked.catalog),
+        multi_version_tools=_find_multi_version_tools(checked.catalog),
+        labels=_collect_labels(checked.catalog),
     )
 
 
-def _assemble(assembly: Assembly, sound: Sound, track: Track) -> None:
+def _write_documents(writer: SnapshotWriter, catalog: ValidCatalog, progress: Progress) -> None:
     """Write all of the snapshot but the words."""
-    with track("Writing the snapshot", len(sound.tasks)) as advance:
+    with progress("Writing the snapshot", len(catalog.tasks)) as advance:
         parts_of = (
-            compiling.part_of(task, "facts", "newest", "older", "rows") for task in sound.tasks
+            compiling.load_or_compile(task, "facts", "newest", "older", "rows")
+            for task in catalog.tasks
         )
-        assembly.tools(parts_of, sound.versions, advance)
-    assembly.rest()
-    if len(sound.tasks) > merging.MANY:
-        give_back()
+        writer.write_tools(parts_of, catalog.version_counts, advance)
+    writer.write_other_files()
+    if len(catalog.tasks) > merging.MANY_BATCHES:
+        release_free_memory()
 
 
-def _sealed(assembly: Assembly, sound: Sound) -> str:
+def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog) -> str:
     """Seal the snapshot and put it in its place: its digest."""
     counts = {
-        "toolkits": len(sound.contents.toolkits),
-        "tools": sum(sound.tools.values()),
-        "tool_versions": sum(sound.versions.values()),
-        "sessions": len(sound.contents.sessions),
+        "toolkits": len(catalog.contents.toolkits),
+        "tools": sum(catalog.tool_counts.values()),
+        "tool_versions": sum(catalog.version_counts.values()),
+        "sessions": len(catalog.contents.sessions),
     }
-    digest = assembly.seal(counts)
-    publishing.place(assembly.folder, digest, assembly.files)
+    digest = writer.finish(counts)
+    publishing.install_snapshot(writer.folder, digest, writer.written)
     return digest
 
 
-def _staged(
-    places: Places, sound: Sound, folder: Path, looked: Looked, crew: Crew, track: Track
-) -> Staged | None:
+def _stage_site(
+    paths: BuildPaths,
+    catalog: ValidCatalog,
+    folder: Path,
+    changes: ChangeSet,
+    pool: WorkerPool,
+    progress: Progress,
+) -> StagedSite | None:
     """The pages that are to change, rendered from the snapshot in a folder; None where no site is
     wanted.
     """
-    if places.site is None:
+    if paths.site is None:
         return None
-    return site.stage(places.site, _groups(sound, folder, looked.program), looked.site, crew, track)
+    return site.stage_site(
+        paths.site,
+        _page_groups(catalog, folder, changes.program_digest),
+        changes.site_state,
+        pool,
+        progress,
+    )
 
 
-def _put(places: Places, sound: Sound, looked: Looked, staged: Staged, crew: Crew) -> int:
+def _install_site(
+    paths: BuildPaths,
+    catalog: ValidCatalog,
+    changes: ChangeSet,
+    staged: StagedSite,
+    pool: WorkerPool,
+) -> int:
     """Put the pages in their places: how many the site has."""
-    memory.forget_site(places.cache, staged.site)
-    now = site.put(staged, crew)
-    return memory.save_site(places.cache, staged.site, looked.program, sound.made_from, now)
+    memory.delete_site_state(paths.cache, staged.site)
+    now = site.install(staged, pool)
+    return memory.save_site_state(
+        paths.cache, staged.site, changes.program_digest, catalog.source_digest, now
+    )
 
 
-def _groups(sound: Sound, folder: Path, program: str) -> list[Group]:
-    about, toolkits = sound.contents.about, sound.contents.toolkits
-    indexes = [Index(toolkit, folder) for toolkit in toolkits]
-    found: list[Group] = [
-        overview.Whole(
-            program=program,
-            made_from=sound.made_from,
+def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[PageGroup]:
+    about, toolkits = catalog.contents.about, catalog.contents.toolkits
+    indexes = [ToolkitIndex(toolkit, folder) for toolkit in toolkits]
+    found: list[PageGroup] = [
+        overview.CatalogPages(
+            program_digest=program,
+            source_digest=catalog.source_digest,
             about=about,
             indexes=indexes,
-            meta_tools=sound.meta_tools,
-            versions=sound.several,
-            tools=sound.tools,
-            labels=sound.labels,
+            meta_tools=catalog.meta_tools,
+            multi_version_tools=catalog.multi_version_tools,
+            tool_counts=catalog.tool_counts,
+            labels=catalog.labels,
         ),
     ]
     for index in indexes:
         slug = index.toolkit.slug
-        tasks = [task for task in sound.tasks if slug in task.heads]
+        tasks = [task for task in catalog.tasks if slug in task.toolkit_digests]
         found.append(
-            groups.Kit(
-                program=program,
+            groups.ToolkitPages(
+                program_digest=program,
                 about=about,
                 index=index,
                 tasks=tasks,
-                versions={slug: sound.several[slug]},
+                multi_version_tools={slug: catalog.multi_version_tools[slug]},
             )
         )
     by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
     found += [
-        groups.Tools(task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.heads})
-        for task in sound.tasks
+        groups.BatchPages(
+            task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.toolkit_digests}
+        )
+        for task in catalog.tasks
     ]
     return found
 
 
-def _several(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
+def _find_multi_version_tools(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
     found: dict[str, dict[str, Sequence[str]]] = {toolkit: {} for toolkit in catalog.toolkits}
     for (toolkit, slug), some in groupby(catalog.tools, attrgetter("toolkit", "slug")):
         versions = [tool.version for tool in some]
@@ -233,7 +285,7 @@ def _several(catalog: model.Catalog) -> dict[str, dict[str, Sequence[str]]]:
     return found
 
 
-def _labels(catalog: model.Catalog) -> dict[str, list[str]]:
+def _collect_labels(catalog: model.Catalog) -> dict[str, list[str]]:
     # sorted by slug and version: the newest wins
     newest = {tool.slug: tool for tool in catalog.tools}.values()
     return {
@@ -242,9 +294,10 @@ def _labels(catalog: model.Catalog) -> dict[str, list[str]]:
     }
 
 
-def _meta_tools(catalog: model.Catalog) -> tuple[MetaTool, ...]:
+def _newest_meta_tools(catalog: model.Catalog) -> tuple[MetaToolSummary, ...]:
     """The meta tools in their newest versions, as their files describe them."""
     newest = {tool.slug: tool.template for tool in catalog.meta_tools}
     return tuple(
-        MetaTool(slug, str(said["name"]), str(said["description"])) for slug, said in newest.items()
+        MetaToolSummary(slug, str(said["name"]), str(said["description"]))
+        for slug, said in newest.items()
     )

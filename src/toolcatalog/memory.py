@@ -17,18 +17,18 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import files
-from toolcatalog.batches import NOTHING, Known, Task
+from toolcatalog.batches import NO_ENTRY, CacheEntry, Task
 from toolcatalog.errors import Problem
 
-_KEY = 64  # characters
-_SEEN, _MADE, _FOUND = "seen", "made", "found"
-_PAGE = b'.html":'  # the end of the path of a page in a state
+_KEY_LENGTH = 64  # characters
+_BATCHES_FILE, _SNAPSHOT_FILE, _CHECK_FILE = "seen", "made", "found"
+_PAGE_MARK = b'.html":'  # the end of the path of a page in a state
 
-State = Mapping[str, int]  # the signatures of files by their paths
+Signatures = Mapping[str, int]  # the signatures of files by their paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class BuildState:
     """`made_from`: the digest of all that the last snapshot was made from; `stamp`: of the state of
     its files when it was written.
 
@@ -40,55 +40,55 @@ class Memory:
     digest: str = ""
     stamp: str = ""
     heads: Mapping[str, str] = field(default_factory=dict)
-    batches: Mapping[bytes, Known] = field(default_factory=dict)
+    batches: Mapping[bytes, CacheEntry] = field(default_factory=dict)
 
-    def known(self, folders: Sequence[str], heads: Mapping[str, str]) -> Known:
+    def find_entry(self, folders: Sequence[str], toolkit_digests: Mapping[str, str]) -> CacheEntry:
         """What is known of a batch, and of its part where its toolkits' files are the same."""
-        known = self.batches.get(_name(folders), NOTHING)
-        same = all(self.heads.get(toolkit) == digest for toolkit, digest in heads.items())
+        known = self.batches.get(_batch_name(folders), NO_ENTRY)
+        same = all(self.heads.get(toolkit) == digest for toolkit, digest in toolkit_digests.items())
         return known if same else known._replace(key="")
 
 
-class Noted(NamedTuple):
+class PageGroupState(NamedTuple):
     """What is noted of the files of a group of pages, as JSON, for of a million tools there are
     three million files: the state of each by its path; and, where it is known of a single file, by
     path, the digest of what that was made from.
     """
 
-    state: bytes
-    sources: bytes
+    signatures_json: bytes
+    sources_json: bytes
 
     @property
-    def pages(self) -> int:
+    def page_count(self) -> int:
         """How many HTML pages are among them."""
-        return self.state.count(_PAGE)
+        return self.signatures_json.count(_PAGE_MARK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SiteMemory:
+class SiteState:
     """Of a site: what all of it was made from, and what is noted of each group of its pages, by
     digest.
     """
 
     made_from: str = ""
-    groups: Mapping[str, Noted] = field(default_factory=dict)
+    groups: Mapping[str, PageGroupState] = field(default_factory=dict)
 
     @property
-    def pages(self) -> int:
+    def page_count(self) -> int:
         """How many HTML pages there are."""
-        return sum(noted.pages for noted in self.groups.values())
+        return sum(noted.page_count for noted in self.groups.values())
 
-    def only(self, groups: Collection[str]) -> "SiteMemory":
+    def select(self, groups: Collection[str]) -> "SiteState":
         """The same without the other groups; where there are any, this is no whole site that was
         made from anything.
         """
         whole = len(groups) == len(self.groups)
         return (
-            self if whole else SiteMemory(groups={digest: self.groups[digest] for digest in groups})
+            self if whole else SiteState(groups={digest: self.groups[digest] for digest in groups})
         )
 
 
-class Verdict(NamedTuple):
+class CheckResult(NamedTuple):
     """What a check has found: all problems, sorted by place; how many files were read; and what
     catalog.yaml says of rules.
     """
@@ -98,139 +98,161 @@ class Verdict(NamedTuple):
     rules: Mapping[str, str]
 
 
-def load(cache: Path, program: str) -> Memory:
+def load_state(cache: Path, program_digest: str) -> BuildState:
     """What the last build of this program has left."""
-    seen, *lines = (files.unsealed(cache / _SEEN) or b"").split(b"\n")
-    made = files.unsealed(cache / _MADE) or b"{}"
+    seen, *lines = (files.read_sealed(cache / _BATCHES_FILE) or b"").split(b"\n")
+    made = files.read_sealed(cache / _SNAPSHOT_FILE) or b"{}"
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         head: dict[str, Any] = orjson.loads(seen)
         told: dict[str, Any] = orjson.loads(made)
-        if head.pop("program") == program:
-            return Memory(
+        if head.pop("program") == program_digest:
+            return BuildState(
                 **head,
-                **(told if told.pop("program", "") == program else {}),
-                batches=dict(map(_batch, lines)),
+                **(told if told.pop("program", "") == program_digest else {}),
+                batches=dict(map(_parse_batch, lines)),
             )
-    return Memory()
+    return BuildState()
 
 
-def save(
-    cache: Path, program: str, heads: Mapping[str, str], batches: Mapping[bytes, Known]
+def save_batches(
+    cache: Path,
+    program_digest: str,
+    toolkit_digests: Mapping[str, str],
+    batches: Mapping[bytes, CacheEntry],
 ) -> None:
     """Keep what is known of batches for the next build."""
     lines = (
         piece
         for first, known in batches.items()
-        for piece in (b"\n", first, b"\t", known.key.ljust(_KEY).encode(), known.noted)
+        for piece in (b"\n", first, b"\t", known.key.ljust(_KEY_LENGTH).encode(), known.rows_json)
     )
     cache.mkdir(exist_ok=True)
     # who only checks need not know that there is a cache
-    files.replace(cache / ".gitignore", b"*\n")
-    files.seal(
-        cache / _SEEN, itertools.chain([orjson.dumps({"program": program, "heads": heads})], lines)
+    files.write_unsynced(cache / ".gitignore", b"*\n")
+    files.write_sealed(
+        cache / _BATCHES_FILE,
+        itertools.chain(
+            [orjson.dumps({"program": program_digest, "heads": toolkit_digests})], lines
+        ),
     )
 
 
-def save_made(cache: Path, program: str, made_from: str, digest: str, stamp: str) -> None:
+def save_snapshot_source(
+    cache: Path, program_digest: str, source_digest: str, digest: str, stamp: str
+) -> None:
     """Keep what a snapshot was made from."""
-    files.seal(
-        cache / _MADE,
+    files.write_sealed(
+        cache / _SNAPSHOT_FILE,
         [
             orjson.dumps(
-                {"program": program, "made_from": made_from, "digest": digest, "stamp": stamp}
+                {
+                    "program": program_digest,
+                    "made_from": source_digest,
+                    "digest": digest,
+                    "stamp": stamp,
+                }
             )
         ],
     )
 
 
-def load_verdict(cache: Path, asked: str) -> Verdict | None:
+def load_check_result(cache: Path, request_digest: str) -> CheckResult | None:
     """What the last check has found, if it was asked the same: a digest of all that its answer goes
     by; none where that is empty.
     """
-    data = files.unsealed(cache / _FOUND) if asked else None
+    data = files.read_sealed(cache / _CHECK_FILE) if request_digest else None
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said: dict[str, Any] = orjson.loads(data or b"")
-        if said["asked"] == asked:
-            return Verdict(
-                [Problem.of(row) for row in said["problems"]], said["files"], said["rules"]
+        if said["asked"] == request_digest:
+            return CheckResult(
+                [Problem.from_row(row) for row in said["problems"]], said["files"], said["rules"]
             )
     return None
 
 
-def save_verdict(cache: Path, asked: str, verdict: Verdict) -> None:
+def save_check_result(cache: Path, request_digest: str, result: CheckResult) -> None:
     """Keep what a check has found."""
-    problems = [problem.row for problem in verdict.problems]
-    files.seal(
-        cache / _FOUND, [orjson.dumps({"asked": asked, **verdict._asdict(), "problems": problems})]
+    problems = [problem.row for problem in result.problems]
+    files.write_sealed(
+        cache / _CHECK_FILE,
+        [orjson.dumps({"asked": request_digest, **result._asdict(), "problems": problems})],
     )
 
 
-def _batch(line: bytes) -> tuple[bytes, Known]:
+def _parse_batch(line: bytes) -> tuple[bytes, CacheEntry]:
     first, known = line.split(b"\t", 1)
-    return first, Known(known[:_KEY].decode("ascii", "replace").strip(), known[_KEY:])
+    return first, CacheEntry(
+        known[:_KEY_LENGTH].decode("ascii", "replace").strip(), known[_KEY_LENGTH:]
+    )
 
 
-def batches(tasks: Sequence[Task], before: Memory) -> dict[bytes, Known]:
+def batch_entries(tasks: Sequence[Task], previous: BuildState) -> dict[bytes, CacheEntry]:
     """Batches that are in the cache, as a memory holds them: the part only of one whose words have
     been counted, now or before.
     """
-    found: dict[bytes, Known] = {}
+    found: dict[bytes, CacheEntry] = {}
     for task in tasks:
-        name = _name(task.folders)
-        whole = task.words or before.batches.get(name, NOTHING).key == task.known.key
-        found[name] = task.known if whole else task.known._replace(key="")
+        name = _batch_name(task.folders)
+        whole = task.with_words or previous.batches.get(name, NO_ENTRY).key == task.cache_entry.key
+        found[name] = task.cache_entry if whole else task.cache_entry._replace(key="")
     return found
 
 
-def _name(folders: Sequence[str]) -> bytes:
+def _batch_name(folders: Sequence[str]) -> bytes:
     """What a batch is found by; in ASCII, because a folder may have any name."""
     return json.dumps(folders[0]).encode()
 
 
-def noted(state: State, sources: Mapping[str, str]) -> Noted:
+def encode_group_state(signatures: Signatures, sources: Mapping[str, str]) -> PageGroupState:
     """The state of the files of a group, and what some of them were made from, as a memory of a
     site holds them.
     """
-    return Noted(orjson.dumps(state), orjson.dumps(sources))
+    return PageGroupState(orjson.dumps(signatures), orjson.dumps(sources))
 
 
-def state_of(noted: Noted) -> State:
+def decode_signatures(group: PageGroupState) -> Signatures:
     """The state that was noted so."""
-    state: State = orjson.loads(noted.state)
+    state: Signatures = orjson.loads(group.signatures_json)
     return state
 
 
-def sources_of(noted: Noted) -> Mapping[str, str]:
+def decode_sources(group: PageGroupState) -> Mapping[str, str]:
     """What was noted that files were made from."""
-    sources: Mapping[str, str] = orjson.loads(noted.sources)
+    sources: Mapping[str, str] = orjson.loads(group.sources_json)
     return sources
 
 
-def load_site(cache: Path, site: Path, program: str) -> SiteMemory:
+def load_site_state(cache: Path, site: Path, program_digest: str) -> SiteState:
     """What the last build of this program has left of this site."""
-    lines = files.unsealed_lines(_place(cache, site))
+    lines = files.iter_sealed_lines(_site_state_path(cache, site))
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said: dict[str, Any] = orjson.loads(next(lines, b"{}"))
-        if said.pop("program") == program:
-            return SiteMemory(**said, groups=dict(map(_group, lines)))
-    return SiteMemory()
+        if said.pop("program") == program_digest:
+            return SiteState(**said, groups=dict(map(_parse_group, lines)))
+    return SiteState()
 
 
-def site_groups(cache: Path, site: Path, program: str) -> Iterator[tuple[str, Noted]]:
+def iter_site_groups(
+    cache: Path, site: Path, program_digest: str
+) -> Iterator[tuple[str, PageGroupState]]:
     """The groups of it one after another, for whoever need not hold them."""
-    lines = files.unsealed_lines(_place(cache, site))
+    lines = files.iter_sealed_lines(_site_state_path(cache, site))
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
-        if orjson.loads(next(lines, b"{}"))["program"] == program:
-            yield from map(_group, lines)
+        if orjson.loads(next(lines, b"{}"))["program"] == program_digest:
+            yield from map(_parse_group, lines)
 
 
-def _group(line: bytes) -> tuple[str, Noted]:
+def _parse_group(line: bytes) -> tuple[str, PageGroupState]:
     digest, *noted = line.split(b"\t")
-    return digest.decode(), Noted(*noted)
+    return digest.decode(), PageGroupState(*noted)
 
 
-def save_site(
-    cache: Path, site: Path, program: str, made_from: str, groups: Iterable[tuple[str, Noted]]
+def save_site_state(
+    cache: Path,
+    site: Path,
+    program_digest: str,
+    source_digest: str,
+    groups: Iterable[tuple[str, PageGroupState]],
 ) -> int:
     """Keep what is known of a site for the next build, group by group as it comes: how many pages
     there are.
@@ -239,21 +261,21 @@ def save_site(
 
     def lines() -> Iterator[bytes]:
         nonlocal pages
-        yield orjson.dumps({"program": program, "made_from": made_from})
+        yield orjson.dumps({"program": program_digest, "made_from": source_digest})
         for digest, noted in groups:
             yield b"\n%b\t%b\t%b" % (digest.encode(), *noted)
-            pages += noted.pages
+            pages += noted.page_count
 
-    files.seal(_place(cache, site), lines())
+    files.write_sealed(_site_state_path(cache, site), lines())
     return pages
 
 
-def forget_site(cache: Path, site: Path) -> None:
+def delete_site_state(cache: Path, site: Path) -> None:
     """Know nothing of a site: it is about to change."""
-    _place(cache, site).unlink(missing_ok=True)
+    _site_state_path(cache, site).unlink(missing_ok=True)
 
 
-def _place(cache: Path, site: Path) -> Path:
+def _site_state_path(cache: Path, site: Path) -> Path:
     return (
         cache
         / f"site-{hashlib.sha256(str(site.resolve()).encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"

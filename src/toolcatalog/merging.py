@@ -12,91 +12,112 @@ from pathlib import Path
 
 from toolcatalog import assembling, compiling, indexing, lexicon, parts
 from toolcatalog.batches import Task
-from toolcatalog.crew import Crew
-from toolcatalog.looking import Places
-from toolcatalog.parts import Part
-from toolcatalog.snapshot import Stated
+from toolcatalog.crew import WorkerPool
+from toolcatalog.looking import BuildPaths
+from toolcatalog.parts import CompiledBatch
+from toolcatalog.snapshot import FileInfo
 
 # batches whose counts of words, and what is noted of their files, are not held in memory: some
 # hundred bytes a tool
-MANY = 1_000
+MANY_BATCHES = 1_000
 
-Files = dict[str, Stated]
+WrittenFiles = dict[str, FileInfo]
 
 
-class Words:
+class TextIndexBuild:
     """The files for which words are needed, on their way into `folder`; the parts of all tasks are
     in the cache.
     """
 
-    def __init__(self, places: Places, program: str, tasks: Sequence[Task], crew: Crew) -> None:
-        self.folder = places.cache / "words"
-        self._crew = crew
-        keys = [task.known.key for task in tasks]
-        self._write = partial(
-            _write, places.cache, program, self.folder, keys, vectors=places.vectors
+    def __init__(
+        self, paths: BuildPaths, program_digest: str, tasks: Sequence[Task], pool: WorkerPool
+    ) -> None:
+        self.folder = paths.cache / "words"
+        self._pool = pool
+        keys = [task.cache_entry.key for task in tasks]
+        self._write_files = partial(
+            _write_index,
+            paths.cache,
+            program_digest,
+            self.folder,
+            keys,
+            with_vectors=paths.with_vectors,
         )
-        self._written: Callable[[], Files] | None = None
-        if len(tasks) <= MANY:
-            self.begin()
+        self._pending: Callable[[], WrittenFiles] | None = None
+        if len(tasks) <= MANY_BATCHES:
+            self.start()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin, unless that has been done."""
-        self._written = self._written or self._crew.beside(self._write)
+        self._pending = self._pending or self._pool.submit(self._write_files)
 
-    def files(self, tasks: Sequence[Task]) -> Files:
+    def result(self, tasks: Sequence[Task]) -> WrittenFiles:
         """The files, once they are written; parts of these tasks that have been damaged meanwhile
         are made again.
 
         Raises OSError, UsageError or BrokenExecutor.
         """
-        self.begin()
-        assert self._written
+        self.start()
+        assert self._pending
         try:
-            return self._written()
-        except parts.Damaged:
+            return self._pending()
+        except parts.DamagedBatch:
             for task in tasks:
-                compiling.part_of(task, "words", "vectors")
-            return self._write()
+                compiling.load_or_compile(task, "words", "vectors")
+            return self._write_files()
 
 
-def _write(cache: Path, program: str, folder: Path, keys: Sequence[str], *, vectors: bool) -> Files:
+def _write_index(
+    cache_folder: Path,
+    program_digest: str,
+    folder: Path,
+    keys: Sequence[str],
+    *,
+    with_vectors: bool,
+) -> WrittenFiles:
     """Write the text index, and vectors where they are wanted, from the parts with these keys.
-    Raises Damaged where one is not whole.
+    Raises DamagedBatch where one is not whole.
     """
 
     def counts() -> Iterator[tuple[str, bytes]]:
         return (
             (key, part.words or b"")
-            for key, part in zip(keys, _each(cache, keys, "words"), strict=True)
+            for key, part in zip(keys, _load_sections(cache_folder, keys, "words"), strict=True)
         )
 
     folder.mkdir(parents=True, exist_ok=True)
     # else they are read each time that they are gone through
-    held = [*counts()] if len(keys) <= MANY else None
-    found = assembling.written(
-        folder, _index(cache, program, counts if held is None else lambda: held)
+    held = [*counts()] if len(keys) <= MANY_BATCHES else None
+    found = assembling.write_files(
+        folder,
+        _merge_counts(cache_folder, program_digest, counts if held is None else lambda: held),
     )
     return found | (
-        assembling.vectors(folder, (part.vectors for part in _each(cache, keys, "vectors")))
-        if vectors
+        assembling.write_vectors(
+            folder, (part.vectors for part in _load_sections(cache_folder, keys, "vectors"))
+        )
+        if with_vectors
         else {}
     )
 
 
-def _index(cache: Path, program: str, counts: indexing.Counts) -> indexing.Pieces:
+def _merge_counts(
+    cache_folder: Path, program_digest: str, counts: indexing.BatchCounts
+) -> indexing.FilePieces:
     """The text index, and what it has told of words in the cache for the next build; no longer in
     memory when the index is written.
     """
-    known = lexicon.load(cache, program)
-    found = indexing.merge(counts, known)
-    known.save(cache, program)
+    known = lexicon.load_lexicon(cache_folder, program_digest)
+    found = indexing.build_index(counts, known)
+    known.save(cache_folder, program_digest)
     return found
 
 
-def _each(cache: Path, keys: Sequence[str], section: str) -> Iterator[Part]:
+def _load_sections(
+    cache_folder: Path, keys: Sequence[str], section: str
+) -> Iterator[CompiledBatch]:
     for key in keys:
-        part = parts.load(cache, key, (section,))
+        part = parts.load_batch(cache_folder, key, (section,))
         if part is None:
-            raise parts.Damaged(key)
+            raise parts.DamagedBatch(key)
         yield part

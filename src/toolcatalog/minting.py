@@ -11,30 +11,30 @@ import re
 import secrets
 import zlib
 
-PREFIX = "tc_"
+SECRET_PREFIX = "tc_"  # noqa: S105
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ENCODED = "%(?:25)*"
 _LETTER = f"(?:[0-9A-Za-z]|{_ENCODED}(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]))"
 _KEY = re.compile(f"(?:t|{_ENCODED}74)(?:c|{_ENCODED}63)(?:_|{_ENCODED}5[Ff]){_LETTER}{{36}}")
 
 
-def generate() -> str:
+def generate_secret() -> str:
     """A new secret: prefix, 30 base-62 characters, checksum."""
-    body = PREFIX + chance(30)
-    return body + _checksum(body)
+    body = SECRET_PREFIX + random_base62(30)
+    return body + _secret_checksum(body)
 
 
-def chance(length: int) -> str:
+def random_base62(length: int) -> str:
     """So many random base-62 characters."""
     return "".join(secrets.choice(_BASE62) for _ in range(length))
 
 
-def well_formed(secret: str) -> bool:
+def is_well_formed(secret: str) -> bool:
     """Tell whether a text is a key as this room makes them, by its checksum. Says nothing of
     whether it is known.
     """
-    shape = re.fullmatch(PREFIX + "[0-9A-Za-z]{36}", secret)
-    return shape is not None and hmac.compare_digest(_checksum(secret[:-6]), secret[-6:])
+    shape = re.fullmatch(SECRET_PREFIX + "[0-9A-Za-z]{36}", secret)
+    return shape is not None and hmac.compare_digest(_secret_checksum(secret[:-6]), secret[-6:])
 
 
 def redact(text: str) -> str:
@@ -42,10 +42,10 @@ def redact(text: str) -> str:
 
     Characters of a key may be percent-encoded, also more than once.
     """
-    return _KEY.sub(f"{PREFIX}[redacted]", text)
+    return _KEY.sub(f"{SECRET_PREFIX}[redacted]", text)
 
 
-def _checksum(body: str) -> str:
+def _secret_checksum(body: str) -> str:
     number, digits = zlib.crc32(body.encode()), ""
     for _ in range(6):
         number, digit = divmod(number, 62)
@@ -53,6 +53,6 @@ def _checksum(body: str) -> str:
     return digits
 
 
-def digest_of(secret: bytes) -> str:
+def hash_secret(secret: bytes) -> str:
     """What is kept of a key: its SHA-256 in hexadecimal."""
     return hashlib.sha256(secret).hexdigest()

@@ -19,20 +19,26 @@ import orjson
 
 from toolcatalog import names, snapshot
 from toolcatalog.errors import UsageError
-from toolcatalog.progress import Track
-from toolcatalog.server.operations import page_of
-from toolcatalog.server.questions import DEFAULT_ITEMS, MOST_ITEMS, ListQuestion, Page, cursor
-from toolcatalog.server.refusals import Refusal, envelope
-from toolcatalog.server.view import View
-from toolcatalog.store import Filters, Pins, Store
+from toolcatalog.progress import Progress
+from toolcatalog.server.operations import render_list_page
+from toolcatalog.server.questions import (
+    DEFAULT_PAGE_SIZE,
+    MAX_PAGE_SIZE,
+    ListParams,
+    Page,
+    encode_cursor,
+)
+from toolcatalog.server.refusals import ErrorDetail, render_envelope
+from toolcatalog.server.view import CatalogView
+from toolcatalog.store import Filters, Store, VersionPins
 
 # of pages: what is asked for without a limit, and what comes for the largest
-SIZES = (DEFAULT_ITEMS, MOST_ITEMS)
+PAGE_SIZES = (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)
 FOLDERS = ("tools", "list", "toolkits", "sessions")
-ABOUT = "mirror.json"
+INFO_FILE = "mirror.json"
 _FORMAT = 1  # of a tree
-_NEAR = 500  # known names before and after an unknown one that are compared with it
-_MISSING = Refusal(
+_NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
+_NOT_FOUND = ErrorDetail(
     404,
     "route_not_found",
     "This static mirror has no such file.",
@@ -41,7 +47,7 @@ _MISSING = Refusal(
 )
 
 
-class Choice(NamedTuple):
+class MirrorSelection(NamedTuple):
     """What is mirrored: which toolkits (None: all), as a key that is limited to them would see
     them, and which sessions, by id.
     """
@@ -50,122 +56,147 @@ class Choice(NamedTuple):
     sessions: tuple[str, ...]
 
 
-class File(NamedTuple):
+class MirrorFile(NamedTuple):
     """A file of a tree: its path there, its bytes, and the path of an earlier file that may hold
     the same ones; empty: none does.
     """
 
     path: str
     body: bytes
-    twin: str = ""
+    same_as: str = ""
 
 
-def chosen(
+def make_selection(
     store: Store, toolkits: tuple[str, ...] | None, sessions: tuple[str, ...] | None
-) -> Choice:
+) -> MirrorSelection:
     """A choice from a store, sorted, each once; None for all. Raises UsageError with a sentence for
     each name that is not there.
     """
     faults = [
-        _unknown(store, "toolkit", slug) for slug in toolkits or () if store.toolkit(slug) is None
+        _unknown_name_message(store, "toolkit", slug)
+        for slug in toolkits or ()
+        if store.get_toolkit_versions(slug) is None
     ]
-    faults += [_unknown(store, "session", id) for id in sessions or () if store.session(id) is None]
+    faults += [
+        _unknown_name_message(store, "session", id)
+        for id in sessions or ()
+        if store.get_session(id) is None
+    ]
     if faults:
         raise UsageError("\n".join(faults))
-    ids = store.sessions() if sessions is None else sessions
-    return Choice(None if toolkits is None else tuple(sorted({*toolkits})), tuple(sorted({*ids})))
+    ids = store.list_sessions() if sessions is None else sessions
+    return MirrorSelection(
+        None if toolkits is None else tuple(sorted({*toolkits})), tuple(sorted({*ids}))
+    )
 
 
-def _unknown(store: Store, kind: str, name: str) -> str:
-    near = names.nearest(name[: names.LONGEST], store.names_near(kind, name, _NEAR))
+def _unknown_name_message(store: Store, kind: str, name: str) -> str:
+    near = names.find_nearest(
+        name[: names.MAX_LENGTH], store.nearby_names(kind, name, _NEARBY_NAMES)
+    )
     return (
         f"There is no {kind} {name} in this build{f' (did you mean {near[0]}?)' if near else ''}."
     )
 
 
-def about(store: Store, choice: Choice) -> bytes:
+def render_info(store: Store, selection: MirrorSelection) -> bytes:
     """`mirror.json`: equal trees, equal bytes."""
-    made_from = {"snapshot": store.digest, "toolkits": choice.toolkits, "sessions": choice.sessions}
-    return snapshot.dump({"format": _FORMAT, **made_from, "page_sizes": SIZES})
+    made_from = {
+        "snapshot": store.digest,
+        "toolkits": selection.toolkits,
+        "sessions": selection.sessions,
+    }
+    return snapshot.dump_json({"format": _FORMAT, **made_from, "page_sizes": PAGE_SIZES})
 
 
-def name_of(store: Store, choice: Choice) -> str:
+def tree_name(store: Store, selection: MirrorSelection) -> str:
     """The name of a tree: the snapshot's digest, and eight hex digits that tell choices from one
     another.
     """
-    return f"{store.digest}-{snapshot.sha256(about(store, choice))[:8]}"
+    return f"{store.digest}-{snapshot.sha256_hex(render_info(store, selection))[:8]}"
 
 
-def missing() -> bytes:
+def render_not_found_body() -> bytes:
     """`404.json`."""
-    return envelope([_MISSING], "mirror")
+    return render_envelope([_NOT_FOUND], "mirror")
 
 
-def tree(store: Store, choice: Choice, track: Track) -> Iterator[File]:
+def generate_files(
+    store: Store, selection: MirrorSelection, progress: Progress
+) -> Iterator[MirrorFile]:
     """All files of a tree, one after another. Raises SnapshotError where a document is not what was
     written.
     """
-    view = View(store, choice.toolkits)
-    yield from _tools(view, track)
-    yield from _lists(view, store.toolkits() if choice.toolkits is None else choice.toolkits, track)
-    for id in choice.sessions:
-        session = store.session(id)
-        yield File(f"sessions/{id}.json", session.answer if session else b"")
-    yield File(ABOUT, about(store, choice))
+    view = CatalogView(store, selection.toolkits)
+    yield from _tool_files(view, progress)
+    yield from _all_list_files(
+        view, store.list_toolkits() if selection.toolkits is None else selection.toolkits, progress
+    )
+    for id in selection.sessions:
+        session = store.get_session(id)
+        yield MirrorFile(f"sessions/{id}.json", session.answer if session else b"")
+    yield MirrorFile(INFO_FILE, render_info(store, selection))
 
 
-def _tools(view: View, track: Track) -> Iterator[File]:
+def _tool_files(view: CatalogView, progress: Progress) -> Iterator[MirrorFile]:
     """Every version of every tool, and the newest under the name of the tool alone."""
-    _, total = view.tools(_question("", Page(1, MOST_ITEMS)))
-    with track("Mirroring tools", total) as advance:
-        for number in range(1, _pages(total, MOST_ITEMS) + 1):
-            found, _ = view.tools(_question("", Page(number, MOST_ITEMS)))
+    _, total = view.list_tools(_list_params("", Page(1, MAX_PAGE_SIZE)))
+    with progress("Mirroring tools", total) as advance:
+        for number in range(1, _count_pages(total, MAX_PAGE_SIZE) + 1):
+            found, _ = view.list_tools(_list_params("", Page(number, MAX_PAGE_SIZE)))
             for newest in found.tolist():
-                yield from _versions(view.store, orjson.loads(view.store.document(newest)[0]))
+                yield from _version_files(
+                    view.store, orjson.loads(view.store.read_document(newest)[0])
+                )
             advance(len(found))
 
 
-def _versions(store: Store, newest: dict[str, Any]) -> Iterator[File]:
-    slug, entry = newest["slug"], store.tool(newest["slug"])
+def _version_files(store: Store, newest: dict[str, Any]) -> Iterator[MirrorFile]:
+    slug, entry = newest["slug"], store.get_tool(newest["slug"])
     assert entry is not None
     path, body = "", b""
     for version in entry.versions:
-        path, body = f"tools/{slug}.{version}.json", bytes(store.document(entry.number(version))[0])
-        yield File(path, body)
-    yield File(f"tools/{slug}.json", body, twin=path)
+        path, body = (
+            f"tools/{slug}.{version}.json",
+            bytes(store.read_document(entry.tool_id(version))[0]),
+        )
+        yield MirrorFile(path, body)
+    yield MirrorFile(f"tools/{slug}.json", body, same_as=path)
 
 
-def _lists(view: View, toolkits: Sequence[str], track: Track) -> Iterator[File]:
+def _all_list_files(
+    view: CatalogView, toolkits: Sequence[str], progress: Progress
+) -> Iterator[MirrorFile]:
     """The list of all tools and that of each toolkit."""
-    with track("Mirroring lists", 1 + len(toolkits)) as advance:
+    with progress("Mirroring lists", 1 + len(toolkits)) as advance:
         for toolkit in ("", *toolkits):
-            yield from _list(view, toolkit)
+            yield from _list_files(view, toolkit)
             advance(1)
 
 
-def _list(view: View, toolkit: str) -> Iterator[File]:
+def _list_files(view: CatalogView, toolkit: str) -> Iterator[MirrorFile]:
     """Every page of a list, in each size. A list that fits on the smaller page is the same in both."""
-    for size in SIZES:
+    for size in PAGE_SIZES:
         number, pages = 1, 1
         while number <= pages:
-            found, total = view.tools(_question(toolkit, page := Page(number, size)))
-            pieces, _ = page_of(*view.store.documents(found), page, total)
-            twin = "" if size == SIZES[0] else _path(toolkit, Page(number, SIZES[0]))
-            yield File(_path(toolkit, page), b"".join(pieces), twin)
-            number, pages = number + 1, _pages(total, size)
+            found, total = view.list_tools(_list_params(toolkit, page := Page(number, size)))
+            pieces, _ = render_list_page(*view.store.read_documents(found), page, total)
+            twin = "" if size == PAGE_SIZES[0] else _list_path(toolkit, Page(number, PAGE_SIZES[0]))
+            yield MirrorFile(_list_path(toolkit, page), b"".join(pieces), twin)
+            number, pages = number + 1, _count_pages(total, size)
 
 
-def _path(toolkit: str, page: Page) -> str:
-    named = cursor(*page).rstrip(b"=").decode()
+def _list_path(toolkit: str, page: Page) -> str:
+    named = encode_cursor(*page).rstrip(b"=").decode()
     return f"toolkits/{toolkit}.{named}.json" if toolkit else f"list/{named}.json"
 
 
-def _question(toolkit: str, page: Page) -> ListQuestion:
+def _list_params(toolkit: str, page: Page) -> ListParams:
     """A list as it is asked for without parameters, or with `toolkit_slug` alone."""
-    return ListQuestion(
-        None, Filters(toolkits=(toolkit,) if toolkit else None), Pins(), page, "slug", False
+    return ListParams(
+        None, Filters(toolkits=(toolkit,) if toolkit else None), VersionPins(), page, "slug", False
     )
 
 
-def _pages(total: int, size: int) -> int:
+def _count_pages(total: int, size: int) -> int:
     return -(-total // size)

@@ -16,29 +16,31 @@ from typing import NamedTuple
 
 from toolcatalog import files, mirrored, snapshot
 from toolcatalog.errors import UsageError, remedy
-from toolcatalog.mirrored import Choice, File
-from toolcatalog.progress import Track
+from toolcatalog.mirrored import MirrorFile, MirrorSelection
+from toolcatalog.progress import Progress
 from toolcatalog.store import Store
 
-_TREES, _CURRENT, _POINTER, _MISSING, _LOCK = (
+_TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (
     "snapshots",
     "current",
     "current.json",
     "404.json",
     ".mirror",
 )
-_PART = ".part"
-_NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
+_PARTIAL_SUFFIX = ".part"
+_TREE_NAME = re.compile(r"[0-9a-f]{64}-[0-9a-f]{8}")
 
 
-class Mirrored(NamedTuple):
+class MirrorResult(NamedTuple):
     """The tree in force now, relative to the mirror, and whether another one was before."""
 
     tree: str
     changed: bool
 
 
-def mirror(store: Store, to: Path, choice: Choice, now: int, track: Track) -> Mirrored:
+def update_mirror(
+    store: Store, folder: Path, selection: MirrorSelection, timestamp: int, progress: Progress
+) -> MirrorResult:
     """Bring a mirror to a snapshot; `now`: seconds since 1970. What was served before is kept,
     older trees go.
 
@@ -46,88 +48,107 @@ def mirror(store: Store, to: Path, choice: Choice, now: int, track: Track) -> Mi
     UsageError where the folder cannot be used, and SnapshotError where the snapshot is damaged;
     then the tree in force stays.
     """
-    with _guarded(to):
-        _tidy(to)
-        before = _in_force(to)
-        tree = to / _TREES / mirrored.name_of(store, choice)
-        if not (tree.is_dir() and _is_whole(tree, mirrored.tree(store, choice, track))):
-            _make(tree, before, max(now, _latest(to) + 1), mirrored.tree(store, choice, track))
-        changed = _point(to, tree.name, store.digest)
-        _prune(to, tree, before)
-    return Mirrored(f"{_TREES}/{tree.name}", changed)
+    with _lock_mirror(folder):
+        _remove_leftovers(folder)
+        before = _current_tree(folder)
+        tree = folder / _TREES_FOLDER / mirrored.tree_name(store, selection)
+        if not (
+            tree.is_dir()
+            and _is_complete(tree, mirrored.generate_files(store, selection, progress))
+        ):
+            _write_tree(
+                tree,
+                before,
+                max(timestamp, _newest_timestamp(folder) + 1),
+                mirrored.generate_files(store, selection, progress),
+            )
+        changed = _set_current(folder, tree.name, store.digest)
+        _prune_trees(folder, tree, before)
+    return MirrorResult(f"{_TREES_FOLDER}/{tree.name}", changed)
 
 
 @contextmanager
-def _guarded(to: Path) -> Iterator[None]:
+def _lock_mirror(folder: Path) -> Iterator[None]:
     """Alone with a folder that is a mirror or may become one, and with words for what may go wrong
     there.
     """
     try:
         theirs = [
             name
-            for name in (_CURRENT, _TREES, _POINTER)
-            if (to / name).exists() or (to / name).is_symlink()
+            for name in (_CURRENT_LINK, _TREES_FOLDER, _POINTER_FILE)
+            if (folder / name).exists() or (folder / name).is_symlink()
         ]
-        if theirs and not (to / _LOCK).exists():
+        if theirs and not (folder / _LOCK_FILE).exists():
             raise UsageError(
-                f"{to} holds `{theirs[0]}`, and no mirror of ours made it: name an empty folder."
+                f"{folder} holds `{theirs[0]}`, and no mirror of ours made it: name an empty folder."
             )
-        to.mkdir(parents=True, exist_ok=True)
-        with files.alone(to / _LOCK) as got_it:
+        folder.mkdir(parents=True, exist_ok=True)
+        with files.lock(folder / _LOCK_FILE) as got_it:
             if not got_it:
-                raise UsageError(f"Another command is writing to {to}: try again when it is done.")
+                raise UsageError(
+                    f"Another command is writing to {folder}: try again when it is done."
+                )
             yield
     except OSError as error:
-        where = error.filename or to
+        where = error.filename or folder
         wrong = f"Cannot write {where} ({error.strerror})"
         raise UsageError(
             f"{wrong}: {remedy(error)}, or name another folder. What was served is untouched."
         ) from None
 
 
-def _tidy(to: Path) -> None:
+def _remove_leftovers(folder: Path) -> None:
     """Remove what a command that was killed has left."""
-    files.clean(to)
-    for left_over in (to / _TREES).glob(f"*{_PART}"):
+    files.remove_temporary_files(folder)
+    for left_over in (folder / _TREES_FOLDER).glob(f"*{_PARTIAL_SUFFIX}"):
         files.remove(left_over)
 
 
-def _in_force(to: Path) -> Path | None:
+def _current_tree(folder: Path) -> Path | None:
     """The tree that `current` names; None where there is none."""
-    link = to / _CURRENT
-    tree = to / _TREES / (link.readlink().name if link.is_symlink() else "")
-    return tree if _NAME.fullmatch(tree.name) and tree.is_dir() else None
+    link = folder / _CURRENT_LINK
+    tree = folder / _TREES_FOLDER / (link.readlink().name if link.is_symlink() else "")
+    return tree if _TREE_NAME.fullmatch(tree.name) and tree.is_dir() else None
 
 
-def _latest(to: Path) -> int:
+def _newest_timestamp(folder: Path) -> int:
     """When the newest tree was made.
 
     A host tells files apart by size and second of change. A new tree is always later than all
     before it, whatever the clock says, so two files of one name never look alike.
     """
     return max(
-        (int(about.stat().st_mtime) for about in to.glob(f"{_TREES}/*/{mirrored.ABOUT}")), default=0
+        (
+            int(about.stat().st_mtime)
+            for about in folder.glob(f"{_TREES_FOLDER}/*/{mirrored.INFO_FILE}")
+        ),
+        default=0,
     )
 
 
-def _is_whole(tree: Path, wanted: Iterable[File]) -> bool:
-    return all(files.holds(f"{tree}/{file.path}", file.body) for file in wanted)
+def _is_complete(tree: Path, expected: Iterable[MirrorFile]) -> bool:
+    return all(files.has_content(f"{tree}/{file.path}", file.body) for file in expected)
 
 
-def _make(tree: Path, before: Path | None, when: int, wanted: Iterable[File]) -> None:
+def _write_tree(
+    tree: Path, previous: Path | None, timestamp: int, new_files: Iterable[MirrorFile]
+) -> None:
     """Make a tree beside, sharing what is as it was before, and give it its name when it is
     complete.
     """
-    made, damaged = tree.with_name(f"new{_PART}"), tree.with_name(f"damaged{_PART}")
+    made, damaged = (
+        tree.with_name(f"new{_PARTIAL_SUFFIX}"),
+        tree.with_name(f"damaged{_PARTIAL_SUFFIX}"),
+    )
     for folder in mirrored.FOLDERS:
         (made / folder).mkdir(parents=True)
-    for file in wanted:
-        twins = [f"{made}/{file.twin}"] if file.twin else []
-        files.lay(
+    for file in new_files:
+        twins = [f"{made}/{file.same_as}"] if file.same_as else []
+        files.link_or_write(
             f"{made}/{file.path}",
             file.body,
-            when,
-            [*twins, f"{before}/{file.path}"] if before else twins,
+            timestamp,
+            [*twins, f"{previous}/{file.path}"] if previous else twins,
         )
     if tree.exists():
         tree.rename(damaged)
@@ -135,27 +156,29 @@ def _make(tree: Path, before: Path | None, when: int, wanted: Iterable[File]) ->
     files.remove(damaged)
 
 
-def _point(to: Path, tree: str, digest: str) -> bool:
+def _set_current(folder: Path, tree: str, digest: str) -> bool:
     """Put a complete tree in force; tell whether another one was."""
-    target, link = f"{_TREES}/{tree}", to / _CURRENT
+    target, link = f"{_TREES_FOLDER}/{tree}", folder / _CURRENT_LINK
     changed = not (link.is_symlink() and str(link.readlink()) == target)
     if changed:
-        files.point(link, target)
-    files.write_changed(to / _MISSING, mirrored.missing())
-    files.write_changed(to / _POINTER, snapshot.dump({"snapshot": digest, "tree": target}))
+        files.replace_symlink(link, target)
+    files.write_if_changed(folder / _NOT_FOUND_FILE, mirrored.render_not_found_body())
+    files.write_if_changed(
+        folder / _POINTER_FILE, snapshot.dump_json({"snapshot": digest, "tree": target})
+    )
     return changed
 
 
-def _prune(to: Path, tree: Path, before: Path | None) -> None:
+def _prune_trees(folder: Path, tree: Path, previous: Path | None) -> None:
     """Remove all trees but this one and the one before it, which requests may still be at, and to
     which caches may come back.
     """
     others = [
         path
-        for path in (to / _TREES).iterdir()
-        if _NAME.fullmatch(path.name) and path not in (tree, before)
+        for path in (folder / _TREES_FOLDER).iterdir()
+        if _TREE_NAME.fullmatch(path.name) and path not in (tree, previous)
     ]
-    if before in (None, tree):
-        others = sorted(others, key=lambda path: (path / mirrored.ABOUT).stat().st_mtime)[:-1]
+    if previous in (None, tree):
+        others = sorted(others, key=lambda path: (path / mirrored.INFO_FILE).stat().st_mtime)[:-1]
     for other in others:
         files.remove(other)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 Parameters = Mapping[str, Mapping[str, Any]]
 ROUTER = "router"  # the toolkit of the meta tools
-UNKNOWN = ""  # the toolkit of an auth config whose file could not be read
+UNKNOWN_TOOLKIT = ""  # the toolkit of an auth config whose file could not be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +69,15 @@ class ToolVersion:
     output_parameters: Parameters
 
     @property
-    def listed(self) -> "Listed":
+    def summary(self) -> "ToolSummary":
         """The same for the other files."""
         replaced_by = self.deprecation.replaced_by if self.deprecation else None
-        return Listed(self.toolkit, self.slug, self.version, self.scopes, self.tags, replaced_by)
+        return ToolSummary(
+            self.toolkit, self.slug, self.version, self.scopes, self.tags, replaced_by
+        )
 
     @classmethod
-    def of(
+    def from_value(
         cls, value: Mapping[str, Any], *, path: str, slug: str, toolkit: str, version: str
     ) -> "ToolVersion":
         """The record of a file's value that has passed its schema."""
@@ -95,7 +97,7 @@ class ToolVersion:
         )
 
 
-class Listed(NamedTuple):
+class ToolSummary(NamedTuple):
     """One tool version as far as the other files of a catalog are concerned. `replaced_by`: None
     where it is not deprecated.
 
@@ -142,7 +144,7 @@ class AuthConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Selection:
     """`enable` (None: everything) and `disable` of toolkits, tools or tags."""
 
     enable: tuple[str, ...] | None = None
@@ -150,11 +152,11 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolChoice:
+class ToolSelection:
     """What a session says of one toolkit's tools; `tags` None: the session's own tags hold."""
 
-    tools: Choice = Choice()
-    tags: Choice | None = None
+    tools: Selection = Selection()
+    tags: Selection | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +167,9 @@ class Session:
     id: str
     project: str = "default"
     user_id: str = "default"
-    toolkits: Choice = Choice()
-    tools: Mapping[str, ToolChoice]
-    tags: Choice = Choice()
+    toolkits: Selection = Selection()
+    tools: Mapping[str, ToolSelection]
+    tags: Selection = Selection()
     auth_configs: Mapping[str, str]
     toolkit_versions: Mapping[str, str]
     manage_connections: bool = False
@@ -182,7 +184,7 @@ class Catalog:
 
     about: About
     toolkits: Mapping[str, Toolkit]
-    tools: Sequence[Listed]
+    tools: Sequence[ToolSummary]
     router: Toolkit | None = None
     meta_tools: tuple[MetaTool, ...] = ()
     auth_configs: tuple[AuthConfig, ...] = ()

@@ -14,7 +14,7 @@ TOOLKIT_SLUG = "[a-z0-9_][a-z0-9_-]*"
 TOOL_SLUG = "[A-Z0-9_][A-Z0-9_-]*"
 SESSION_ID = "trs_[A-Za-z0-9_-]+"
 AUTH_CONFIG_ID = "ac_[A-Za-z0-9_-]+"
-LONGEST = 200
+MAX_LENGTH = 200
 # names that are compared letter by letter, and how many pairs of their letters where they are long
 _CLOSELY, _LEAST_CLOSELY, _MOST_PAIRS = 20, 5, 10_000
 
@@ -24,12 +24,12 @@ _PATTERNS = {
 }
 
 
-def fits(pattern: str, name: str) -> bool:
+def is_valid(pattern: str, name: str) -> bool:
     """Tell whether `name` is at most 200 characters long and of one of the four patterns above."""
-    return len(name) <= LONGEST and _PATTERNS[pattern].fullmatch(name) is not None
+    return len(name) <= MAX_LENGTH and _PATTERNS[pattern].fullmatch(name) is not None
 
 
-def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+def find_nearest(name: str, candidates: Iterable[str], limit: int = 1) -> list[str]:
     """The known names most like `name`, best first, whatever the case; empty where none is near.
 
     Of many known names only those are compared letter by letter that share most letters and pairs
@@ -37,12 +37,12 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     names cost about a millisecond.
     """
     folded: dict[str, str] = {}
-    for candidate in sorted(known):
+    for candidate in sorted(candidates):
         folded.setdefault(candidate.casefold(), candidate)
     name = name.casefold()
     return [
         folded[match]
-        for match in difflib.get_close_matches(name, _likely(name, folded), n=most, cutoff=0.6)
+        for match in difflib.get_close_matches(name, _likely(name, folded), n=limit, cutoff=0.6)
     ]
 
 

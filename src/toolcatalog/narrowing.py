@@ -14,46 +14,48 @@ that changes is ever left untold.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toolcatalog.parameters import BRANCHES, LOWER, NESTING, UPPER, type_of
+from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, NESTING, UPPER_BOUNDS, type_of
 from toolcatalog.wording import (
     ABSENT,
     Change,
     Kind,
-    became,
-    canonical,
-    code,
-    codes,
-    identical,
-    reworded,
-    same,
-    step,
-    told,
+    are_equal,
+    are_identical,
+    describe_keyword_change,
+    describe_text_change,
+    format_name,
+    format_value,
+    quote_value,
+    quote_values,
+    to_canonical,
 )
 
 Description = Mapping[str, Any]
 
-_UNKNOWN = "changed in a way that is not understood"
-_READ = ("description", "title", "examples")  # what is there for people and models to read
-_BESIDE = frozenset(("required", "nullable", "default", *_READ))  # what does not hang on the type
-_IMPLIED = {  # what a description means that does not say it
+_UNKNOWN_CHANGE = "changed in a way that is not understood"
+_ANNOTATIONS = ("description", "title", "examples")  # what is there for people and models to read
+_TYPE_INDEPENDENT = frozenset(
+    ("required", "nullable", "default", *_ANNOTATIONS)
+)  # what does not hang on the type
+_IMPLIED_VALUES = {  # what a description means that does not say it
     "required": False, "nullable": False, "uniqueItems": False, "minLength": 0, "minItems": 0, "additionalProperties": True,
     "description": "", "properties": {},
 }  # fmt: skip
 
 
-class Side(NamedTuple):
+class Direction(NamedTuple):
     """Inputs or outputs: what it is for callers if fewer values are allowed or more, and how that
     is said.
     """
 
     narrower: Kind
     wider: Kind
-    less: str
-    more: str
+    less_phrase: str
+    more_phrase: str
 
 
-INPUT = Side("breaking", "additive", "no longer takes", "takes")
-OUTPUT = Side("additive", "breaking", "is no longer", "may be")
+INPUT = Direction("breaking", "additive", "no longer takes", "takes")
+OUTPUT = Direction("additive", "breaking", "is no longer", "may be")
 
 
 class _Difference(NamedTuple):
@@ -63,49 +65,52 @@ class _Difference(NamedTuple):
     key: str
     before: Any
     after: Any
-    side: Side
+    direction: Direction
 
-    def narrower(self, what: str) -> Change:
-        return Change(self.side.narrower, self.place, what)
+    def narrowing(self, what: str) -> Change:
+        return Change(self.direction.narrower, self.place, what)
 
-    def wider(self, what: str) -> Change:
-        return Change(self.side.wider, self.place, what)
+    def widening(self, what: str) -> Change:
+        return Change(self.direction.wider, self.place, what)
 
-    def as_text(self, what: str) -> Change:
+    def text_change(self, what: str) -> Change:
         return Change("text", self.place, what)
 
-    def became(self) -> str:
-        return became(self.key, self.before, self.after)
+    def describe(self) -> str:
+        return describe_keyword_change(self.key, self.before, self.after)
 
 
-def or_unknown(place: str, found: Iterable[Change]) -> list[Change]:
+def ensure_change(place: str, changes: Iterable[Change]) -> list[Change]:
     """What a rule found of two values that differ: never nothing."""
-    return [*found] or [Change("breaking", place, _UNKNOWN)]
+    return [*changes] or [Change("breaking", place, _UNKNOWN_CHANGE)]
 
 
-def parameters(
-    prefix: str, before: Mapping[str, Description], after: Mapping[str, Description], side: Side
+def compare_parameters(
+    prefix: str,
+    before: Mapping[str, Description],
+    after: Mapping[str, Description],
+    direction: Direction,
 ) -> Iterator[Change]:
     """What changed from some parameters to others, or from properties to others; `prefix` is the
     beginning of their places. The order of those that stay is their author's, and served.
     """
     for name in sorted(before.keys() | after.keys()):
-        place = prefix + step(name)
+        place = prefix + format_name(name)
         if name not in after:
             yield Change("breaking", place, "was removed")
         elif name not in before:
-            yield _new(place, after[name], side)
-        elif not identical(before[name], after[name]):
-            yield from _of_one(place, before[name], after[name], side)
+            yield _added_parameter(place, after[name], direction)
+        elif not are_identical(before[name], after[name]):
+            yield from _compare_descriptions(place, before[name], after[name], direction)
     if [name for name in before if name in after] != [name for name in after if name in before]:
         what = "parameters" if prefix.endswith(" ") else "properties"
         yield Change("text", prefix.rstrip(" ."), f"lists its {what} in another order")
 
 
-def _new(place: str, described: Description, side: Side) -> Change:
-    if side is OUTPUT:
+def _added_parameter(place: str, description: Description, direction: Direction) -> Change:
+    if direction is OUTPUT:
         return Change("additive", place, "is new")
-    required = bool(described.get("required"))
+    required = bool(description.get("required"))
     return Change(
         "breaking" if required else "additive",
         place,
@@ -113,48 +118,52 @@ def _new(place: str, described: Description, side: Side) -> Change:
     )
 
 
-def _of_one(place: str, before: Description, after: Description, side: Side) -> list[Change]:
+def _compare_descriptions(
+    place: str, before: Description, after: Description, direction: Direction
+) -> list[Change]:
     """What changed in a description that differs."""
-    old, new = _as_written(before), _as_written(after)
+    old, new = _without_served_type(before), _without_served_type(after)
     keys, found = old.keys() | new.keys(), []
     # what is said of values of one type has nothing to do with what is said of another
-    if _is_of_another_kind(old, new):
-        keys &= _BESIDE
-        found.append(_another_kind(place, old, new, side))
+    if _has_other_type(old, new):
+        keys &= _TYPE_INDEPENDENT
+        found.append(_type_change(place, old, new, direction))
     for key in sorted(keys):
-        found += _of_key(place, key, old, new, side)
-    if not found and same(before, after):
+        found += _compare_keyword(place, key, old, new, direction)
+    if not found and are_equal(before, after):
         found.append(Change("text", place, "is written in another way"))
-    return or_unknown(place, found)
+    return ensure_change(place, found)
 
 
-def _as_written(described: Description) -> Description:
+def _without_served_type(description: Description) -> Description:
     """A description without the type that it is served with where the author gave branches alone."""
-    rest = {key: value for key, value in described.items() if key != "type"}
+    rest = {key: value for key, value in description.items() if key != "type"}
     has_branches = any(rest.get(key) for key in BRANCHES)
     return (
         rest
-        if has_branches and "type" in described and type_of(rest) == described["type"]
-        else described
+        if has_branches and "type" in description and type_of(rest) == description["type"]
+        else description
     )
 
 
-def _is_of_another_kind(before: Description, after: Description) -> bool:
+def _has_other_type(before: Description, after: Description) -> bool:
     if any((key in before) != (key in after) for key in BRANCHES):
         return True
     types = {before.get("type", ""), after.get("type", "")}
     return len(types) == 2 and "" not in types and types != {"integer", "number"}
 
 
-def _another_kind(place: str, before: Description, after: Description, side: Side) -> Change:
+def _type_change(
+    place: str, before: Description, after: Description, direction: Direction
+) -> Change:
     """A type instead of another; no more than wider where the old one, as it was, is among the
     branches of the new one.
     """
     old, new = _alternatives(before), _alternatives(after)
     if old == new:
         return Change("text", place, "is written in another way")
-    kind = side.wider if old < new else side.narrower if new < old else "breaking"
-    was, now = _types(before), _types(after)
+    kind = direction.wider if old < new else direction.narrower if new < old else "breaking"
+    was, now = _type_names(before), _type_names(after)
     return Change(
         kind,
         place,
@@ -162,207 +171,262 @@ def _another_kind(place: str, before: Description, after: Description, side: Sid
     )
 
 
-def _alternatives(described: Description) -> set[bytes]:
+def _alternatives(description: Description) -> set[bytes]:
     """What a value may be, one of these, each as one text; the branches only where nothing is said
     beside them.
     """
-    asked = {key: value for key, value in described.items() if key not in _BESIDE}
+    asked = {key: value for key, value in description.items() if key not in _TYPE_INDEPENDENT}
     return {
-        canonical(_bare(one)) for one in (asked["anyOf"] if asked.keys() == {"anyOf"} else [asked])
+        to_canonical(_without_annotations(one))
+        for one in (asked["anyOf"] if asked.keys() == {"anyOf"} else [asked])
     }
 
 
-def _bare(described: Description) -> dict[str, Any]:
+def _without_annotations(description: Description) -> dict[str, Any]:
     """A description without what is there to be read, on all levels."""
     return {
-        key: _bare_within(key, value)
-        for key, value in _as_written(described).items()
-        if key not in _READ
+        key: _value_without_annotations(key, value)
+        for key, value in _without_served_type(description).items()
+        if key not in _ANNOTATIONS
     }
 
 
-def _bare_within(key: str, value: Any) -> Any:
+def _value_without_annotations(key: str, value: Any) -> Any:
     if key == "properties":
-        return {name: _bare(one) for name, one in value.items()}
+        return {name: _without_annotations(one) for name, one in value.items()}
     if key in BRANCHES:
-        return [_bare(one) for one in value]
+        return [_without_annotations(one) for one in value]
     return (
-        _bare(value)
+        _without_annotations(value)
         if key in ("items", "additionalProperties") and isinstance(value, Mapping)
         else value
     )
 
 
-def _types(described: Description) -> str:
-    if "type" in described:
-        return str(described["type"])
+def _type_names(description: Description) -> str:
+    if "type" in description:
+        return str(description["type"])
     return " or ".join(
-        dict.fromkeys(type_of(branch) for key in BRANCHES for branch in described.get(key, ()))
+        dict.fromkeys(type_of(branch) for key in BRANCHES for branch in description.get(key, ()))
     )
 
 
-def _of_key(
-    place: str, key: str, before: Description, after: Description, side: Side
+def _compare_keyword(
+    place: str, key: str, before: Description, after: Description, direction: Direction
 ) -> list[Change]:
-    old, new = (said.get(key, _IMPLIED.get(key, ABSENT)) for said in (before, after))
-    is_equal = identical if key in NESTING else same
+    old, new = (said.get(key, _IMPLIED_VALUES.get(key, ABSENT)) for said in (before, after))
+    is_equal = are_identical if key in NESTING else are_equal
     if not is_equal(old, new):
-        return or_unknown(
-            place, _RULES.get(key, _not_understood)(_Difference(place, key, old, new, side))
+        return ensure_change(
+            place,
+            _KEYWORD_RULES.get(key, _compare_unknown)(_Difference(place, key, old, new, direction)),
         )
     if (key in before) == (key in after):
         return []
     if key in after:
-        return [Change("text", place, f"says {key} {told(new)} now, as it meant before")]
-    return [Change("text", place, f"no longer says {key} {told(old)}, and still means it")]
+        return [Change("text", place, f"says {key} {format_value(new)} now, as it meant before")]
+    return [Change("text", place, f"no longer says {key} {format_value(old)}, and still means it")]
 
 
-def _not_understood(it: _Difference) -> Iterator[Change]:
-    yield Change("breaking", it.place, f"{code(it.key)} {_UNKNOWN}")
+def _compare_unknown(difference: _Difference) -> Iterator[Change]:
+    yield Change("breaking", difference.place, f"{quote_value(difference.key)} {_UNKNOWN_CHANGE}")
 
 
 # Keywords
 
 
-def _required(it: _Difference) -> Iterator[Change]:
-    yield it.narrower("is required now") if it.after else it.wider("is optional now")
+def _compare_required(difference: _Difference) -> Iterator[Change]:
+    yield (
+        difference.narrowing("is required now")
+        if difference.after
+        else difference.widening("is optional now")
+    )
 
 
-def _nullable(it: _Difference) -> Iterator[Change]:
-    yield it.wider("may now be null") if it.after else it.narrower("may no longer be null")
+def _compare_nullable(difference: _Difference) -> Iterator[Change]:
+    yield (
+        difference.widening("may now be null")
+        if difference.after
+        else difference.narrowing("may no longer be null")
+    )
 
 
-def _unique(it: _Difference) -> Iterator[Change]:
-    yield it.narrower("no item may repeat now") if it.after else it.wider("items may repeat now")
+def _compare_unique_items(difference: _Difference) -> Iterator[Change]:
+    yield (
+        difference.narrowing("no item may repeat now")
+        if difference.after
+        else difference.widening("items may repeat now")
+    )
 
 
-def _type(it: _Difference) -> Iterator[Change]:
+def _compare_type(difference: _Difference) -> Iterator[Change]:
     """What is not of another kind: integer and number, and a type beside branches."""
-    is_wider = it.after is ABSENT or it.before == "integer"
-    yield it.wider(it.became()) if is_wider else it.narrower(it.became())
+    is_wider = difference.after is ABSENT or difference.before == "integer"
+    yield (
+        difference.widening(difference.describe())
+        if is_wider
+        else difference.narrowing(difference.describe())
+    )
 
 
-def _lower(it: _Difference) -> Iterator[Change]:
-    is_narrower = it.before is ABSENT or (it.after is not ABSENT and it.after > it.before)
-    yield it.narrower(it.became()) if is_narrower else it.wider(it.became())
+def _compare_lower_bound(difference: _Difference) -> Iterator[Change]:
+    is_narrower = difference.before is ABSENT or (
+        difference.after is not ABSENT and difference.after > difference.before
+    )
+    yield (
+        difference.narrowing(difference.describe())
+        if is_narrower
+        else difference.widening(difference.describe())
+    )
 
 
-def _upper(it: _Difference) -> Iterator[Change]:
-    is_narrower = it.before is ABSENT or (it.after is not ABSENT and it.after < it.before)
-    yield it.narrower(it.became()) if is_narrower else it.wider(it.became())
+def _compare_upper_bound(difference: _Difference) -> Iterator[Change]:
+    is_narrower = difference.before is ABSENT or (
+        difference.after is not ABSENT and difference.after < difference.before
+    )
+    yield (
+        difference.narrowing(difference.describe())
+        if is_narrower
+        else difference.widening(difference.describe())
+    )
 
 
-def _text_form(it: _Difference) -> Iterator[Change]:
+def _compare_pattern_or_format(difference: _Difference) -> Iterator[Change]:
     """A pattern or a format: of two of them nobody can tell which allows more."""
     kind = (
-        it.side.narrower
-        if it.before is ABSENT
-        else it.side.wider
-        if it.after is ABSENT
+        difference.direction.narrower
+        if difference.before is ABSENT
+        else difference.direction.wider
+        if difference.after is ABSENT
         else "breaking"
     )
-    yield Change(kind, it.place, it.became())
+    yield Change(kind, difference.place, difference.describe())
 
 
-def _enum(it: _Difference) -> Iterator[Change]:
-    if it.before is ABSENT:
-        yield it.narrower(f"{it.side.more} only {codes(it.after)} now")
-    elif it.after is ABSENT:
-        yield it.wider(f"{it.side.more} other values than {codes(it.before)} now")
+def _compare_enum(difference: _Difference) -> Iterator[Change]:
+    if difference.before is ABSENT:
+        yield difference.narrowing(
+            f"{difference.direction.more_phrase} only {quote_values(difference.after)} now"
+        )
+    elif difference.after is ABSENT:
+        yield difference.widening(
+            f"{difference.direction.more_phrase} other values than {quote_values(difference.before)} now"
+        )
     else:
-        yield from _enum_values(it)
+        yield from _compare_enum_values(difference)
 
 
-def _enum_values(it: _Difference) -> Iterator[Change]:
+def _compare_enum_values(difference: _Difference) -> Iterator[Change]:
     old, new = (
-        {canonical(value): value for value in it.before},
-        {canonical(value): value for value in it.after},
+        {to_canonical(value): value for value in difference.before},
+        {to_canonical(value): value for value in difference.after},
     )
     if gone := [value for text, value in old.items() if text not in new]:
-        yield it.narrower(f"{it.side.less} {codes(gone)}")
+        yield difference.narrowing(f"{difference.direction.less_phrase} {quote_values(gone)}")
     if come := [value for text, value in new.items() if text not in old]:
-        unknown = ", which callers may not know" if it.side is OUTPUT else ""
-        yield it.wider(f"{it.side.more} {codes(come)} now{unknown}")
+        unknown = ", which callers may not know" if difference.direction is OUTPUT else ""
+        yield difference.widening(
+            f"{difference.direction.more_phrase} {quote_values(come)} now{unknown}"
+        )
     if old.keys() == new.keys():
-        yield it.as_text("lists its values in another way")
+        yield difference.text_change("lists its values in another way")
 
 
-def _default(it: _Difference) -> Iterator[Change]:
+def _compare_default(difference: _Difference) -> Iterator[Change]:
     """A default is part of the contract: who leaves the value out gets another one when it changes,
     and nothing sure when it goes.
 
     One that is new takes nothing from anybody: nothing was promised before.
     """
-    if it.before is ABSENT:
-        yield Change("additive", it.place, it.became())
+    if difference.before is ABSENT:
+        yield Change("additive", difference.place, difference.describe())
     else:
         yield Change(
-            "breaking", it.place, f"{it.became()}: it counts wherever the value is left out"
+            "breaking",
+            difference.place,
+            f"{difference.describe()}: it counts wherever the value is left out",
         )
 
 
-def _items(it: _Difference) -> Iterator[Change]:
-    if it.before is ABSENT:
-        yield it.narrower("items may no longer be anything")
-    elif it.after is ABSENT:
-        yield it.wider("items may be anything now")
+def _compare_items(difference: _Difference) -> Iterator[Change]:
+    if difference.before is ABSENT:
+        yield difference.narrowing("items may no longer be anything")
+    elif difference.after is ABSENT:
+        yield difference.widening("items may be anything now")
     else:
-        yield from _of_one(f"{it.place}[]", it.before, it.after, it.side)
+        yield from _compare_descriptions(
+            f"{difference.place}[]", difference.before, difference.after, difference.direction
+        )
 
 
-def _properties(it: _Difference) -> Iterator[Change]:
-    yield from parameters(f"{it.place}.", it.before, it.after, it.side)
+def _compare_properties(difference: _Difference) -> Iterator[Change]:
+    yield from compare_parameters(
+        f"{difference.place}.", difference.before, difference.after, difference.direction
+    )
 
 
-def _other_properties(it: _Difference) -> Iterator[Change]:
+def _compare_additional_properties(difference: _Difference) -> Iterator[Change]:
     """Whether there may be properties beyond those named: like names, they come and go in the same
     way on both sides.
     """
-    if isinstance(it.before, Mapping) and isinstance(it.after, Mapping):
-        yield from _of_one(f"{it.place}.*", it.before, it.after, it.side)
-    elif it.after is False:
-        yield Change("breaking", it.place, "may no longer have other properties")
-    elif it.before is False:
-        yield Change("additive", it.place, "may have other properties now")
-    elif it.before is True:
-        yield it.narrower("other properties may no longer be anything")
-    else:
-        yield it.wider("other properties may be anything now")
-
-
-def _branches(it: _Difference) -> Iterator[Change]:
-    """Branches that mean the same belong together, the others by their order."""
-    pairs = _paired(it.before, it.after)
-    for old, new in pairs:
-        if not identical(it.before[old], it.after[new]):
-            yield from _of_one(
-                f"{it.place}.{it.key}[{new}]", it.before[old], it.after[new], it.side
-            )
-    for at in sorted({*range(len(it.before))} - {old for old, _ in pairs}):
-        yield Change(
-            it.side.narrower, f"{it.place}.{it.key}[{at}]", f"was removed: {_types(it.before[at])}"
+    if isinstance(difference.before, Mapping) and isinstance(difference.after, Mapping):
+        yield from _compare_descriptions(
+            f"{difference.place}.*", difference.before, difference.after, difference.direction
         )
-    for at in sorted({*range(len(it.after))} - {new for _, new in pairs}):
-        yield Change(it.side.wider, f"{it.place}.{it.key}[{at}]", f"is new: {_types(it.after[at])}")
+    elif difference.after is False:
+        yield Change("breaking", difference.place, "may no longer have other properties")
+    elif difference.before is False:
+        yield Change("additive", difference.place, "may have other properties now")
+    elif difference.before is True:
+        yield difference.narrowing("other properties may no longer be anything")
+    else:
+        yield difference.widening("other properties may be anything now")
+
+
+def _compare_branches(difference: _Difference) -> Iterator[Change]:
+    """Branches that mean the same belong together, the others by their order."""
+    pairs = _pair_branches(difference.before, difference.after)
+    for old, new in pairs:
+        if not are_identical(difference.before[old], difference.after[new]):
+            yield from _compare_descriptions(
+                f"{difference.place}.{difference.key}[{new}]",
+                difference.before[old],
+                difference.after[new],
+                difference.direction,
+            )
+    for at in sorted({*range(len(difference.before))} - {old for old, _ in pairs}):
+        yield Change(
+            difference.direction.narrower,
+            f"{difference.place}.{difference.key}[{at}]",
+            f"was removed: {_type_names(difference.before[at])}",
+        )
+    for at in sorted({*range(len(difference.after))} - {new for _, new in pairs}):
+        yield Change(
+            difference.direction.wider,
+            f"{difference.place}.{difference.key}[{at}]",
+            f"is new: {_type_names(difference.after[at])}",
+        )
     order = [new for _, new in sorted(pairs)]
     if order != sorted(order):
-        yield it.as_text(f"{it.key} is in another order")
+        yield difference.text_change(f"{difference.key} is in another order")
 
 
-def _paired(before: Sequence[Description], after: Sequence[Description]) -> list[tuple[int, int]]:
+def _pair_branches(
+    before: Sequence[Description], after: Sequence[Description]
+) -> list[tuple[int, int]]:
     """Which branch became which, by their numbers: first those that are the same, then those that
     ask the same, then by order.
     """
     olds, news = [*range(len(before))], [*range(len(after))]
     pairs: list[tuple[int, int]] = []
-    for form in (dict, _bare):
+    for form in (dict, _without_annotations):
         places: dict[bytes, list[int]] = {}
         for new in news:
-            places.setdefault(canonical(form(after[new])), []).append(new)
+            places.setdefault(to_canonical(form(after[new])), []).append(new)
         found = {
             old: alike.pop(0)
             for old in olds
-            if (alike := places.get(canonical(form(before[old])), []))
+            if (alike := places.get(to_canonical(form(before[old])), []))
         }
         olds = [old for old in olds if old not in found]
         news = [new for new in news if new not in found.values()]
@@ -370,29 +434,31 @@ def _paired(before: Sequence[Description], after: Sequence[Description]) -> list
     return [*pairs, *zip(olds, news, strict=False)]
 
 
-def _for_reading(it: _Difference) -> Iterator[Change]:
-    if it.key == "title":
-        yield it.as_text(it.became())
-    elif it.key == "examples":
-        yield it.as_text("has other examples")
+def _compare_annotation(difference: _Difference) -> Iterator[Change]:
+    if difference.key == "title":
+        yield difference.text_change(difference.describe())
+    elif difference.key == "examples":
+        yield difference.text_change("has other examples")
     else:
-        yield it.as_text(f"description {reworded(it.before, it.after)}")
+        yield difference.text_change(
+            f"description {describe_text_change(difference.before, difference.after)}"
+        )
 
 
-_RULES: dict[str, Callable[[_Difference], Iterable[Change]]] = {
-    "required": _required,
-    "nullable": _nullable,
-    "uniqueItems": _unique,
-    "type": _type,
-    "pattern": _text_form,
-    "format": _text_form,
-    "enum": _enum,
-    "default": _default,
-    "items": _items,
-    "properties": _properties,
-    "additionalProperties": _other_properties,
-    **dict.fromkeys(LOWER, _lower),
-    **dict.fromkeys(UPPER, _upper),
-    **dict.fromkeys(BRANCHES, _branches),
-    **dict.fromkeys(_READ, _for_reading),
+_KEYWORD_RULES: dict[str, Callable[[_Difference], Iterable[Change]]] = {
+    "required": _compare_required,
+    "nullable": _compare_nullable,
+    "uniqueItems": _compare_unique_items,
+    "type": _compare_type,
+    "pattern": _compare_pattern_or_format,
+    "format": _compare_pattern_or_format,
+    "enum": _compare_enum,
+    "default": _compare_default,
+    "items": _compare_items,
+    "properties": _compare_properties,
+    "additionalProperties": _compare_additional_properties,
+    **dict.fromkeys(LOWER_BOUNDS, _compare_lower_bound),
+    **dict.fromkeys(UPPER_BOUNDS, _compare_upper_bound),
+    **dict.fromkeys(BRANCHES, _compare_branches),
+    **dict.fromkeys(_ANNOTATIONS, _compare_annotation),
 }

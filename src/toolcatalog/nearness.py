@@ -12,39 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import picking
-from toolcatalog.meaning import LENGTH, Vectors
-from toolcatalog.postings import Numbers
-from toolcatalog.table import Data
+from toolcatalog.meaning import DIMENSIONS, Vectors
+from toolcatalog.postings import ToolIds
+from toolcatalog.table import Buffer
 
-_WORDS = LENGTH // 64  # of a sketch
-_SKETCHED = 1000  # tools whose sketches are nearest, and that are compared in full
-_NEAREST = 100
-_ALIKE = 0.2  # cosine: what is less alike than that is not alike
-_FAR = LENGTH + 1
-
-
-Encode = Callable[[str], Vectors]  # a query to its vectors
+_SKETCH_WORDS = DIMENSIONS // 64  # of a sketch
+_MAX_SKETCH_CANDIDATES = 1000  # tools whose sketches are nearest, and that are compared in full
+_MAX_NEIGHBORS = 100
+_MIN_SIMILARITY = 0.2  # cosine: what is less alike than that is not alike
+_MAX_DISTANCE = DIMENSIONS + 1
 
 
-class Near(NamedTuple):
+QueryEncoder = Callable[[str], Vectors]  # a query to its vectors
+
+
+class Neighbors(NamedTuple):
     """The tools that mean most alike: their numbers, smallest first, and how alike, from 0 for the
     last of them to 1 for the first.
     """
 
-    numbers: Numbers
-    likeness: NDArray[np.float32]
+    tool_ids: ToolIds
+    similarities: NDArray[np.float32]
 
 
-NOTHING = Near(np.zeros(0, np.uint32), np.zeros(0, np.float32))
+NO_NEIGHBORS = Neighbors(np.zeros(0, np.uint32), np.zeros(0, np.float32))
 
 
-def pack(batches: Iterable[bytes]) -> Iterator[bytes]:
+def pack_vectors(batches: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces of the file, from the vectors of batches of tools in the order of their numbers:
     those, then their sketches by word.
     """
-    sketches = [np.zeros((0, LENGTH // 8), np.uint8)]
+    sketches = [np.zeros((0, DIMENSIONS // 8), np.uint8)]
     for data in batches:
-        sketches.append(_sketch(np.frombuffer(data, np.int8).reshape(-1, LENGTH)))
+        sketches.append(_sketch(np.frombuffer(data, np.int8).reshape(-1, DIMENSIONS)))
         yield data
     yield np.ascontiguousarray(np.concatenate(sketches).view("<u8").T).tobytes()
 
@@ -53,47 +53,49 @@ def _sketch(vectors: NDArray[np.int8] | Vectors) -> NDArray[np.uint8]:
     return np.packbits(vectors > 0, axis=1)
 
 
-class Nearness:
+class VectorIndex:
     """The vectors of so many tool versions, opened."""
 
-    def __init__(self, data: Data, tools: int) -> None:
-        self._vectors = np.frombuffer(data, np.int8, tools * LENGTH).reshape(tools, LENGTH)
-        self._sketches = np.frombuffer(data, "<u8", tools * _WORDS, tools * LENGTH).reshape(
-            _WORDS, tools
+    def __init__(self, data: Buffer, tool_count: int) -> None:
+        self._vectors = np.frombuffer(data, np.int8, tool_count * DIMENSIONS).reshape(
+            tool_count, DIMENSIONS
         )
+        self._sketches = np.frombuffer(
+            data, "<u8", tool_count * _SKETCH_WORDS, tool_count * DIMENSIONS
+        ).reshape(_SKETCH_WORDS, tool_count)
 
-    def nearest(self, query: Vectors, among: NDArray[np.bool_]) -> Near:
+    def find_nearest(self, query: Vectors, candidates: NDArray[np.bool_]) -> Neighbors:
         """Of these tools (a column by number) those nearest to any vector of a query."""
-        numbers = self._sketched(query, among)
+        numbers = self._select_by_sketch(query, candidates)
         if not len(query) or not len(numbers):
-            return NOTHING
+            return NO_NEIGHBORS
         vectors = self._vectors[numbers].astype(np.float32)
         alike = (vectors @ query.T).max(1) / np.maximum(
             np.linalg.norm(vectors, axis=1), np.float32(1)
         )
-        best = picking.highest(alike, _NEAREST)
-        best = best[alike[best] >= _ALIKE]
-        return _scaled(numbers[best], alike[best])
+        best = picking.top_k(alike, _MAX_NEIGHBORS)
+        best = best[alike[best] >= _MIN_SIMILARITY]
+        return _normalize_similarities(numbers[best], alike[best])
 
-    def _sketched(self, query: Vectors, among: NDArray[np.bool_]) -> Numbers:
+    def _select_by_sketch(self, query: Vectors, among: NDArray[np.bool_]) -> ToolIds:
         """Those that are worth comparing in full."""
-        if np.count_nonzero(among) <= _SKETCHED:
+        if np.count_nonzero(among) <= _MAX_SKETCH_CANDIDATES:
             return among.nonzero()[0].astype(np.uint32)
-        apart = np.full(len(among), _FAR, np.uint16)  # in how many bits
+        apart = np.full(len(among), _MAX_DISTANCE, np.uint16)  # in how many bits
         for sketch in _sketch(query).view("<u8"):
             bits = np.zeros(len(among), np.uint16)
             for column, word in zip(self._sketches, sketch, strict=True):
                 bits += np.bitwise_count(column ^ word)
             np.minimum(apart, bits, out=apart)
-        apart[~among] = _FAR
-        return picking.highest(_FAR - apart, _SKETCHED).astype(np.uint32)
+        apart[~among] = _MAX_DISTANCE
+        return picking.top_k(_MAX_DISTANCE - apart, _MAX_SKETCH_CANDIDATES).astype(np.uint32)
 
 
-def _scaled(numbers: Numbers, alike: NDArray[np.float32]) -> Near:
+def _normalize_similarities(numbers: ToolIds, alike: NDArray[np.float32]) -> Neighbors:
     if not len(numbers):
-        return NOTHING
+        return NO_NEIGHBORS
     low, high = float(alike.min()), float(alike.max())
-    return Near(
+    return Neighbors(
         numbers,
         ((alike - low) / (high - low)).astype(np.float32) if high > low else np.ones_like(alike),
     )

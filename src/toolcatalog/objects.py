@@ -37,13 +37,13 @@ _RETRY: "RetryConfig" = {
         "base": 2,
     },
 }
-_PIECE = 1 << 16  # bytes of an answer that are taken at a time
+_READ_SIZE = 1 << 16  # bytes of an answer that are taken at a time
 # a pipe is opened at once, and only then seen to be one
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_REASON = 160  # characters of what a store has to say
-_PER_JOB = 2  # tasks begun for each thread before the first result is taken
+_MAX_REASON_LENGTH = 160  # characters of what a store has to say
+_TASKS_PER_THREAD = 2  # tasks begun for each thread before the first result is taken
 # bytes of the tasks that are under way or wait to be taken, however many threads there are
-_MOST_UNDER_WAY = 1 << 24
+_MAX_BYTES_IN_FLIGHT = 1 << 24
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -53,7 +53,7 @@ class StoreError(UsageError):
     """The store cannot be used just now, or not as it is."""
 
 
-class Missing(StoreError):
+class ObjectNotFound(StoreError):
     """There is no object of this name."""
 
 
@@ -61,11 +61,11 @@ class TooLarge(StoreError):
     """The object has more bytes than it can have."""
 
 
-class Conflict(StoreError):
+class ObjectConflict(StoreError):
     """Another object lies there than the one that was to be replaced."""
 
 
-class Tag(NamedTuple):
+class ObjectTag(NamedTuple):
     """What tells one content of an object from another: an ETag or a version, as far as the store
     has them.
     """
@@ -74,21 +74,21 @@ class Tag(NamedTuple):
     version: str | None
 
 
-class Read(NamedTuple):
+class ObjectContent(NamedTuple):
     """An object as it was read."""
 
     data: bytes
-    tag: Tag
+    tag: ObjectTag
 
 
-class Entry(NamedTuple):
+class ObjectInfo(NamedTuple):
     """An object as it is listed: its size in bytes and when it was written."""
 
     size: int
-    written: datetime
+    modified: datetime
 
 
-class Objects:
+class ObjectStorage:
     """The objects below a URL. May be used by several threads at once. Every fault is a StoreError
     of one sentence.
     """
@@ -110,7 +110,7 @@ class Objects:
                 "An object store is used through the package obstore: run `pip install "
                 "'toolcatalog[s3]'`."
             ) from None
-        with self._told("opened"):
+        with self._translate_errors("opened"):
             if url.startswith("file://"):
                 local = store.LocalStore.from_url(url, mkdir=True)
                 self._store: ObjectStore = local
@@ -119,33 +119,40 @@ class Objects:
                 self._folder = None
                 self._store = store.from_url(url, retry_config=_RETRY)
 
-    def read(self, path: str, most: int, unless: Tag | None = None) -> Read | None:
+    def read(
+        self, path: str, max_bytes: int, unless_tag: ObjectTag | None = None
+    ) -> ObjectContent | None:
         """An object of at most so many bytes; None where it is still the one with the tag `unless`.
 
-        Whatever length the store claims, not more than `most` bytes are taken. Raises Missing where
+        Whatever length the store claims, not more than `most` bytes are taken. Raises ObjectNotFound where
         there is none, TooLarge where it has more bytes, StoreError where the store does not do what
         is asked.
         """
         from obstore import exceptions  # noqa: PLC0415
 
         if self._folder:
-            with self._told(f"read ({path})"):
-                return self._read_file(self._folder / path, path, most, unless)
+            with self._translate_errors(f"read ({path})"):
+                return self._read_file(self._folder / path, path, max_bytes, unless_tag)
         try:
-            with self._told(f"read ({path})"):
+            with self._translate_errors(f"read ({path})"):
                 got = self._store.get(
-                    path, options={"if_none_match": unless.etag} if unless and unless.etag else None
+                    path,
+                    options={"if_none_match": unless_tag.etag}
+                    if unless_tag and unless_tag.etag
+                    else None,
                 )
                 data = bytearray()
-                for piece in got.stream(_PIECE):
+                for piece in got.stream(_READ_SIZE):
                     data += memoryview(piece)
-                    if len(data) > most:
-                        raise self._too_large(path, most)
-                return Read(bytes(data), Tag(got.meta["e_tag"], got.meta["version"]))
+                    if len(data) > max_bytes:
+                        raise self._too_large(path, max_bytes)
+                return ObjectContent(bytes(data), ObjectTag(got.meta["e_tag"], got.meta["version"]))
         except exceptions.NotModifiedError:
             return None
 
-    def _read_file(self, file: Path, path: str, most: int, unless: Tag | None) -> Read | None:
+    def _read_file(
+        self, file: Path, path: str, most: int, unless: ObjectTag | None
+    ) -> ObjectContent | None:
         """The same of a folder, where anything may lie: opening a pipe would never end."""
         with open(os.open(file, os.O_RDONLY | _NO_WAITING), "rb") as source:
             about = os.fstat(source.fileno())
@@ -153,24 +160,26 @@ class Objects:
                 raise StoreError(
                     f"{path} in {self.url} is not a regular file: remove it, then publish again."
                 )
-            tag = Tag(f"{about.st_ino:x}-{about.st_mtime_ns:x}-{about.st_size:x}", None)
+            tag = ObjectTag(f"{about.st_ino:x}-{about.st_mtime_ns:x}-{about.st_size:x}", None)
             if tag == unless:
                 return None
             data = source.read(most + 1)
         if len(data) > most:
             raise self._too_large(path, most)
-        return Read(data, tag)
+        return ObjectContent(data, tag)
 
     def _too_large(self, path: str, most: int) -> TooLarge:
         return TooLarge(f"{path} in {self.url} has more than the {most:,} bytes that it can have.")
 
-    def write(self, path: str, data: bytes, caching: str) -> None:
+    def write(self, path: str, data: bytes, cache_control: str) -> None:
         """Put an object, in one step, with its `Cache-Control`."""
-        with self._told(f"written to ({path})"):
-            self._put(path, data, caching, "overwrite")
+        with self._translate_errors(f"written to ({path})"):
+            self._put(path, data, cache_control, "overwrite")
 
-    def replace(self, path: str, data: bytes, caching: str, before: Tag | None) -> None:
-        """Put an object in the place of the one with the tag `before`, or of none. Raises Conflict
+    def replace(
+        self, path: str, data: bytes, cache_control: str, expected_tag: ObjectTag | None
+    ) -> None:
+        """Put an object in the place of the one with the tag `before`, or of none. Raises ObjectConflict
         where another is there by now.
 
         A store that knows no conditions just takes it.
@@ -179,44 +188,44 @@ class Objects:
 
         known = {
             key: value
-            for key, value in zip(("e_tag", "version"), before or (), strict=False)
+            for key, value in zip(("e_tag", "version"), expected_tag or (), strict=False)
             if value
         }
         try:
-            with self._told(f"written to ({path})"):
-                self._put(path, data, caching, known if before else "create")  # type: ignore[arg-type] # some of its two keys
+            with self._translate_errors(f"written to ({path})"):
+                self._put(path, data, cache_control, known if expected_tag else "create")  # type: ignore[arg-type] # some of its two keys
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
-            raise Conflict(
+            raise ObjectConflict(
                 f"{path} in {self.url} was changed by somebody else meanwhile: see what is "
                 "there now, and run this again."
             ) from None
         # a TypeError: it wants a version and has none
         except (NotImplementedError, exceptions.NotSupportedError, TypeError):
-            self.write(path, data, caching)
+            self.write(path, data, cache_control)
 
-    def _put(self, path: str, data: bytes, caching: str, mode: "PutMode") -> None:
+    def _put(self, path: str, data: bytes, cache_control: str, mode: "PutMode") -> None:
         from obstore.store import LocalStore  # noqa: PLC0415
 
         about: Attributes | None = (
-            None if isinstance(self._store, LocalStore) else {"Cache-Control": caching}
+            None if isinstance(self._store, LocalStore) else {"Cache-Control": cache_control}
         )
         self._store.put(path, data, attributes=about, mode=mode, use_multipart=False)
 
-    def listed(self, prefix: str) -> dict[str, Entry]:
+    def list_folder(self, prefix: str) -> dict[str, ObjectInfo]:
         """All objects whose names begin with the folder `prefix`, by name."""
-        with self._told("listed"):
+        with self._translate_errors("listed"):
             found = [entry for page in self._store.list(prefix, chunk_size=1000) for entry in page]
-        return {entry["path"]: Entry(entry["size"], entry["last_modified"]) for entry in found}
+        return {entry["path"]: ObjectInfo(entry["size"], entry["last_modified"]) for entry in found}
 
     def delete(self, paths: list[str]) -> None:
         """Remove objects; one that is not there is no fault."""
-        with self._told("deleted from"):
+        with self._translate_errors("deleted from"):
             for start in range(0, len(paths), 1000):
                 with contextlib.suppress(FileNotFoundError):
                     self._store.delete(paths[start : start + 1000])
 
     @contextlib.contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, action: str) -> Iterator[None]:
         """What the library raises, as one sentence. What it has a kind of its own for that matters
         to a caller goes through.
         """
@@ -234,13 +243,17 @@ class Objects:
             raise
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
-                raise StoreError(f"{self.url} cannot be {what}: there is no such bucket.") from None
-            raise Missing(f"{self.url} cannot be {what}: there is no such object.") from None
+                raise StoreError(
+                    f"{self.url} cannot be {action}: there is no such bucket."
+                ) from None
+            raise ObjectNotFound(
+                f"{self.url} cannot be {action}: there is no such object."
+            ) from None
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise StoreError(f"{self.url} cannot be {what}: {_reason(error)}") from None
+            raise StoreError(f"{self.url} cannot be {action}: {_describe_error(error)}") from None
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """What is wrong, and what to do, from what the library says: many lines, of which the end of
     the first tells most.
     """
@@ -250,7 +263,7 @@ def _reason(error: Exception) -> str:
     if "169.254.169.254" in text:
         return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where the machine has a role."
     said = (text.splitlines() or [""])[0].rpartition(" - ")[2].partition(": <")[0]
-    said = re.sub("^Generic .*? error: ", "", said)[:_REASON].strip()
+    said = re.sub("^Generic .*? error: ", "", said)[:_MAX_REASON_LENGTH].strip()
     # a store may answer anything, and this goes to a log and to terminals
     said = "".join(character if character.isprintable() else "?" for character in said)
     if re.search(r"\b40[13]\b|denied", text):
@@ -258,7 +271,7 @@ def _reason(error: Exception) -> str:
     return f"{said.rstrip('.')}."
 
 
-def in_parallel(
+def run_parallel(
     work: Callable[[Task], Result],
     tasks: Iterable[Task],
     jobs: int,
@@ -278,7 +291,8 @@ def in_parallel(
     try:
         for task in tasks:
             while waiting and (
-                len(waiting) >= jobs * _PER_JOB or under_way + size(task) > _MOST_UNDER_WAY
+                len(waiting) >= jobs * _TASKS_PER_THREAD
+                or under_way + size(task) > _MAX_BYTES_IN_FLIGHT
             ):
                 first, taken = waiting.popleft()
                 under_way -= taken

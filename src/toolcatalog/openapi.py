@@ -7,9 +7,9 @@ from typing import Any
 from toolcatalog import __version__, names, versions
 from toolcatalog.parameters import TYPES
 
-Part = dict[str, Any]
+JsonObject = dict[str, Any]
 
-PREFIXES = ("/api/v3", "/api/v3.1")
+API_PREFIXES = ("/api/v3", "/api/v3.1")
 
 _ERRORS = {
     "400": (
@@ -28,11 +28,11 @@ _ERRORS = {
 }
 
 
-def document() -> Part:
+def build_document() -> JsonObject:
     """The whole document."""
-    paths: Part = {}
-    for prefix in PREFIXES:
-        alias = "" if prefix == PREFIXES[0] else "_v3_1"
+    paths: JsonObject = {}
+    for prefix in API_PREFIXES:
+        alias = "" if prefix == API_PREFIXES[0] else "_v3_1"
         paths[f"{prefix}/tools/{{tool_slug}}"] = {"get": _get_tool(alias)}
         paths[f"{prefix}/tools"] = {"get": _list_tools(alias)}
         paths[f"{prefix}/tool_router/session/{{session_id}}/tools"] = {"get": _session_tools(alias)}
@@ -41,7 +41,7 @@ def document() -> Part:
         ("/readyz", "Whether the server wants requests", "503"),
         ("/openapi.json", "This document"),
     ):
-        paths[path] = {"get": _open_operation(path, what, *errors)}
+        paths[path] = {"get": _public_operation(path, what, *errors)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -55,7 +55,7 @@ def document() -> Part:
         "tags": [{"name": "Tools"}, {"name": "Tool router"}, {"name": "Service"}],
         "paths": paths,
         "components": {
-            "schemas": _schemas(),
+            "schemas": _component_schemas(),
             "responses": {
                 name: _error_response(status, what) for status, (name, what) in _ERRORS.items()
             },
@@ -86,16 +86,16 @@ def _operation(
     tag: str,
     summary: str,
     description: str,
-    parameters: list[Part],
+    parameters: list[JsonObject],
     answer: str,
     errors: tuple[str, ...],
     also: tuple[str, ...] = (),
     **more: Any,
-) -> Part:
+) -> JsonObject:
     ok = {
         "description": "Success.",
-        "headers": _headers("ETag", *also),
-        "content": _json({"$ref": f"#/components/schemas/{answer}"}),
+        "headers": _header_refs("ETag", *also),
+        "content": _json_content({"$ref": f"#/components/schemas/{answer}"}),
     }
     refused = {
         status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"} for status in errors
@@ -110,19 +110,19 @@ def _operation(
     }
 
 
-def _get_tool(alias: str) -> Part:
+def _get_tool(alias: str) -> JsonObject:
     parameters = [
-        _path(
+        _path_parameter(
             "tool_slug",
             "The tool's slug.",
             names.TOOL_SLUG,
             "GITHUB_CREATE_ISSUE",
-            maxLength=names.LONGEST,
+            maxLength=names.MAX_LENGTH,
         ),
-        _query(
+        _query_parameter(
             "version",
             "The version to return; `latest` or nothing for the newest.",
-            _VERSION,
+            _VERSION_SCHEMA,
             example="20251027_00",
         ),
         _TOOLKIT_VERSIONS,
@@ -139,68 +139,70 @@ def _get_tool(alias: str) -> Part:
     )
 
 
-def _list_tools(alias: str) -> Part:
+def _list_tools(alias: str) -> JsonObject:
     words = {"type": "array", "items": {"type": "string"}}  # an empty one does not count
     parameters = [
-        _query(
+        _query_parameter(
             "toolkit_slug",
             "One toolkit, or several separated by commas.",
             {"type": "string"},
             example="github",
         ),
-        _query(
+        _query_parameter(
             "tool_slugs",
             "Exactly these tools, comma-separated, in this order; the other filters do not count.",
             {"type": "string"},
         ),
-        _query(
+        _query_parameter(
             "auth_config_ids", "Tools usable with any of these auth configs.", words, explode=False
         ),
-        _query(
+        _query_parameter(
             "important",
             "`true`: only tools that carry the tag `important`.",
             {"type": "string", "enum": ["true", "false"]},
         ),
-        _query(
+        _query_parameter(
             "tags",
             "Tools with at least one of these tags. By commas or repeated.",
             words,
             explode=False,
         ),
-        _query("scopes", "Tools that list at least one of these scopes.", words, explode=False),
-        _query(
+        _query_parameter(
+            "scopes", "Tools that list at least one of these scopes.", words, explode=False
+        ),
+        _query_parameter(
             "query",
             "A sentence, words, or a slug: tools that share a word with it, best first.",
             {"type": "string", "maxLength": 1000},
         ),
-        _query(
+        _query_parameter(
             "search",
             "Older spelling of `query`.",
             {"type": "string", "maxLength": 1000},
             deprecated=True,
         ),
-        _query(
+        _query_parameter(
             "include_deprecated",
             "Whether deprecated tools are included.",
             {"type": "boolean", "default": True},
         ),
         _TOOLKIT_VERSIONS,
-        _query(
+        _query_parameter(
             "limit",
             "Items on a page; more than 1000 counts as 1000.",
             {"type": "integer", "minimum": 1, "default": 20},
         ),
-        _query(
+        _query_parameter(
             "cursor",
             "`next_cursor` of the page before; its page size wins over `limit`.",
             {"type": "string"},
         ),
-        _query(
+        _query_parameter(
             "sort_by",
             "`relevance` where there is a `query`, else `slug`.",
             {"type": "string", "enum": ["relevance", "slug", "name", "version"]},
         ),
-        _query(
+        _query_parameter(
             "order",
             "`desc` for relevance and version, else `asc`.",
             {"type": "string", "enum": ["asc", "desc"]},
@@ -216,30 +218,30 @@ def _list_tools(alias: str) -> Part:
         parameters,
         "ToolPage",
         errors,
-        ("X-Suggested-Query", *_LIMITS),
+        ("X-Suggested-Query", *_RATE_LIMIT_HEADERS),
     )
 
 
-def _session_tools(alias: str) -> Part:
+def _session_tools(alias: str) -> JsonObject:
     parameters = [
-        _path(
+        _path_parameter(
             "session_id",
             "The session's id.",
             names.SESSION_ID,
             "trs_playground",
             format="toolRouterSessionId",
-            maxLength=names.LONGEST,
+            maxLength=names.MAX_LENGTH,
         ),
-        _query(
+        _query_parameter(
             "limit",
             "Items on a page; all of them where neither this nor `cursor` is there.",
             {"type": "integer", "minimum": 1},
         ),
-        _query("cursor", "`next_cursor` of the page before.", {"type": "string"}),
+        _query_parameter("cursor", "`next_cursor` of the page before.", {"type": "string"}),
     ]
     body = {
         "required": False,
-        "content": _json({"type": "object"}),
+        "content": _json_content({"type": "object"}),
         "description": "An optional JSON object of at most 64 KiB; its fields are ignored.",
     }
     what = "The meta tools of a session, their schemas filled in for it."
@@ -257,8 +259,12 @@ def _session_tools(alias: str) -> Part:
     )
 
 
-def _open_operation(path: str, what: str, *errors: str) -> Part:
-    ok = {"description": what, "headers": _headers("ETag"), "content": _json({"type": "object"})}
+def _public_operation(path: str, summary: str, *errors: str) -> JsonObject:
+    ok = {
+        "description": summary,
+        "headers": _header_refs("ETag"),
+        "content": _json_content({"type": "object"}),
+    }
     refused = {
         status: {"$ref": f"#/components/responses/{_ERRORS[status][0]}"}
         for status in (*errors, "500")
@@ -266,57 +272,61 @@ def _open_operation(path: str, what: str, *errors: str) -> Part:
     return {
         "operationId": path.strip("/").partition(".")[0],
         "tags": ["Service"],
-        "summary": what,
+        "summary": summary,
         "security": [],
         "responses": {"200": ok, **dict(sorted(refused.items()))},
     }
 
 
-def _path(name: str, what: str, pattern: str, example: str, **more: Any) -> Part:
+def _path_parameter(
+    name: str, description: str, pattern: str, example: str, **more: Any
+) -> JsonObject:
     return {
         "name": name,
         "in": "path",
         "required": True,
-        "description": what,
+        "description": description,
         "example": example,
         "schema": {"type": "string", "pattern": f"^{pattern}$", **more},
     }
 
 
-def _query(name: str, what: str, schema: Part, **more: Any) -> Part:
+def _query_parameter(name: str, description: str, schema: JsonObject, **more: Any) -> JsonObject:
     return {
         "name": name,
         "in": "query",
         "required": False,
         "allowEmptyValue": True,
-        "description": what,
+        "description": description,
         "schema": schema,
         **more,
     }
 
 
-def _json(schema: Part) -> Part:
+def _json_content(schema: JsonObject) -> JsonObject:
     return {"application/json": {"schema": schema}}
 
 
-def _headers(*also: str) -> Part:
+def _header_refs(*also: str) -> JsonObject:
     always = {"X-Request-Id": "RequestId", "X-Catalog-Snapshot": "CatalogSnapshot"}
-    found: Part = {
+    found: JsonObject = {
         name: {"$ref": f"#/components/headers/{known}"} for name, known in always.items()
     }
     return found | {name: {"schema": {"type": "string"}} for name in also}
 
 
-def _error_response(status: str, what: str) -> Part:
-    headers = _headers("Retry-After", *_LIMITS) if status == "429" else _headers()
+def _error_response(status: str, description: str) -> JsonObject:
+    headers = (
+        _header_refs("Retry-After", *_RATE_LIMIT_HEADERS) if status == "429" else _header_refs()
+    )
     return {
-        "description": what,
+        "description": description,
         "headers": headers,
-        "content": _json({"$ref": "#/components/schemas/Error"}),
+        "content": _json_content({"$ref": "#/components/schemas/Error"}),
     }
 
 
-def _object(properties: Part, *optional: str, **more: Any) -> Part:
+def _object_schema(properties: JsonObject, *optional: str, **more: Any) -> JsonObject:
     return {
         "type": "object",
         "properties": properties,
@@ -325,16 +335,19 @@ def _object(properties: Part, *optional: str, **more: Any) -> Part:
     }
 
 
-def _ref(name: str) -> Part:
+def _ref(name: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-_LIMITS = ("RateLimit", "RateLimit-Policy")  # where lists are limited
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
-_VERSION = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}
-_VERSION_OR_NOTHING = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})?$"}
-_EXACT = {"type": "string", "pattern": f"^{versions.PATTERN}$"}
+_RATE_LIMIT_HEADERS = ("RateLimit", "RateLimit-Policy")  # where lists are limited
+_STRING = {"type": "string"}
+_STRING_LIST = {"type": "array", "items": _STRING}
+_VERSION_SCHEMA = {"type": "string", "pattern": f"^({versions.PATTERN}|{versions.LATEST})$"}
+_OPTIONAL_VERSION_SCHEMA = {
+    "type": "string",
+    "pattern": f"^({versions.PATTERN}|{versions.LATEST})?$",
+}
+_EXACT_VERSION_SCHEMA = {"type": "string", "pattern": f"^{versions.PATTERN}$"}
 _TOOLKIT_VERSIONS = {
     "name": "toolkit_versions",
     "in": "query",
@@ -345,31 +358,44 @@ _TOOLKIT_VERSIONS = {
     "style": "deepObject",
     "explode": True,
     "schema": {
-        "oneOf": [_VERSION, {"type": "object", "additionalProperties": _VERSION_OR_NOTHING}]
+        "oneOf": [
+            _VERSION_SCHEMA,
+            {"type": "object", "additionalProperties": _OPTIONAL_VERSION_SCHEMA},
+        ]
     },
 }
 
 
-def _schemas() -> Part:
+def _component_schemas() -> JsonObject:
     described = {
         "type": {"type": "string", "enum": list(TYPES)},
-        "description": _TEXT,
+        "description": _STRING,
         "enum": {"type": "array"},
         "examples": {"type": "array"},
     }
-    toolkit = _object({"slug": _TEXT, "name": _TEXT, "logo": {"type": "string", "format": "uri"}})
+    toolkit = _object_schema(
+        {"slug": _STRING, "name": _STRING, "logo": {"type": "string", "format": "uri"}}
+    )
     tool = {
-        "slug": {"type": "string", "pattern": f"^{names.TOOL_SLUG}$", "maxLength": names.LONGEST},
-        "name": _TEXT,
-        "description": _TEXT,
+        "slug": {
+            "type": "string",
+            "pattern": f"^{names.TOOL_SLUG}$",
+            "maxLength": names.MAX_LENGTH,
+        },
+        "name": _STRING,
+        "description": _STRING,
         "toolkit": toolkit,
         "input_parameters": {"type": "object", "additionalProperties": _ref("InputParameter")},
         "output_parameters": {"type": "object", "additionalProperties": _ref("OutputParameter")},
         "no_auth": {"type": "boolean"},
-        "available_versions": {"type": "array", "items": _EXACT, "description": "Oldest first."},
-        "version": _EXACT,
-        "scopes": _TEXTS,
-        "tags": _TEXTS,
+        "available_versions": {
+            "type": "array",
+            "items": _EXACT_VERSION_SCHEMA,
+            "description": "Oldest first.",
+        },
+        "version": _EXACT_VERSION_SCHEMA,
+        "scopes": _STRING_LIST,
+        "tags": _STRING_LIST,
         "is_deprecated": {"type": "boolean"},
         "deprecated": _ref("Deprecated"),
     }
@@ -382,37 +408,39 @@ def _schemas() -> Part:
     }
     items = {"type": "array", "items": _ref("Tool")}
     error = {
-        "message": _TEXT,
+        "message": _STRING,
         "code": number,
-        "slug": _TEXT,
+        "slug": _STRING,
         "status": number,
-        "request_id": _TEXT,
-        "suggested_fix": _TEXT,
-        "errors": _TEXTS,
+        "request_id": _STRING,
+        "suggested_fix": _STRING,
+        "errors": _STRING_LIST,
     }
     return {
-        "Tool": _object(tool, additionalProperties=False),
-        "InputParameter": _object(
+        "Tool": _object_schema(tool, additionalProperties=False),
+        "InputParameter": _object_schema(
             {**described, "required": {"type": "boolean"}}, "enum", "examples"
         ),
-        "OutputParameter": _object(
+        "OutputParameter": _object_schema(
             described, "enum", "examples", **{"not": {"required": ["required"]}}
         ),
-        "Deprecated": _object(
+        "Deprecated": _object_schema(
             {
-                "displayName": _TEXT,
-                "version": _EXACT,
-                "available_versions": {"type": "array", "items": _EXACT},
+                "displayName": _STRING,
+                "version": _EXACT_VERSION_SCHEMA,
+                "available_versions": {"type": "array", "items": _EXACT_VERSION_SCHEMA},
                 "is_deprecated": {"type": "boolean"},
-                "toolkit": _object(
+                "toolkit": _object_schema(
                     {"logo": {"type": "string", "format": "uri"}}, additionalProperties=False
                 ),
             },
             additionalProperties=False,
         ),
-        "ToolPage": _object({"items": items, **paging}, additionalProperties=False),
-        "SessionTools": _object({"items": items, **paging}, *paging, additionalProperties=False),
-        "Error": _object(
-            {"error": _object(error, additionalProperties=False)}, additionalProperties=False
+        "ToolPage": _object_schema({"items": items, **paging}, additionalProperties=False),
+        "SessionTools": _object_schema(
+            {"items": items, **paging}, *paging, additionalProperties=False
+        ),
+        "Error": _object_schema(
+            {"error": _object_schema(error, additionalProperties=False)}, additionalProperties=False
         ),
     }

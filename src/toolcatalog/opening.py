@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolcatalog import meaning, snapshot, verifying
-from toolcatalog.errors import MEND, SnapshotError, remedy
-from toolcatalog.nearness import Encode
+from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
+from toolcatalog.nearness import QueryEncoder
 from toolcatalog.store import TABLES, Store
-from toolcatalog.table import Data, Table
+from toolcatalog.table import Buffer, Table
 
 
 def open_build(build: Path) -> Store:
@@ -26,11 +26,11 @@ def open_build(build: Path) -> Store:
     return open_snapshot(Path(os.path.realpath(build / "current")), build)
 
 
-def open_snapshot(folder: Path, named: Path | None = None) -> Store:
+def open_snapshot(folder: Path, display_folder: Path | None = None) -> Store:
     """Open the snapshot in a folder; `named` is the folder that people know it by. Raises
     SnapshotError as `open_build` does.
     """
-    return _open(folder, named or folder, MEND, is_served=True)
+    return _open(folder, display_folder or folder, REBUILD_HINT, is_served=True)
 
 
 def check(folder: Path, named: Path, mend: str) -> None:
@@ -41,24 +41,24 @@ def check(folder: Path, named: Path, mend: str) -> None:
 
 
 def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
-    manifest = verifying.read(folder, build, mend)
+    manifest = verifying.read_manifest(folder, build, mend)
     try:
         data = {
-            path: _mapped(folder / path, path, said.size) for path, said in manifest.files.items()
+            path: _map_file(folder / path, path, said.size) for path, said in manifest.files.items()
         }
         encode = (
-            meaning.encoder().query
+            meaning.load_encoder().encode_query
             if is_served and snapshot.VECTORS in data and meaning.is_installed()
             else None
         )
         # they have no checksums within
         for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
-                raise _Damaged(f"{path} has {verifying.OTHERS}")
-        return _store(
-            manifest.digest, data, {path: _table(data[path], path) for path in TABLES}, encode
+                raise _DamagedFile(f"{path} has {verifying.WRONG_CONTENT}")
+        return _open_store(
+            manifest.digest, data, {path: _open_table(data[path], path) for path in TABLES}, encode
         )
-    except _Damaged as error:
+    except _DamagedFile as error:
         raise SnapshotError(f"The build in {build} is damaged ({error}): {mend}") from None
     except OSError as error:
         raise SnapshotError(
@@ -70,38 +70,41 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
         ) from None
 
 
-class _Damaged(Exception):
+class _DamagedFile(Exception):
     """A file of the snapshot is not as the manifest says."""
 
 
-def _table(data: Data, path: str) -> Table:
+def _open_table(data: Buffer, path: str) -> Table:
     try:
         return Table(data)
     except SnapshotError:
-        raise _Damaged(f"{path} has {verifying.OTHERS}") from None
+        raise _DamagedFile(f"{path} has {verifying.WRONG_CONTENT}") from None
 
 
-def _store(
-    digest: str, data: Mapping[str, Data], tables: Mapping[str, Table], encode: Encode | None
+def _open_store(
+    digest: str,
+    data: Mapping[str, Buffer],
+    tables: Mapping[str, Table],
+    encode: QueryEncoder | None,
 ) -> Store:
     try:
         return Store(digest, data, tables, encode)
     except SnapshotError as error:
-        raise _Damaged(str(error)) from None
+        raise _DamagedFile(str(error)) from None
     # the bytes are those of the manifest, which may be of somebody who means harm
     except (ValueError, IndexError, struct.error):
-        raise _Damaged("its files do not fit together") from None
+        raise _DamagedFile("its files do not fit together") from None
 
 
-def _mapped(file: Path, path: str, size: int) -> Data:
+def _map_file(file: Path, path: str, size: int) -> Buffer:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise _Damaged(f"{path} is missing") from None
+        raise _DamagedFile(f"{path} is missing") from None
     try:
         found = os.fstat(handle).st_size
         if found != size:
-            raise _Damaged(f"{path} has {found} bytes and should have {size}")
+            raise _DamagedFile(f"{path} has {found} bytes and should have {size}")
         return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if size else b""
     finally:
         os.close(handle)

@@ -12,11 +12,19 @@ from functools import partial
 from itertools import chain, islice
 
 from toolcatalog import editors, feeds, finding, openapi, pages, twins
-from toolcatalog.groups import File, Files, Index, Several, changes, digest_of, latest
-from toolcatalog.pages import Listed, MetaTool
+from toolcatalog.groups import (
+    MultiVersionTools,
+    SiteFile,
+    SiteFiles,
+    ToolkitIndex,
+    compute_digest,
+    latest_tools,
+    recent_changes,
+)
+from toolcatalog.pages import ListedTool, MetaToolSummary
 
-_RECENT = 10
-_SINGLE = (
+_RECENT_TOOLS = 10
+_FIXED_PATHS = (
     *(
         "index.html",
         "sessions/index.html",
@@ -30,13 +38,13 @@ _SINGLE = (
         "feed.xml",
         "llms.txt",
         *pages.ASSETS,
-        *(path for _, path in editors.paths()),
+        *(path for _, path in editors.schema_paths()),
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class CatalogPages:
     """All about the whole catalog, from the indexes of its toolkits; `made_from`: what the snapshot
     is made from.
 
@@ -44,144 +52,163 @@ class Whole:
     have in their newest versions: enough to tell which files there are without reading an index.
     """
 
-    program: str
-    made_from: str
+    program_digest: str
+    source_digest: str
     about: Mapping[str, str]
-    indexes: Sequence[Index]
-    meta_tools: Sequence[MetaTool]
-    versions: Several
-    tools: Mapping[str, int]
+    indexes: Sequence[ToolkitIndex]
+    meta_tools: Sequence[MetaToolSummary]
+    multi_version_tools: MultiVersionTools
+    tool_counts: Mapping[str, int]
     labels: Mapping[str, Sequence[str]]
 
     @property
     def digest(self) -> str:
         """As in Group."""
-        return digest_of("whole", self.program, self.made_from)
+        return compute_digest("whole", self.program_digest, self.source_digest)
 
     @property
     def paths(self) -> Sequence[str]:
         """As in Group."""
-        total = self._total
-        lists = [pages.list_path(number) for number in range(1, pages.lists(total) + 1)]
-        shards = [finding.shard_path(number) for number in range(finding.shards(total))]
+        total = self._tool_count
+        lists = [pages.list_path(number) for number in range(1, pages.count_list_pages(total) + 1)]
+        shards = [finding.shard_path(number) for number in range(finding.count_shards(total))]
         labels = [
             pages.label_path(kind, label) for kind, some in self.labels.items() for label in some
         ]
         found = [
-            *_SINGLE,
+            *_FIXED_PATHS,
             *lists,
             *shards,
             *(f"{kind}/index.html" for kind in self.labels),
             *labels,
         ]
         if self.about.get("home"):
-            found += ["opensearch.xml", *feeds.sitemap_paths(len(self._above()) + total)]
+            found += ["opensearch.xml", *feeds.sitemap_paths(len(self._top_paths()) + total)]
         return found
 
-    def files(self) -> Files:
+    def files(self) -> SiteFiles:
         """As in Group. The tools are gone through once, and only what is told of all of them is
         kept: there may be very many.
         """
-        yield from self._fixed()
-        kept = _Kept(self.labels)
+        yield from self._fixed_files()
+        kept = _Collected(self.labels)
         every = (
-            Listed(toolkit, tool)
-            for toolkit, tools in map(Index.read, self.indexes)
+            ListedTool(toolkit, tool)
+            for toolkit, tools in map(ToolkitIndex.read, self.indexes)
             for tool in tools
         )
-        for number in range(pages.lists(self._total)):
-            if some := [*islice(every, pages.LISTED)]:
+        for number in range(pages.count_list_pages(self._tool_count)):
+            if some := [*islice(every, pages.TOOLS_PER_PAGE)]:
                 kept.add(some)
-            yield from self._list(number, some)
-        yield from self._about_all(kept)
+            yield from self._list_page_files(number, some)
+        yield from self._summary_files(kept)
 
     @property
-    def _total(self) -> int:
-        return sum(self.tools.values())
+    def _tool_count(self) -> int:
+        return sum(self.tool_counts.values())
 
-    def _fixed(self) -> Files:
+    def _fixed_files(self) -> SiteFiles:
         """What says the same whatever tools there are."""
-        about, source = self.about, self._source()
-        yield File(
+        about, source = self.about, self._source_digest()
+        yield SiteFile(
             "sessions/index.html",
-            lambda: pages.sessions_page(about, self.meta_tools),
-            self._source(self.meta_tools),
+            lambda: pages.render_sessions(about, self.meta_tools),
+            self._source_digest(self.meta_tools),
         )
-        yield File(
-            "reference/index.html", lambda: pages.reference_page(about, openapi.document()), source
+        yield SiteFile(
+            "reference/index.html",
+            lambda: pages.render_reference(about, openapi.build_document()),
+            source,
         )
-        yield File("contribute/index.html", lambda: pages.contribute_page(about), source)
-        yield File("404.html", lambda: pages.lost_page(about), source)
-        yield from (File(name, partial(pages.asset, name)) for name in pages.ASSETS)
+        yield SiteFile("contribute/index.html", lambda: pages.render_contribute(about), source)
+        yield SiteFile("404.html", lambda: pages.render_not_found(about), source)
+        yield from (SiteFile(name, partial(pages.read_asset, name)) for name in pages.ASSETS)
         yield from (
-            File(path, partial(editors.schema_file, kind)) for kind, path in editors.paths()
+            SiteFile(path, partial(editors.render_schema, kind))
+            for kind, path in editors.schema_paths()
         )
         if about.get("home"):
-            yield File("opensearch.xml", lambda: feeds.opensearch(about))
+            yield SiteFile("opensearch.xml", lambda: feeds.render_opensearch(about))
 
-    def _list(self, number: int, tools: Sequence[Listed]) -> Files:
+    def _list_page_files(self, number: int, tools: Sequence[ListedTool]) -> SiteFiles:
         """A page of the list of all tools, and what is said of those on it for the search in the
         page.
         """
-        make = partial(pages.list_page, self.about, number + 1, self._total, tools)
-        yield File(
-            pages.list_path(number + 1), make, self._source(number, self._total, _digests(tools))
+        make = partial(pages.render_tool_list, self.about, number + 1, self._tool_count, tools)
+        yield SiteFile(
+            pages.list_path(number + 1),
+            make,
+            self._source_digest(number, self._tool_count, _join_digests(tools)),
         )
-        for start in range(0, len(tools), finding.SHARD):
+        for start in range(0, len(tools), finding.SHARD_SIZE):
             place, some = (
-                (number * pages.LISTED + start) // finding.SHARD,
-                slice(start, start + finding.SHARD),
+                (number * pages.TOOLS_PER_PAGE + start) // finding.SHARD_SIZE,
+                slice(start, start + finding.SHARD_SIZE),
             )
-            shard = partial(finding.shard, place, [tool for _, tool in tools[some]])
-            yield File(finding.shard_path(place), shard, self._source(place, _digests(tools[some])))
+            shard = partial(finding.render_shard, place, [tool for _, tool in tools[some]])
+            yield SiteFile(
+                finding.shard_path(place),
+                shard,
+                self._source_digest(place, _join_digests(tools[some])),
+            )
 
-    def _about_all(self, kept: "_Kept") -> Files:
+    def _summary_files(self, collected: "_Collected") -> SiteFiles:
         about, home = self.about, self.about.get("home", "")
         toolkits = [
-            (index.toolkit, self.tools.get(index.toolkit.slug, 0)) for index in self.indexes
+            (index.toolkit, self.tool_counts.get(index.toolkit.slug, 0)) for index in self.indexes
         ]
-        yield File("index.html", lambda: pages.home(about, toolkits, kept.recent))
-        yield File(
+        yield SiteFile("index.html", lambda: pages.render_home(about, toolkits, collected.recent))
+        yield SiteFile(
             "feed.xml",
-            lambda: feeds.atom(
-                f"{about['title']}: changes", "feed.xml", home, changes(kept.changed, self.versions)
+            lambda: feeds.render_atom(
+                f"{about['title']}: changes",
+                "feed.xml",
+                home,
+                recent_changes(collected.changed, self.multi_version_tools),
             ),
         )
-        yield File(
-            "llms.txt", lambda: twins.llms(about, [toolkit for toolkit, _ in toolkits], self.tools)
+        yield SiteFile(
+            "llms.txt",
+            lambda: twins.render_llms_txt(
+                about, [toolkit for toolkit, _ in toolkits], self.tool_counts
+            ),
         )
-        yield File("search-data.js", lambda: kept.search.data(toolkits))
-        yield File("facets.js", kept.search.facets)
-        for kind, some in kept.having.items():
-            yield from self._labels(kind, some)
+        yield SiteFile("search-data.js", lambda: collected.search.render_search_data(toolkits))
+        yield SiteFile("facets.js", collected.search.render_facets)
+        for kind, some in collected.by_label.items():
+            yield from self._label_files(kind, some)
         if home:
-            addressed = chain(self._above(), map(pages.tool_path, kept.search.slugs()))
-            for part in feeds.sitemap(home, addressed, len(self._above()) + self._total):
-                yield File(part.path, part.make, digest_of(self.program, home, part.leads_to))
+            addressed = chain(self._top_paths(), map(pages.tool_path, collected.search.slugs()))
+            for part in feeds.render_sitemaps(
+                home, addressed, len(self._top_paths()) + self._tool_count
+            ):
+                yield SiteFile(
+                    part.path, part.render, compute_digest(self.program_digest, home, part.targets)
+                )
 
-    def _labels(self, kind: str, having: Mapping[str, "_Having"]) -> Files:
+    def _label_files(self, kind: str, label_tools: Mapping[str, "_LabelTools"]) -> SiteFiles:
         """All tags, or scopes, and the tools that have each."""
-        yield File(
+        yield SiteFile(
             f"{kind}/index.html",
-            lambda: pages.labels_page(
-                self.about, kind, {label: some.count for label, some in having.items()}
+            lambda: pages.render_labels(
+                self.about, kind, {label: some.count for label, some in label_tools.items()}
             ),
         )
-        for label, some in having.items():
-            make = partial(pages.label_page, self.about, kind, label, some.count, some.first)
-            yield File(
+        for label, some in label_tools.items():
+            make = partial(pages.render_label, self.about, kind, label, some.count, some.shown)
+            yield SiteFile(
                 pages.label_path(kind, label),
                 make,
-                self._source(kind, label, some.count, _digests(some.first)),
+                self._source_digest(kind, label, some.count, _join_digests(some.shown)),
             )
 
-    def _source(self, *made_from: object) -> str:
+    def _source_digest(self, *values: object) -> str:
         """What a list of tools is made from: a document says all that is told of its tool in a
         list, and of its toolkit.
         """
-        return digest_of(self.program, self.about, *made_from)
+        return compute_digest(self.program_digest, self.about, *values)
 
-    def _above(self) -> list[str]:
+    def _top_paths(self) -> list[str]:
         """The pages that a search engine should know, but those of tools."""
         fixed = [
             f"{name}index.html"
@@ -190,7 +217,7 @@ class Whole:
         return [*fixed, *(pages.toolkit_path(index.toolkit.slug) for index in self.indexes)]
 
 
-def _digests(tools: Iterable[Listed]) -> str:
+def _join_digests(tools: Iterable[ListedTool]) -> str:
     """The digests of tools, one behind the other, for all are of one length: thousands of pages are
     told by a thousand each.
     """
@@ -198,36 +225,38 @@ def _digests(tools: Iterable[Listed]) -> str:
 
 
 @dataclass(slots=True)
-class _Having:
+class _LabelTools:
     """The tools that have a tag or a scope: how many, and the first of them, which are shown."""
 
     count: int = 0
-    first: list[Listed] = field(default_factory=list)
+    shown: list[ListedTool] = field(default_factory=list)
 
-    def add(self, tool: Listed) -> None:
+    def add(self, tool: ListedTool) -> None:
         self.count += 1
-        if self.count <= pages.LISTED:
-            self.first.append(tool)
+        if self.count <= pages.TOOLS_PER_PAGE:
+            self.shown.append(tool)
 
 
-class _Kept:
+class _Collected:
     """What is kept of tools that have gone by: what the search needs, those that changed last, and
     those that labels show.
     """
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
-        self.search = finding.Search(labels)
-        self.recent: list[Listed] = []
-        self.changed: list[Listed] = []
-        self.having = {kind: {label: _Having() for label in some} for kind, some in labels.items()}
+        self.search = finding.SearchDataBuilder(labels)
+        self.recent: list[ListedTool] = []
+        self.changed: list[ListedTool] = []
+        self.by_label = {
+            kind: {label: _LabelTools() for label in some} for kind, some in labels.items()
+        }
 
-    def add(self, tools: Sequence[Listed]) -> None:
-        self.search.add([tool for _, tool in tools])
-        self.recent = latest(
-            [*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT
+    def add(self, tools: Sequence[ListedTool]) -> None:
+        self.search.add_tools([tool for _, tool in tools])
+        self.recent = latest_tools(
+            [*self.recent, *(one for one in tools if one.tool.deprecation is None)], _RECENT_TOOLS
         )
-        self.changed = latest([*self.changed, *tools])
-        for kind, having in self.having.items():
+        self.changed = latest_tools([*self.changed, *tools])
+        for kind, having in self.by_label.items():
             for one in tools:
                 for label in getattr(one.tool, kind):
                     having[label].add(one)

@@ -21,16 +21,16 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 from toolcatalog import diffing, entries, markdown, particulars
-from toolcatalog.entries import Row, summary
+from toolcatalog.entries import ToolRow, first_sentence
 from toolcatalog.snapshot import Tool, Toolkit
 
 if TYPE_CHECKING:
     import jinja2
 
-About = Mapping[str, str]
+SiteInfo = Mapping[str, str]
 ASSETS = ("style.css", "site.js", "icon.svg")
-LISTED = 1000  # tools on a page, at most
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
+TOOLS_PER_PAGE = 1000  # tools on a page, at most
+_SAFE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 _DIGESTED = re.compile(r".*-[0-9a-f]{16}")  # what `label_path` makes of a label that is not plain
 # names that Windows keeps for devices
 _RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
@@ -49,22 +49,22 @@ _TEMPLATES = (
 )
 
 
-class OfToolkit(NamedTuple):
+class ToolkitTools(NamedTuple):
     """A toolkit with the rows of its tools in their newest versions."""
 
     toolkit: Toolkit
-    tools: Sequence[Row]
+    tools: Sequence[ToolRow]
 
 
-class Listed(NamedTuple):
+class ListedTool(NamedTuple):
     """A tool in a list beside tools of other toolkits."""
 
     toolkit: Toolkit
-    tool: Row
+    tool: ToolRow
 
 
 @dataclass(frozen=True, slots=True)
-class MetaTool:
+class MetaToolSummary:
     """A tool that is offered in sessions, as it is described before a session fills it in."""
 
     slug: str
@@ -89,7 +89,9 @@ def label_path(kind: str, label: str) -> str:
     A plain label is the name itself; any other gets 64 bits of its SHA-256 appended, and no plain
     label looks like that.
     """
-    if _PLAIN.fullmatch(label) and not (_DIGESTED.fullmatch(label) or _RESERVED.fullmatch(label)):
+    if _SAFE_NAME.fullmatch(label) and not (
+        _DIGESTED.fullmatch(label) or _RESERVED.fullmatch(label)
+    ):
         return f"{kind}/{label}/index.html"
     plain = re.sub(r"[^a-z0-9]+", "-", label.casefold())[:60].strip("-") or "label"
     digest = hashlib.sha256(label.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -101,57 +103,65 @@ def list_path(number: int) -> str:
     return "tools/index.html" if number == 1 else f"tools/page-{number}.html"
 
 
-def asset(name: str) -> bytes:
+def read_asset(name: str) -> bytes:
     """A file of the site that is the same in every site."""
     from importlib import resources  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
 
     return (resources.files("toolcatalog") / "templates" / name).read_bytes()
 
 
-def home(about: About, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[Listed]) -> bytes:
+def render_home(
+    about: SiteInfo, toolkits: Sequence[tuple[Toolkit, int]], recent: Sequence[ListedTool]
+) -> bytes:
     """The first page; of each toolkit it tells how many tools it has; `recent` are the tools that
     changed last, newest first.
     """
-    return _page("home", "", about=about, toolkits=toolkits, recent=recent)
+    return _render("home", "", about=about, toolkits=toolkits, recent=recent)
 
 
-def list_page(about: About, number: int, total: int, tools: Sequence[Listed]) -> bytes:
+def render_tool_list(
+    about: SiteInfo, number: int, total: int, tools: Sequence[ListedTool]
+) -> bytes:
     """A page, from 1, of the list of all tools: those that are on it, of so many in all."""
-    paths = [list_path(page).rpartition("/")[2] for page in range(1, lists(total) + 1)]
-    return _page(
+    paths = [list_path(page).rpartition("/")[2] for page in range(1, count_list_pages(total) + 1)]
+    return _render(
         "tools",
         "../",
         about=about,
         number=number,
         paths=paths,
         total=total,
-        tools=_by_toolkit(tools),
+        tools=_group_by_toolkit(tools),
     )
 
 
-def toolkit_page(
-    about: About, toolkit: Toolkit, tools: Sequence[Row], changes: Sequence[Any]
+def render_toolkit(
+    about: SiteInfo, toolkit: Toolkit, tools: Sequence[ToolRow], changes: Sequence[Any]
 ) -> bytes:
     """The page of a toolkit, with the last `changes` to its tools (see `feeds`)."""
-    return _toolkit_page(
+    return _render_toolkit(
         about, toolkit, toolkit.versions[-1] if toolkit.versions else "", tools, changes, {}
     )
 
 
-def older_toolkit_page(
-    about: About, toolkit: Toolkit, version: str, tools: Sequence[Row], newest: Mapping[str, str]
+def render_older_toolkit(
+    about: SiteInfo,
+    toolkit: Toolkit,
+    version: str,
+    tools: Sequence[ToolRow],
+    newest: Mapping[str, str],
 ) -> bytes:
     """The page of a toolkit as it was at an older version; `newest`: the newest version of each of
     its tools.
     """
-    return _toolkit_page(about, toolkit, version, tools, [], newest)
+    return _render_toolkit(about, toolkit, version, tools, [], newest)
 
 
-def _toolkit_page(
-    about: About,
+def _render_toolkit(
+    about: SiteInfo,
     toolkit: Toolkit,
     version: str,
-    tools: Sequence[Row],
+    tools: Sequence[ToolRow],
     changes: Sequence[Any],
     newest: Mapping[str, str],
 ) -> bytes:
@@ -161,7 +171,7 @@ def _toolkit_page(
         "scopes": sorted({scope for tool in tools for scope in tool.scopes}),
         "old": version not in ("", toolkit.versions[-1] if toolkit.versions else ""),
     }
-    return _page(
+    return _render(
         "toolkit",
         "../../",
         about=about,
@@ -173,47 +183,49 @@ def _toolkit_page(
     )
 
 
-def tool_page(about: About, toolkit: Toolkit, tool: Tool) -> bytes:
+def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
     """The page of one version of a tool. What it is replaced by has a page too: the rules see to
     that.
     """
-    root, old = particulars.ROOT, tool.version != tool.available_versions[-1]
+    root, old = particulars.SITE_ROOT, tool.version != tool.available_versions[-1]
     places = {
-        **particulars.of_tool(tool, toolkit),
-        "scopes": _labels(root, "scopes", tool.scopes, old),
-        "tags": _labels(root, "tags", tool.tags, old),
+        **particulars.render_tool_fields(tool, toolkit),
+        "scopes": _label_links(root, "scopes", tool.scopes, old),
+        "tags": _label_links(root, "tags", tool.tags, old),
     }
-    pieces = [*_form(tuple(about.items()), old, tuple(places))]
+    pieces = [*_split_tool_template(tuple(about.items()), old, tuple(places))]
     pieces[1::2] = [places[name] for name in pieces[1::2]]
     return "".join(pieces).encode()
 
 
 @lru_cache(maxsize=8)
-def _form(about: tuple[tuple[str, str], ...], old: bool, places: tuple[str, ...]) -> Sequence[str]:
+def _split_tool_template(
+    about: tuple[tuple[str, str], ...], old: bool, placeholders: tuple[str, ...]
+) -> Sequence[str]:
     """The page of a tool without the tool: the same on all pages of a site, in pieces, between each
     two the name of what comes there.
     """
-    marks = {name: f"\0{name}\0" for name in places}
+    marks = {name: f"\0{name}\0" for name in placeholders}
     html = (
-        _environment()
+        _load_environment()
         .get_template("tool.html")
-        .render(root=particulars.ROOT, about=dict(about), old=old, **marks)
+        .render(root=particulars.SITE_ROOT, about=dict(about), old=old, **marks)
     )
-    return re.split(f"\0({'|'.join(places)})\0", html)
+    return re.split(f"\0({'|'.join(placeholders)})\0", html)
 
 
-def history_page(about: About, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
+def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) -> bytes:
     """What has changed between any two of several versions of a tool, given oldest first. Of very
     many only neighbours are compared.
     """
     last = len(versions) - 1
     pairs = [
-        (older.version, newer.version, diffing.changes(older, newer))
+        (older.version, newer.version, diffing.compare_tools(older, newer))
         for place, newer in reversed([*enumerate(versions)])
         for before, older in reversed([*enumerate(versions[:place])])
         if len(versions) <= 8 or before == place - 1 or place == last
     ]
-    return _page(
+    return _render(
         "history",
         "../../",
         about=about,
@@ -224,72 +236,74 @@ def history_page(about: About, toolkit: Toolkit, versions: Sequence[Tool]) -> by
     )
 
 
-def labels_page(about: About, kind: str, counts: Mapping[str, int]) -> bytes:
+def render_labels(about: SiteInfo, kind: str, counts: Mapping[str, int]) -> bytes:
     """All tags, or scopes, with how many tools have each."""
-    return _page("labels", "../", about=about, kind=kind, counts=counts)
+    return _render("labels", "../", about=about, kind=kind, counts=counts)
 
 
-def label_page(about: About, kind: str, label: str, total: int, tools: Sequence[Listed]) -> bytes:
+def render_label(
+    about: SiteInfo, kind: str, label: str, total: int, tools: Sequence[ListedTool]
+) -> bytes:
     """A tag, or a scope, and the first of the tools that have it, of so many in all."""
-    return _page(
+    return _render(
         "label",
         "../../",
         about=about,
         kind=kind,
         label=label,
         shown=len(tools),
-        tools=_by_toolkit(tools),
+        tools=_group_by_toolkit(tools),
         total=total,
     )
 
 
-def _by_toolkit(tools: Iterable[Listed]) -> list[OfToolkit]:
+def _group_by_toolkit(tools: Iterable[ListedTool]) -> list[ToolkitTools]:
     return [
-        OfToolkit(toolkit, [one.tool for one in some])
+        ToolkitTools(toolkit, [one.tool for one in some])
         for toolkit, some in groupby(tools, key=attrgetter("toolkit"))
     ]
 
 
-def sessions_page(about: About, tools: Sequence[MetaTool]) -> bytes:
+def render_sessions(about: SiteInfo, tools: Sequence[MetaToolSummary]) -> bytes:
     """What sessions are, and the tools that are offered in them."""
-    return _page("sessions", "../", about=about, tools=tools)
+    return _render("sessions", "../", about=about, tools=tools)
 
 
-def reference_page(about: About, document: Mapping[str, Any]) -> bytes:
+def render_reference(about: SiteInfo, document: Mapping[str, Any]) -> bytes:
     """The reference of the API, from its OpenAPI document."""
-    return _page("reference", "../", about=about, document=document)
+    return _render("reference", "../", about=about, document=document)
 
 
-def contribute_page(about: About) -> bytes:
+def render_contribute(about: SiteInfo) -> bytes:
     """How to add a tool."""
-    return _page("contribute", "../", about=about)
+    return _render("contribute", "../", about=about)
 
 
-def lost_page(about: About) -> bytes:
+def render_not_found(about: SiteInfo) -> bytes:
     """What a server answers where there is no page, at any path: so links begin at the home of a
     catalog that names one, else at `/`.
     """
     path = urlsplit(about["home"]).path.strip("/")
-    return _page("404", f"/{path}/" if path else "/", about=about)
+    return _render("404", f"/{path}/" if path else "/", about=about)
 
 
-def prepare() -> None:
+def preload() -> None:
     """Load what makes pages, once for all the processes that are begun from this one."""
     for template in _TEMPLATES:
-        _environment().get_template(f"{template}.html")
-    markdown.prepare()
+        _load_environment().get_template(f"{template}.html")
+    markdown.preload()
 
 
-def _page(template: str, root: str, **values: Any) -> bytes:
-    html: str = _environment().get_template(f"{template}.html").render(root=root, **values)
+def _render(template: str, root: str, **values: Any) -> bytes:
+    html: str = _load_environment().get_template(f"{template}.html").render(root=root, **values)
     return html.encode()
 
 
 @cache
-def _environment() -> "jinja2.Environment":
+def _load_environment() -> "jinja2.Environment":
     import jinja2  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
 
-    loader = jinja2.FunctionLoader(lambda name: asset(name).decode())
+    loader = jinja2.FunctionLoader(lambda name: read_asset(name).decode())
     strict = jinja2.StrictUndefined
     made = jinja2.Environment(
         loader=loader,
@@ -297,43 +311,43 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=strict,
-        finalize=entries.visible,
+        finalize=entries.escape_hidden_value,
     )
     made.filters |= {
-        "day": entries.day,
-        "summary": summary,
-        "inline": markdown.inline,
-        "block": markdown.block,
+        "day": entries.format_day,
+        "summary": first_sentence,
+        "inline": markdown.render_inline,
+        "block": markdown.render_block,
     }
     made.globals |= {
         "label_path": label_path,
-        "labels": _labels,
-        "letter": _letter,
-        "items": entries.items,
-        "rows": entries.rows,
+        "labels": _label_links,
+        "letter": _logo_letter,
+        "items": entries.render_items,
+        "rows": entries.render_rows,
     }
     return made
 
 
-def _labels(root: str, kind: str, labels: Iterable[str], old: bool) -> Markup:
+def _label_links(root: str, kind: str, labels: Iterable[str], old: bool) -> Markup:
     """The tags or scopes among the facts about something, each with a link; what only an older
     version has may have no page.
     """
-    links = "".join(f"{_label(root, kind, label, old)} " for label in labels)
+    links = "".join(f"{_label_link(root, kind, label, old)} " for label in labels)
     return Markup(f"<dt>{kind.capitalize()}</dt><dd>{links}</dd>" if links else "")  # noqa: S704 - of escaped parts
 
 
 @lru_cache(maxsize=1 << 12)
-def _label(root: str, kind: str, label: str, old: bool) -> str:
-    code = f"<code>{escape(entries.visible(label))}</code>"
+def _label_link(root: str, kind: str, label: str, old: bool) -> str:
+    code = f"<code>{escape(entries.escape_hidden_value(label))}</code>"
     return code if old else f'<a href="{root}{label_path(kind, label)}">{code}</a>'
 
 
-def _letter(name: str) -> str:
+def _logo_letter(name: str) -> str:
     """What stands for a toolkit that has no logo, or whose logo does not load."""
     return next((char for char in name.upper() if char.isalnum()), "·")
 
 
-def lists(tools: int) -> int:
+def count_list_pages(tool_count: int) -> int:
     """How many pages the list of so many tools has."""
-    return max(1, -(-tools // LISTED))
+    return max(1, -(-tool_count // TOOLS_PER_PAGE))

@@ -14,8 +14,8 @@ from toolcatalog.errors import Pointer
 Description = Mapping[str, Any]
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array")
-LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")  # bounds
-UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
+LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems")  # bounds
+UPPER_BOUNDS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 LIMITS = (
     "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems",
@@ -29,8 +29,8 @@ CHILD_LABELS = {
     "oneOf": "one of",
 }
 _CONSTRAINTS = ("enum", *LIMITS)
-_MOST_CHOICES = 200  # that are looked through for each value
-_PLAIN = {
+_MAX_CHOICES = 200  # that are looked through for each value
+_PLAIN_KEYWORDS = {
     "type",
     "description",
     "title",
@@ -67,22 +67,23 @@ def type_of(description: Description) -> str:
     return "number" if {*kinds} == {"integer", "number"} else kinds[0]
 
 
-def served_inputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
+def to_served_inputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
     """The served form of inputs: `required` always present on each named parameter, at every level."""
     return {
-        name: _served(description, served_inputs, bool(description.get("required", False)))
+        name: _to_served(description, to_served_inputs, bool(description.get("required", False)))
         for name, description in parameters.items()
     }
 
 
-def served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
+def to_served_outputs(parameters: Mapping[str, Description]) -> dict[str, Any]:
     """The served form of outputs: never a `required`."""
     return {
-        name: _served(description, served_outputs, None) for name, description in parameters.items()
+        name: _to_served(description, to_served_outputs, None)
+        for name, description in parameters.items()
     }
 
 
-def _served(description: Description, named: Any, required: bool | None) -> dict[str, Any]:
+def _to_served(description: Description, convert: Any, required: bool | None) -> dict[str, Any]:
     answer: dict[str, Any] = {"type": type_of(description), "description": "", "required": required}
     answer.update(description)  # what is there keeps its place
     if required is None:
@@ -91,37 +92,37 @@ def _served(description: Description, named: Any, required: bool | None) -> dict
         answer["required"] = required
     if not NESTING.isdisjoint(description):
         for key in NESTING & description.keys():
-            answer[key] = _served_within(key, description[key], named)
+            answer[key] = _to_served_child(key, description[key], convert)
     return answer
 
 
-def _served_within(key: str, value: Any, named: Any) -> Any:
+def _to_served_child(key: str, value: Any, convert: Any) -> Any:
     if key == "properties":
-        return named(value)
+        return convert(value)
     if key in BRANCHES:
-        return [_served(branch, named, None) for branch in value]
-    return _served(value, named, None) if isinstance(value, dict) else value
+        return [_to_served(branch, convert, None) for branch in value]
+    return _to_served(value, convert, None) if isinstance(value, dict) else value
 
 
-def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
+def to_value_schema(description: Description, with_enum: bool = True) -> dict[str, Any]:
     """The JSON Schema (2020-12) that a value of this description must satisfy, without annotations;
     without `enum` if so asked.
     """
     schema: dict[str, Any] = {
         key: description[key]
         for key in _CONSTRAINTS
-        if key in description and (enum or key != "enum")
+        if key in description and (with_enum or key != "enum")
     }
     if "type" in description:
         schema["type"] = description["type"]
     for key in BRANCHES:
         if key in description:
-            schema[key] = [value_schema(branch) for branch in description[key]]
+            schema[key] = [to_value_schema(branch) for branch in description[key]]
     if "items" in description:
-        schema["items"] = value_schema(description["items"])
+        schema["items"] = to_value_schema(description["items"])
     if "properties" in description:
         schema["properties"] = {
-            name: value_schema(inner) for name, inner in description["properties"].items()
+            name: to_value_schema(inner) for name, inner in description["properties"].items()
         }
         schema["required"] = [
             name for name, inner in description["properties"].items() if inner.get("required")
@@ -129,14 +130,14 @@ def value_schema(description: Description, enum: bool = True) -> dict[str, Any]:
     if "additionalProperties" in description:
         other = description["additionalProperties"]
         schema["additionalProperties"] = (
-            value_schema(other) if isinstance(other, Mapping) else other
+            to_value_schema(other) if isinstance(other, Mapping) else other
         )
         # without it the validator does not tell which property it refuses
         schema.setdefault("properties", {})
-    return _or_null(schema) if description.get("nullable") else schema
+    return _allow_null(schema) if description.get("nullable") else schema
 
 
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
     """The same for null too; as a second type where that is all it takes, because what is told of
     an `anyOf` says little.
     """
@@ -149,7 +150,7 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def plainly_fits_itself(description: Description, measure: Description) -> bool:
+def has_plainly_valid_values(description: Description, constraint: Description) -> bool:
     """Tell whether enum, examples and default of a description surely fit `measure`, the same
     without choices that are not known yet.
 
@@ -157,16 +158,16 @@ def plainly_fits_itself(description: Description, measure: Description) -> bool:
     False says only that it takes a validator to know: making one for each description, nearly all
     of which are so plain, would cost more than all other checks together.
     """
-    if not _is_plain(measure):
+    if not _is_plain(constraint):
         return False
     samples = (
         [*description.get("examples", ()), description["default"]]
         if "default" in description
         else description.get("examples", ())
     )
-    return _fit_plainly(measure, description.get("enum", ()), enum=False) and _fit_plainly(
-        measure, samples
-    )
+    return _are_plainly_valid(
+        constraint, description.get("enum", ()), enum=False
+    ) and _are_plainly_valid(constraint, samples)
 
 
 def _is_plain(description: Description) -> bool:
@@ -174,9 +175,9 @@ def _is_plain(description: Description) -> bool:
     than a look, on any level.
     """
     if (
-        not description.keys() <= _PLAIN
+        not description.keys() <= _PLAIN_KEYWORDS
         or "type" not in description
-        or len(description.get("enum", ())) > _MOST_CHOICES
+        or len(description.get("enum", ())) > _MAX_CHOICES
     ):
         return False
     if NESTING.isdisjoint(description):
@@ -189,7 +190,7 @@ def _is_plain(description: Description) -> bool:
     return all(_is_plain(one) for one in inner if isinstance(one, dict))
 
 
-def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = True) -> bool:
+def _are_plainly_valid(description: Description, values: Iterable[Any], enum: bool = True) -> bool:
     kind = description["type"]
     kinds = _PYTHON_TYPES[kind]
     choices = description.get("enum") if enum else None
@@ -201,12 +202,12 @@ def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = T
         ):
             # what is equal in JSON but for strings, such as 1 and 1.0, is the validator's affair
             return False
-        if not _is_within(description, kind, value):
+        if not _is_within_bounds(description, kind, value):
             return False
         if (
             kind == "array"
             and "items" in description
-            and not _fit_plainly(description["items"], value)
+            and not _are_plainly_valid(description["items"], value)
         ):
             return False
         if kind == "object" and not NESTING.isdisjoint(description):
@@ -214,7 +215,7 @@ def _fit_plainly(description: Description, values: Iterable[Any], enum: bool = T
     return True
 
 
-def _is_within(description: Description, kind: str, value: Any) -> bool:
+def _is_within_bounds(description: Description, kind: str, value: Any) -> bool:
     """Tell whether a value of this kind is as large, or as long, as its description wants it. Lists
     and objects have no such bounds.
     """
@@ -255,31 +256,33 @@ def children(description: Description) -> Iterator[Child]:
             yield Child((key, index), "", branch)
 
 
-def walk(
+def walk_descriptions(
     parameters: Mapping[str, Description], pointer: Pointer
 ) -> Iterator[tuple[Pointer, Description]]:
     """Yield every description of a map of parameters, nested ones too, with its pointer from the
     file's root.
     """
     for name, description in parameters.items():
-        yield from _walk(description, (*pointer, name))
+        yield from _walk_description(description, (*pointer, name))
 
 
-def _walk(description: Description, pointer: Pointer) -> Iterator[tuple[Pointer, Description]]:
+def _walk_description(
+    description: Description, pointer: Pointer
+) -> Iterator[tuple[Pointer, Description]]:
     yield pointer, description
     for child in children(description):
-        yield from _walk(child.description, (*pointer, *child.steps))
+        yield from _walk_description(child.description, (*pointer, *child.steps))
 
 
-def texts(parameters: Mapping[str, Description]) -> Iterator[tuple[str, str]]:
+def iter_texts(parameters: Mapping[str, Description]) -> Iterator[tuple[str, str]]:
     """Yield name and description text of every parameter, nested ones too; the name is empty where
     the value has none.
     """
     for name, description in parameters.items():
-        yield from _texts(name, description)
+        yield from _iter_description_texts(name, description)
 
 
-def _texts(name: str, description: Description) -> Iterator[tuple[str, str]]:
+def _iter_description_texts(name: str, description: Description) -> Iterator[tuple[str, str]]:
     yield name, description.get("description", "")
     for child in children(description):
-        yield from _texts(child.name, child.description)
+        yield from _iter_description_texts(child.name, child.description)

@@ -13,83 +13,82 @@ from toolcatalog import described, entries, exports, markdown
 from toolcatalog.exports import Snippet
 from toolcatalog.snapshot import Tool, Toolkit
 
-ROOT = "../../"  # from such a page
+SITE_ROOT = "../../"  # from such a page
 
 
-def of_tool(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
+def render_tool_fields(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
     """What the places that `tool.html` names stand for, but its labels (see `pages`), on the page
     of one version of a tool.
     """
     newest = tool.available_versions[-1]
-    uses = exports.uses(tool)
+    uses = exports.build_usage(tool)
     return {
-        "slug": _text(tool.slug),
-        "name": _text(tool.name),
-        "summary": _text(entries.summary(tool.description)),
-        "toolkit": _text(toolkit.slug),
-        "toolkit_name": _text(toolkit.name),
-        "version": _text(tool.version),
-        "newest": _text(newest),
-        "badges": entries.badges(tool.deprecation is not None, tool.tags, tool.no_auth),
-        "deprecation": "" if tool.deprecation is None else _deprecation(tool.deprecation),
-        "description": markdown.block(tool.description),
-        "versions": _versions(tool, newest),
+        "slug": _escape_markup(tool.slug),
+        "name": _escape_markup(tool.name),
+        "summary": _escape_markup(entries.first_sentence(tool.description)),
+        "toolkit": _escape_markup(toolkit.slug),
+        "toolkit_name": _escape_markup(toolkit.name),
+        "version": _escape_markup(tool.version),
+        "newest": _escape_markup(newest),
+        "badges": entries.render_badges(tool.deprecation is not None, tool.tags, tool.no_auth),
+        "deprecation": "" if tool.deprecation is None else _render_deprecation(tool.deprecation),
+        "description": markdown.render_block(tool.description),
+        "versions": _render_versions(tool, newest),
         "authentication": "none needed" if tool.no_auth else "needed",
         "tokens": f"{uses.tokens:,}",
-        "inputs": described.table(tool.input_parameters, "input-", "What it takes")
+        "inputs": described.render_parameters(tool.input_parameters, "input-", "What it takes")
         or "<p>None.</p>",
-        "outputs": described.table(tool.output_parameters, "output-", "What it returns")
+        "outputs": described.render_parameters(tool.output_parameters, "output-", "What it returns")
         or "<p>Not described.</p>",
-        "snippets": "".join(map(_snippet, uses.snippets)),
+        "snippets": "".join(map(_render_snippet, uses.snippets)),
     }
 
 
-def _deprecation(said: Mapping[str, str]) -> str:
-    since = f" since {_text(said['since'])}" if said["since"] else ""
-    until = f", until {_text(said['sunset'])}" if said["sunset"] else ""
-    other = _text(said["replaced_by"])
+def _render_deprecation(deprecation: Mapping[str, str]) -> str:
+    since = f" since {_escape_markup(deprecation['since'])}" if deprecation["since"] else ""
+    until = f", until {_escape_markup(deprecation['sunset'])}" if deprecation["sunset"] else ""
+    other = _escape_markup(deprecation["replaced_by"])
     instead = (
-        f'Use <a href="{ROOT}tools/{other}/index.html"><code>{other}</code></a> instead.\n'
+        f'Use <a href="{SITE_ROOT}tools/{other}/index.html"><code>{other}</code></a> instead.\n'
         if other
         else ""
     )
-    lines = (
-        f"<strong>Deprecated{since}{until}.</strong>\n{markdown.inline(said['reason'])}\n{instead}"
-    )
+    lines = f"<strong>Deprecated{since}{until}.</strong>\n{markdown.render_inline(deprecation['reason'])}\n{instead}"
     return f'<div class="notice deprecated">\n{lines}</div>\n'
 
 
-def _versions(tool: Tool, newest: str) -> str:
+def _render_versions(tool: Tool, newest: str) -> str:
     """The version; of several all of them, folded, the newest first."""
-    shown = f"<code>{_text(tool.version)}</code>"
+    shown = f"<code>{_escape_markup(tool.version)}</code>"
     if len(tool.available_versions) == 1:
         return shown
-    summary = f"<summary>{shown}{_latest(tool.version, newest)}, {len(tool.available_versions)} in all</summary>"
+    summary = f"<summary>{shown}{_latest_label(tool.version, newest)}, {len(tool.available_versions)} in all</summary>"
     links = "".join(
-        _version(version, tool.version, newest) for version in reversed(tool.available_versions)
+        _render_version_link(version, tool.version, newest)
+        for version in reversed(tool.available_versions)
     )
     compare = '<p><a href="history.html">Compare versions</a></p>'
     return f'<details class="versions">{summary}\n<ul>{links}</ul>\n{compare}</details>'
 
 
-def _version(version: str, here: str, newest: str) -> str:
-    file = "index" if version == newest else _text(version)
+def _render_version_link(version: str, here: str, newest: str) -> str:
+    file = "index" if version == newest else _escape_markup(version)
     current = ' aria-current="page"' if version == here else ""
-    return f'<li><a href="{file}.html"{current}><code>{_text(version)}</code></a>{_latest(version, newest)}</li>'
+    return f'<li><a href="{file}.html"{current}><code>{_escape_markup(version)}</code></a>{_latest_label(version, newest)}</li>'
 
 
-def _latest(version: str, newest: str) -> str:
+def _latest_label(version: str, newest: str) -> str:
     return " (latest)" if version == newest else ""
 
 
-def _snippet(one: Snippet) -> str:
-    copy = f'<p><button type="button" class="copy" data-copy="code-{one.name}" hidden>Copy</button></p>'
-    code = f'<pre tabindex="0" aria-label="{one.title}"><code id="code-{one.name}">{entries.code(one.text)}</code></pre>'
-    return f'<section id="snippet-{one.name}">\n<h3>{one.title}</h3>\n{copy}\n{code}\n</section>\n'
+def _render_snippet(snippet: Snippet) -> str:
+    copy = f'<p><button type="button" class="copy" data-copy="code-{snippet.name}" hidden>Copy</button></p>'
+    code = f'<pre tabindex="0" aria-label="{snippet.title}"><code id="code-{snippet.name}">{entries.escape_code(snippet.text)}</code></pre>'
+    return f'<section id="snippet-{snippet.name}">\n<h3>{snippet.title}</h3>\n{copy}\n{code}\n</section>\n'
 
 
-def _text(text: str) -> str:
+def _escape_markup(text: str) -> str:
     """A text as it may stand anywhere on a page: between tags, or in an attribute. As templates
     write it.
     """
-    return str(escape(entries.visible(text)))
+    return str(escape(entries.escape_hidden_value(text)))

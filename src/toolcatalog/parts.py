@@ -22,19 +22,19 @@ from typing import Any
 import orjson
 
 from toolcatalog import files, seals
-from toolcatalog.snapshot import dump
+from toolcatalog.snapshot import dump_json
 
-_SEAL = seals.SIZE + 8  # bytes: that of the head, and how long it is
-_MANY, _FEW = 3, 100
+_PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: that of the head, and how long it is
+_MAX_EXCESS_FACTOR, _MAX_EXCESS = 3, 100
 SECTIONS = ("facts", "newest", "older", "rows", "words", "vectors", "advice")
 
 
-class Damaged(Exception):
+class DamagedBatch(Exception):
     """A part that was whole is not so any more: its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ToolColumns:
     """What is known of the tool versions of a batch, in columns: a record for each would take
     longer to make than all the rest.
 
@@ -66,14 +66,14 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CompiledBatch:
     """A compiled batch, sorted by slug and version. `newest` and `older` are documents with commas
     between, `rows` index rows without.
 
     `words` is None where nobody has counted them yet: a check has no use for them.
     """
 
-    facts: Facts = field(default_factory=Facts)
+    facts: ToolColumns = field(default_factory=ToolColumns)
     newest: bytes = b""
     older: bytes = b""
     rows: bytes = b""
@@ -82,55 +82,60 @@ class Part:
     advice: bytes = b""
 
 
-def path_of(cache: Path, key: str) -> Path:
+def batch_path(cache: Path, key: str) -> Path:
     """Where the part with this key lies."""
     return cache / "parts" / key[:2] / f"{key}.compiled"
 
 
-def save(cache: Path, key: str, part: Part) -> None:
+def save_batch(cache: Path, key: str, batch: CompiledBatch) -> None:
     """Keep a part. Raises OSError where it cannot be written."""
-    every = {name: getattr(part, name) for name in SECTIONS} | {"facts": dump(part.facts)}
+    every = {name: getattr(batch, name) for name in SECTIONS} | {"facts": dump_json(batch.facts)}
     sections = {name: data for name, data in every.items() if data is not None}
     stated = [
         [name, len(data), hashlib.sha256(data).hexdigest()] for name, data in sections.items()
     ]
-    head = dump({"key": key, "sections": stated})
-    seal = _seal(key, head) + len(head).to_bytes(8, "little")
-    files.replace(path_of(cache, key), b"".join([seal, head, *sections.values()]))
+    head = dump_json({"key": key, "sections": stated})
+    seal = _seal_header(key, head) + len(head).to_bytes(8, "little")
+    files.write_unsynced(batch_path(cache, key), b"".join([seal, head, *sections.values()]))
 
 
-def _seal(key: str, head: bytes) -> bytes:
+def _seal_header(key: str, head: bytes) -> bytes:
     """The seal of a head, which holds the digests of all sections."""
-    return seals.seal(f"{key}.compiled", hashlib.sha256(head).digest())
+    return seals.compute_seal(f"{key}.compiled", hashlib.sha256(head).digest())
 
 
-def keep(cache: Path, keys: Collection[str]) -> None:
+def remove_batches_except(cache: Path, keys: Collection[str]) -> None:
     """Remove all parts but those with these keys."""
     for place in (cache / "parts").glob("*/*"):
         if place.stem not in keys:
             files.remove(place)
 
 
-def tidy(cache: Path, keys: Collection[str]) -> None:
+def prune_batches(cache: Path, keys: Collection[str]) -> None:
     """Remove all parts but those with these keys, where others have become many: some may be of a
     build that is made in another way.
     """
-    if len([*(cache / "parts").glob("*/*.compiled")]) > _MANY * len(keys) + _FEW:
-        keep(cache, keys)
+    if (
+        len([*(cache / "parts").glob("*/*.compiled")])
+        > _MAX_EXCESS_FACTOR * len(keys) + _MAX_EXCESS
+    ):
+        remove_batches_except(cache, keys)
 
 
-def load(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> Part | None:
+def load_batch(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> CompiledBatch | None:
     """The part with this key, with these of its sections and the others empty; None where there is
     none that is whole in them.
     """
     with (
         contextlib.suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError),
-        path_of(cache, key).open("rb") as file,
+        batch_path(cache, key).open("rb") as file,
     ):
-        seal = file.read(_SEAL)
-        size = min(int.from_bytes(seal[seals.SIZE :], "little"), os.fstat(file.fileno()).st_size)
+        seal = file.read(_PREFIX_SIZE)
+        size = min(
+            int.from_bytes(seal[seals.SEAL_SIZE :], "little"), os.fstat(file.fileno()).st_size
+        )
         text = file.read(size)
-        if not hmac.compare_digest(_seal(key, text), seal[: seals.SIZE]):
+        if not hmac.compare_digest(_seal_header(key, text), seal[: seals.SEAL_SIZE]):
             return None
         head: dict[str, Any] = orjson.loads(text)
         if head["key"] != key or not {name for name, *_ in head["sections"]}.issuperset(sections):
@@ -143,6 +148,6 @@ def load(cache: Path, key: str, sections: Collection[str] = SECTIONS) -> Part | 
                     return None
             else:
                 file.seek(length, os.SEEK_CUR)
-        facts = Facts(**orjson.loads(found["facts"] or b"{}"))
-        return Part(**{**found, "facts": facts})
+        facts = ToolColumns(**orjson.loads(found["facts"] or b"{}"))
+        return CompiledBatch(**{**found, "facts": facts})
     return None

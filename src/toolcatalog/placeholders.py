@@ -7,10 +7,10 @@ from typing import Any
 
 from toolcatalog.errors import Pointer
 
-MARK = "$session"
+PLACEHOLDER_KEY = "$session"
 
 # What stands for each while a meta tool is checked as the tool that it will be.
-SAMPLES: Mapping[str, Any] = {
+SAMPLE_VALUES: Mapping[str, Any] = {
     "toolkits": ["toolkit"],
     "tools": ["TOOL"],
     "session_id": "trs_session",
@@ -19,47 +19,55 @@ SAMPLES: Mapping[str, Any] = {
 }
 
 
-def fill(value: Any, given: Mapping[str, Any]) -> Any:
+def fill_placeholders(value: Any, values: Mapping[str, Any]) -> Any:
     """The value with each placeholder replaced by what is given for its name. Raises KeyError for a
     name that is not given.
     """
     if isinstance(value, dict):
         return (
-            given[value[MARK]]
-            if MARK in value
-            else {key: fill(inner, given) for key, inner in value.items()}
+            values[value[PLACEHOLDER_KEY]]
+            if PLACEHOLDER_KEY in value
+            else {key: fill_placeholders(inner, values) for key, inner in value.items()}
         )
     if isinstance(value, list):
-        return [fill(inner, given) for inner in value]
+        return [fill_placeholders(inner, values) for inner in value]
     return value
 
 
-def without_choices(value: Any) -> Any:
+def remove_placeholder_enums(value: Any) -> Any:
     """The value without each `enum` that is a placeholder: while the session is not known, any
     value may be one of its choices.
     """
     if isinstance(value, dict):
         return {
-            key: without_choices(inner)
+            key: remove_placeholder_enums(inner)
             for key, inner in value.items()
-            if key != "enum" or not _stands(inner)
+            if key != "enum" or not _is_placeholder(inner)
         }
-    return [without_choices(inner) for inner in value] if isinstance(value, list) else value
+    return (
+        [remove_placeholder_enums(inner) for inner in value] if isinstance(value, list) else value
+    )
 
 
-def _stands(value: Any) -> bool:
-    return isinstance(value, dict) and MARK in value
+def _is_placeholder(value: Any) -> bool:
+    return isinstance(value, dict) and PLACEHOLDER_KEY in value
 
 
-def malformed(value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, dict[str, Any]]]:
+def find_invalid_placeholders(
+    value: Any, pointer: Pointer = ()
+) -> Iterator[tuple[Pointer, dict[str, Any]]]:
     """Each placeholder that is not one key and a known name: its pointer, and what stands there."""
     if isinstance(value, dict):
-        if MARK in value:
-            if len(value) > 1 or not isinstance(value[MARK], str) or value[MARK] not in SAMPLES:
+        if PLACEHOLDER_KEY in value:
+            if (
+                len(value) > 1
+                or not isinstance(value[PLACEHOLDER_KEY], str)
+                or value[PLACEHOLDER_KEY] not in SAMPLE_VALUES
+            ):
                 yield pointer, value
         else:
             for key, inner in value.items():
-                yield from malformed(inner, (*pointer, key))
+                yield from find_invalid_placeholders(inner, (*pointer, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from malformed(inner, (*pointer, index))
+            yield from find_invalid_placeholders(inner, (*pointer, index))

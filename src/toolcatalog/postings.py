@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolcatalog import analysis, snapshot, spelling
-from toolcatalog.errors import MEND, SnapshotError
-from toolcatalog.table import Data, Table
+from toolcatalog.errors import REBUILD_HINT, SnapshotError
+from toolcatalog.table import Buffer, Table
 
-_TERMS = 1 << 13  # that are remembered: some hundred bytes each
-_NEAR = 1 << 8  # unknown words for which those near them are remembered
+_TERM_CACHE_SIZE = 1 << 13  # that are remembered: some hundred bytes each
+_SIMILAR_CACHE_SIZE = 1 << 8  # unknown words for which those near them are remembered
 
-Numbers = NDArray[np.uint32]
-Values = NDArray[np.uint16]
+ToolIds = NDArray[np.uint32]
+PostingValues = NDArray[np.uint16]
 Scores = NDArray[np.float32]
 
 
@@ -27,19 +27,19 @@ class Term(NamedTuple):
     the first of them among all words, and where its postings are.
     """
 
-    number: int
+    id: int
     text: str
-    rarity: float
-    kin: tuple[int, ...]
+    idf: float
+    related: tuple[int, ...]
     word: int
     spellings: tuple[str, ...]
-    first: int
-    held: int
-    check: int
-    is_row: bool
+    offset: int
+    document_frequency: int
+    checksum: int
+    is_dense: bool
 
     @property
-    def spelt(self) -> str:
+    def spelling(self) -> str:
         """The shortest spelling."""
         return shortest(self.spellings)
 
@@ -49,118 +49,122 @@ def shortest(spellings: Iterable[str]) -> str:
     return min(spellings, key=lambda spelling: (len(spelling), spelling))
 
 
-class Postings:
+class TextIndex:
     """The text index of a snapshot with so many tool versions. Methods raise SnapshotError where it
     is not what was written.
     """
 
-    def __init__(self, words: Table, data: Mapping[str, Data], tools: int) -> None:
-        self._words = words
+    def __init__(self, terms: Table, data: Mapping[str, Buffer], tool_count: int) -> None:
+        self._terms = terms
         # of which terms the postings were read before and found as they were written
-        self._sound = bytearray(len(words))
-        covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tools)
+        self._verified = bytearray(len(terms))
+        covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tool_count)
         # by name and by toolkit: rarities of the terms there, added up
-        self.names_hold = covers[:2].view("<f4")
-        self.names = covers[2].view("<u4")  # checksums: see `counting.called`
+        self.name_idf_sums = covers[:2].view("<f4")
+        self.name_checksums = covers[2].view("<u4")  # checksums: see `counting.called`
         self._data = memoryview(data[snapshot.POSTINGS])
-        self._tools = tools
-        head = bytes(self._data[: snapshot.POSTINGS_HEAD.size])
-        self.usual = np.frombuffer(head[:-8], "<f8")  # how long fields are on average
-        if head != snapshot.postings_head(self.usual.tolist()):
+        self._tool_count = tool_count
+        head = bytes(self._data[: snapshot.POSTINGS_HEADER.size])
+        self.average_lengths = np.frombuffer(head[:-8], "<f8")  # how long fields are on average
+        if head != snapshot.pack_postings_header(self.average_lengths.tolist()):
             raise SnapshotError(f"{snapshot.POSTINGS} has other bytes than were written")
         # not methods: what refers to itself stays until somebody looks for such
-        self.term = lru_cache(maxsize=_TERMS)(partial(_find, words))
-        self.at = lru_cache(maxsize=_TERMS)(partial(_at, words))
-        self.near = lru_cache(maxsize=_NEAR)(partial(_near, words))
+        self.find_term = lru_cache(maxsize=_TERM_CACHE_SIZE)(partial(_find_term, terms))
+        self.term_at = lru_cache(maxsize=_TERM_CACHE_SIZE)(partial(_term_at, terms))
+        self.similar_terms = lru_cache(maxsize=_SIMILAR_CACHE_SIZE)(
+            partial(_find_similar_terms, terms)
+        )
 
-    def beginning(self, text: str, most: int) -> list[Term]:
+    def terms_with_prefix(self, prefix: str, limit: int) -> list[Term]:
         """The first terms that begin with this text."""
-        place = self._words.place(text)
+        place = self._terms.bisect(prefix)
         return [
-            self.at(place + more)
-            for more, name in enumerate(self._words.names(place, place + most))
-            if name.startswith(text)
+            self.term_at(place + more)
+            for more, name in enumerate(self._terms.names(place, place + limit))
+            if name.startswith(prefix)
         ]
 
     def place(self, text: str) -> int:
         """How many terms sort before this text."""
-        return self._words.place(text)
+        return self._terms.bisect(text)
 
-    def add(self, term: Term, factor: float, scores: Scores) -> None:
+    def add_scores(self, term: Term, factor: float, scores: Scores) -> None:
         """Add the impacts of a term, times a factor, to the scores of the tools that hold it."""
-        if term.is_row:
-            scores += self._row(term) * np.float32(factor)
+        if term.is_dense:
+            scores += self._dense_values(term) * np.float32(factor)
         else:
-            numbers, values = self._pairs(term)
+            numbers, values = self._sparse_values(term)
             np.add.at(scores, numbers, values * np.float32(factor))
 
     def count(self, term: Term, counts: NDArray[np.int32]) -> None:
         """Add 1 to the counts of the tools that hold a term, and 2 where it stands in the name."""
-        if term.is_row:
-            values = self._row(term)
+        if term.is_dense:
+            values = self._dense_values(term)
             counts += (values > 0) + (values & 1)
         else:
-            numbers, values = self._pairs(term)
+            numbers, values = self._sparse_values(term)
             counts[numbers] += 1 + (values & 1)
 
-    def values(self, term: Term, numbers: Numbers) -> Values:
+    def term_values(self, term: Term, tool_ids: ToolIds) -> PostingValues:
         """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not
         hold it.
         """
-        if term.is_row:
-            return self._row(term).take(numbers)
-        known, values = self._pairs(term)
-        places = known.searchsorted(numbers)
-        found: Values = values.take(places, mode="clip") * (
-            known.take(places, mode="clip") == numbers
+        if term.is_dense:
+            return self._dense_values(term).take(tool_ids)
+        known, values = self._sparse_values(term)
+        places = known.searchsorted(tool_ids)
+        found: PostingValues = values.take(places, mode="clip") * (
+            known.take(places, mode="clip") == tool_ids
         )
         return found
 
-    def _row(self, term: Term) -> Values:
+    def _dense_values(self, term: Term) -> PostingValues:
         """A value for each tool."""
-        return np.frombuffer(self._vouched(term, 2 * self._tools), "<u2")
+        return np.frombuffer(self._read_verified(term, 2 * self._tool_count), "<u2")
 
-    def _pairs(self, term: Term) -> tuple[Numbers, Values]:
+    def _sparse_values(self, term: Term) -> tuple[ToolIds, PostingValues]:
         """The numbers of the tools that hold a term, and their values."""
-        data = self._vouched(term, 6 * term.held)
-        return np.frombuffer(data, "<u4", term.held), np.frombuffer(
-            data, "<u2", term.held, 4 * term.held
+        data = self._read_verified(term, 6 * term.document_frequency)
+        return np.frombuffer(data, "<u4", term.document_frequency), np.frombuffer(
+            data, "<u2", term.document_frequency, 4 * term.document_frequency
         )
 
-    def _vouched(self, term: Term, size: int) -> memoryview:
+    def _read_verified(self, term: Term, size: int) -> memoryview:
         """The postings of a term, held against their checksum when they are first read."""
-        data = self._data[term.first : term.first + size + size % 4]
-        if not self._sound[term.number]:
-            if zlib.crc32(data) != term.check:
-                raise SnapshotError(f"The postings of a word are not what was written: {MEND}")
-            self._sound[term.number] = 1
+        data = self._data[term.offset : term.offset + size + size % 4]
+        if not self._verified[term.id]:
+            if zlib.crc32(data) != term.checksum:
+                raise SnapshotError(
+                    f"The postings of a word are not what was written: {REBUILD_HINT}"
+                )
+            self._verified[term.id] = 1
         return data[:size]
 
 
-def _find(words: Table, text: str) -> Term | None:
+def _find_term(terms: Table, text: str) -> Term | None:
     """The term of this text; None where no tool holds it."""
-    found = words.find(text)
-    return None if found is None else _term(found[0], text, found[1])
+    found = terms.find(text)
+    return None if found is None else _parse_term(found[0], text, found[1])
 
 
-def _at(words: Table, number: int) -> Term:
+def _term_at(terms: Table, id: int) -> Term:
     """The term of this number."""
-    return _term(number, *words.at(number))
+    return _parse_term(id, *terms.entry_at(id))
 
 
-def _near(words: Table, word: str) -> list[Term]:
+def _find_similar_terms(terms: Table, word: str) -> list[Term]:
     """The terms of the words that differ from this one by a letter, in their order."""
     texts = (
-        {analysis.stem(other) for other in spelling.edits(word)}
-        if len(word) <= spelling.LONGEST
+        {analysis.stem(other) for other in spelling.single_edits(word)}
+        if len(word) <= spelling.MAX_CORRECTED_LENGTH
         else ()
     )
-    return sorted(term for text in texts if (term := _find(words, text)))
+    return sorted(term for text in texts if (term := _find_term(terms, text)))
 
 
-def _term(number: int, text: str, entry: bytes) -> Term:
-    first, held, check, rarity, is_row, kin, word = snapshot.WORD.unpack_from(entry)
-    end = snapshot.WORD.size + 4 * kin
-    related = memoryview(entry)[snapshot.WORD.size : end].cast("I")
+def _parse_term(id: int, text: str, entry: bytes) -> Term:
+    first, held, check, rarity, is_row, kin, word = snapshot.TERM_HEADER.unpack_from(entry)
+    end = snapshot.TERM_HEADER.size + 4 * kin
+    related = memoryview(entry)[snapshot.TERM_HEADER.size : end].cast("I")
     spellings = tuple(entry[end:].decode().split("\t"))
-    return Term(number, text, rarity, tuple(related), word, spellings, first, held, check, is_row)
+    return Term(id, text, rarity, tuple(related), word, spellings, first, held, check, is_row)

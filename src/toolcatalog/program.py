@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # Libraries whose output is kept.
-_MAKERS = (
+_LIBRARIES = (
     "jinja2",
     "jsonschema-rs",
     "markdown-it-py",
@@ -21,46 +21,46 @@ _MAKERS = (
     "pystemmer",
     "pyyaml",
 )
-_INSTALLED = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
+_DIST_INFO = re.compile(r"(.+?)-([^-]+)(?:-.*)?\.(?:dist|egg)-info")
 
 
-def fingerprint(*more: str) -> str:
+def compute(*extra: str) -> str:
     """The digest of this package's files, of the Python that runs it, and of the libraries and what
     `more` has a hand in what it makes.
     """
-    seen = hashlib.sha256(f"{sys.version}\n{more!r}\n".encode())
-    versions = dict(reversed([*_installed()]))  # what is found first is what is imported
-    for library in _MAKERS:
+    seen = hashlib.sha256(f"{sys.version}\n{extra!r}\n".encode())
+    versions = dict(reversed([*_installed_versions()]))  # what is found first is what is imported
+    for library in _LIBRARIES:
         seen.update(
-            f"{library} {versions.get(library.replace('-', '_')) or _version(library)}\n".encode()
+            f"{library} {versions.get(library.replace('-', '_')) or _library_version(library)}\n".encode()
         )
-    _add(Path(__file__).parent, seen)
+    _hash_folder(Path(__file__).parent, seen)
     return seen.hexdigest()
 
 
-def _installed() -> Iterator[tuple[str, str]]:
+def _installed_versions() -> Iterator[tuple[str, str]]:
     """Libraries and their versions by the names of the folders that say so: to ask Python for nine
     takes longer than all that follows.
     """
     for folder in filter(Path.is_dir, map(Path, sys.path)):
         for path in folder.iterdir():
-            if found := _INSTALLED.fullmatch(path.name):
+            if found := _DIST_INFO.fullmatch(path.name):
                 yield re.sub("[-_.]+", "_", found[1]).lower(), found[2]
 
 
-def _version(library: str) -> str:
+def _library_version(library: str) -> str:
     """The version of a library that lies elsewhere."""
     from importlib import metadata  # noqa: PLC0415 - it takes a while to load
 
     return metadata.version(library)
 
 
-def _add(folder: Path, seen: "hashlib._Hash") -> None:
+def _hash_folder(folder: Path, digest: "hashlib._Hash") -> None:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
         if entry.is_dir() and entry.name != "__pycache__":
-            _add(Path(entry.path), seen)
+            _hash_folder(Path(entry.path), digest)
         elif entry.is_file():
             with open(entry.path, "rb", buffering=0) as file:
-                seen.update(entry.name.encode() + b"\0" + file.read())
+                digest.update(entry.name.encode() + b"\0" + file.read())

@@ -1,4 +1,4 @@
-"""How long work tells how far it is: it opens a `Track` for a stage of so many items, and says each
+"""How long work tells how far it is: it opens a `Progress` for a stage of so many items, and says each
 time how many more are done.
 """
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
 # (what is being done, to how many)
-Track = Callable[[str, int], contextlib.AbstractContextManager[Advance]]
+Progress = Callable[[str, int], contextlib.AbstractContextManager[Advance]]
 
 
 @contextlib.contextmanager
-def quietly(_: str, __: int) -> Iterator[Advance]:
+def no_progress(_: str, __: int) -> Iterator[Advance]:
     """Show nothing."""
     yield lambda _: None

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from toolcatalog import exports
-from toolcatalog.snapshot import Tool, sha256
+from toolcatalog.snapshot import Tool, sha256_hex
 
-_DIGEST = 8  # characters of the SHA-256 of a slug by which a shortened name ends
-_MARK = "..."  # where a text was cut
+_DIGEST_LENGTH = 8  # characters of the SHA-256 of a slug by which a shortened name ends
+_ELLIPSIS = "..."  # where a text was cut
 
 
 class _Limits(NamedTuple):
@@ -37,7 +37,7 @@ _LIMITS = {
 }
 
 
-class Fitted(NamedTuple):
+class ProviderDefinition(NamedTuple):
     """A definition that a provider takes, None where there can be none, and sentences that say what
     is not as in the catalog.
     """
@@ -46,24 +46,27 @@ class Fitted(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def fitted(tool: Tool) -> dict[str, Fitted]:
+def fit_definitions(tool: Tool) -> dict[str, ProviderDefinition]:
     """The definitions of a tool by the names of `exports.FORMS`."""
-    return {form: _fit(tool, form, definition) for form, definition in exports.forms(tool).items()}
+    return {
+        form: _fit_definition(tool, form, definition)
+        for form, definition in exports.to_all_formats(tool).items()
+    }
 
 
-def name_of(slug: str, form: str) -> str:
+def provider_name(slug: str, provider: str) -> str:
     """The name that a tool has for a provider: its slug, or the first of it and a digest of all of
     it where that is too long.
     """
-    most = _LIMITS[form].name or len(slug)
+    most = _LIMITS[provider].name or len(slug)
     return (
         slug
         if len(slug) <= most
-        else f"{slug[: most - _DIGEST - 1]}_{sha256(slug.encode())[:_DIGEST]}"
+        else f"{slug[: most - _DIGEST_LENGTH - 1]}_{sha256_hex(slug.encode())[:_DIGEST_LENGTH]}"
     )
 
 
-def listed(definitions: Iterable[bytes]) -> bytes:
+def render_json_array(definitions: Iterable[bytes]) -> bytes:
     """Definitions, each as JSON, as an array with a line for each: a change of one tool is a change
     of one line.
     """
@@ -71,53 +74,57 @@ def listed(definitions: Iterable[bytes]) -> bytes:
     return b"[\n" + lines + b"\n]\n" if lines else b"[]\n"
 
 
-def _fit(tool: Tool, form: str, definition: dict[str, Any]) -> Fitted:
-    limits = _LIMITS[form]
+def _fit_definition(tool: Tool, provider: str, definition: dict[str, Any]) -> ProviderDefinition:
+    limits = _LIMITS[provider]
     refused = [
         name
         for name in tool.input_parameters
         if limits.argument and not limits.argument.fullmatch(name)
     ]
     if refused:
-        return Fitted(
+        return ProviderDefinition(
             None,
-            (f"{tool.slug} is left out: {form} refuses the name of its argument {refused[0]!r}.",),
+            (
+                f"{tool.slug} is left out: {provider} refuses the name of its argument {refused[0]!r}.",
+            ),
         )
-    name, text = name_of(tool.slug, form), _cut(tool.description, limits.description)
+    name, text = provider_name(tool.slug, provider), _truncate(tool.description, limits.description)
     notes = (
-        [f"{name} stands for {tool.slug}: {form} takes names of {limits.name} characters."]
+        [f"{name} stands for {tool.slug}: {provider} takes names of {limits.name} characters."]
         if name != tool.slug
         else []
     )
     if text != tool.description:
         notes.append(
-            f"{tool.slug} has its description cut: {form} takes {limits.description:,} characters."
+            f"{tool.slug} has its description cut: {provider} takes {limits.description:,} characters."
         )
-    if form == "json-schema":
+    if provider == "json-schema":
         definition = {
-            "$schema": exports.DIALECT,
+            "$schema": exports.JSON_SCHEMA_DIALECT,
             "$id": f"{tool.slug}@{tool.version}",
             **definition,
         }
     elif notes or not text:
         within = definition.get("function")
         definition = (
-            {**definition, "function": _said(within, name, text)}
+            {**definition, "function": _set_name_and_description(within, name, text)}
             if within
-            else _said(definition, name, text)
+            else _set_name_and_description(definition, name, text)
         )
-    return Fitted(definition, tuple(notes))
+    return ProviderDefinition(definition, tuple(notes))
 
 
-def _said(definition: Mapping[str, Any], name: str, text: str) -> dict[str, Any]:
+def _set_name_and_description(
+    definition: Mapping[str, Any], name: str, text: str
+) -> dict[str, Any]:
     """The definition with this name and this description, or none where it says nothing."""
     said = {**definition, "name": name, "description": text}
     return said if text else {key: value for key, value in said.items() if key != "description"}
 
 
-def _cut(text: str, most: int) -> str:
+def _truncate(text: str, max_length: int) -> str:
     """The text, or as many of its whole words as fit with a mark behind them."""
-    if not most or len(text) <= most:
+    if not max_length or len(text) <= max_length:
         return text
-    head, blank, _ = text[: most - len(_MARK) + 1].rpartition(" ")
-    return f"{head.rstrip() if blank else text[: most - len(_MARK)]}{_MARK}"
+    head, blank, _ = text[: max_length - len(_ELLIPSIS) + 1].rpartition(" ")
+    return f"{head.rstrip() if blank else text[: max_length - len(_ELLIPSIS)]}{_ELLIPSIS}"

@@ -10,16 +10,16 @@ import orjson
 
 from toolcatalog import files, signatures, snapshot
 from toolcatalog.errors import ShrunkCatalog
-from toolcatalog.snapshot import Stated
+from toolcatalog.snapshot import FileInfo
 
 # of a hundred tools that a build may be without: whatever is wanted, and what happens from day to
 # day
-ALL, FEW = 100, 10
-_PART = ".part"
+UNLIMITED_LOSS_PERCENT, DEFAULT_MAX_LOSS_PERCENT = 100, 10
+_PARTIAL_SUFFIX = ".part"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuildResult:
     """What a build has made: the snapshot's digest, whether `current` names another one than
     before, and counts. `kept`: pages in the site that were made elsewhere and are no longer made.
     """
@@ -34,90 +34,97 @@ class Built:
     kept: int = 0
 
 
-def built(out: Path, digest: str, *, changed: bool, pages: int, kept: int = 0) -> Built:
+def read_build_result(
+    out: Path, digest: str, *, changed: bool, pages: int, kept: int = 0
+) -> BuildResult:
     """What stands in a build, by its manifest."""
     counts = orjson.loads((out / "snapshots" / digest / snapshot.MANIFEST).read_bytes())["counts"]
-    return Built(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
+    return BuildResult(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
 
 
-def tidy(out: Path) -> None:
+def remove_leftovers(out: Path) -> None:
     """Remove what a build that was killed has left behind."""
-    files.clean(out)
-    for left_over in left_overs(out):
+    files.remove_temporary_files(out)
+    for left_over in find_leftovers(out):
         files.remove(left_over)
 
 
-def left_overs(out: Path) -> list[Path]:
+def find_leftovers(out: Path) -> list[Path]:
     """Snapshots that were never completed, or never removed to their end."""
-    return [*(out / "snapshots").glob(f"*{_PART}")]
+    return [*(out / "snapshots").glob(f"*{_PARTIAL_SUFFIX}")]
 
 
-def remove(out: Path, digest: str) -> None:
+def remove_snapshot(out: Path, digest: str) -> None:
     """Remove a snapshot. It leaves its name first, so that it is never half there; who has it open
     goes on reading it.
     """
     folder = out / "snapshots" / digest
-    gone = folder.with_name(f"{digest}.removed{_PART}")
+    gone = folder.with_name(f"{digest}.removed{_PARTIAL_SUFFIX}")
     folder.rename(gone)
     files.remove(gone)
 
 
-def keep_most(out: Path, tools: int, may_lose: int) -> None:
+def check_shrinkage(out: Path, tool_count: int, max_loss_percent: int) -> None:
     """Raise ShrunkCatalog where a snapshot of so many tools is without more than `may_lose` of a
     hundred of those in force.
     """
-    before = _tools(out)
-    if 100 * (before - tools) > may_lose * before:
-        gone = f"The catalog has {tools:,} tools, and the build in {out} serves {before:,}: more than {may_lose} % of them would be gone"
+    before = _count_current_tools(out)
+    if 100 * (before - tool_count) > max_loss_percent * before:
+        gone = f"The catalog has {tool_count:,} tools, and the build in {out} serves {before:,}: more than {max_loss_percent} % of them would be gone"
         raise ShrunkCatalog(
             f"{gone}, so nothing was published. Mend the catalog, or build with "
             "--allow-shrink if it is meant."
         )
 
 
-def _tools(out: Path) -> int:
+def _count_current_tools(out: Path) -> int:
     """How many tools the snapshot in force has, whatever its format; 0 where there is none, or its
     manifest is damaged.
     """
     try:
         manifest = orjson.loads((out / "current" / snapshot.MANIFEST).read_bytes())
-        return int(manifest["counts"]["tools"]) if snapshot.is_sealed(manifest) else 0
+        return int(manifest["counts"]["tools"]) if snapshot.is_manifest_valid(manifest) else 0
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0
 
 
-def beside(out: Path) -> Path:
+def make_staging_folder(out: Path) -> Path:
     """An empty folder for a new snapshot."""
-    made = out / "snapshots" / f"new{_PART}"
+    made = out / "snapshots" / f"new{_PARTIAL_SUFFIX}"
     files.remove(made)
     made.mkdir(parents=True)
     return made
 
 
-def place(made: Path, digest: str, stated: Mapping[str, Stated]) -> Path:
+def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileInfo]) -> Path:
     """Give a complete snapshot its name. One that is there already stays, if it is whole."""
-    folder, damaged = made.with_name(digest), made.with_name(f"{digest}.damaged{_PART}")
-    if _is_whole(folder, {**stated, snapshot.MANIFEST: _stated(made / snapshot.MANIFEST)}):
-        files.remove(made)
+    folder, damaged = (
+        staging.with_name(digest),
+        staging.with_name(f"{digest}.damaged{_PARTIAL_SUFFIX}"),
+    )
+    if _is_complete(
+        folder, {**file_infos, snapshot.MANIFEST: _read_file_info(staging / snapshot.MANIFEST)}
+    ):
+        files.remove(staging)
         return folder
     # it leaves under a name that the next build removes, should this one be killed
     if folder.exists():
         folder.rename(damaged)
-    made.rename(folder)
+    staging.rename(folder)
     files.remove(damaged)
     return folder
 
 
-def point(out: Path, digest: str) -> bool:
+def set_current(out: Path, digest: str) -> bool:
     """Let `current` name a snapshot that is in its place; tell whether it named another one before."""
     current, target = out / "current", f"snapshots/{digest}"
     changed = not (current.is_symlink() and str(current.readlink()) == target)
     if changed:
-        files.point(current, target)
+        files.replace_symlink(current, target)
     return changed
 
 
-def is_left(out: Path, digest: str, stamp: str) -> bool:
+def is_unchanged(out: Path, digest: str, stamp: str) -> bool:
     """Tell whether `current` names this snapshot, and its files are as they were when it was
     written.
     """
@@ -125,28 +132,28 @@ def is_left(out: Path, digest: str, stamp: str) -> bool:
     named = (
         bool(digest) and current.is_symlink() and str(current.readlink()) == f"snapshots/{digest}"
     )
-    return named and stamp_of(out / "snapshots" / digest) == stamp
+    return named and compute_stamp(out / "snapshots" / digest) == stamp
 
 
-def stamp_of(folder: Path) -> str:
+def compute_stamp(folder: Path) -> str:
     """The state of all files of a snapshot; empty where it cannot be told."""
     try:
         listed = [
             *orjson.loads((folder / snapshot.MANIFEST).read_bytes())["files"],
-            *orjson.loads((folder / snapshot.LISTING).read_bytes()),
+            *orjson.loads((folder / snapshot.FILE_LIST).read_bytes()),
         ]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ""
-    return signatures.stamp(folder, [snapshot.MANIFEST, *sorted(listed)])
+    return signatures.digest_signatures(folder, [snapshot.MANIFEST, *sorted(listed)])
 
 
-def _is_whole(folder: Path, stated: Mapping[str, Stated]) -> bool:
+def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:
     """Tell whether the folder already holds the very bytes."""
     return folder.is_dir() and all(
-        (folder / path).is_file() and _stated(folder / path) == said
-        for path, said in stated.items()
+        (folder / path).is_file() and _read_file_info(folder / path) == said
+        for path, said in file_infos.items()
     )
 
 
-def _stated(file: Path) -> Stated:
-    return Stated(*files.digested(file))
+def _read_file_info(file: Path) -> FileInfo:
+    return FileInfo(*files.hash_file(file))

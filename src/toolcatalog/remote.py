@@ -15,16 +15,16 @@ from urllib.parse import SplitResult, urlsplit
 
 from toolcatalog.errors import KeyFileError, UsageError
 
-_KEYS = "toolcatalog:keys"
+_REDIS_KEY = "toolcatalog:keys"
 _SCHEMES = ("redis", "rediss")
 # of a change, where others keep changing the document: each time one of them gets through
-_TRIES = 100
-_PATIENCE = 1.0  # seconds for an answer
+_MAX_ATTEMPTS = 100
+_TIMEOUT = 1.0  # seconds for an answer
 
 T = TypeVar("T")
 
 
-class Address:
+class RedisAddress:
     """Where Redis is: `redis://[[user]:password@]host[:port][/number]`, or `rediss://` for TLS. Its
     text never has the password.
 
@@ -34,7 +34,7 @@ class Address:
     def __init__(self, url: str) -> None:
         try:
             parts = urlsplit(url)
-            self._shown = _shown(parts)
+            self._display = _format_address(parts)
         except ValueError:
             parts = SplitResult("", "", "", "", "")
         if (
@@ -56,30 +56,30 @@ class Address:
         self.url = url
 
     def __str__(self) -> str:
-        return f"Redis at {self._shown}"
+        return f"Redis at {self._display}"
 
 
-def _shown(parts: SplitResult) -> str:
+def _format_address(parts: SplitResult) -> str:
     number = parts.path.strip("/")
     return f"{parts.hostname}:{parts.port or 6379}" + (f", database {number}" if number else "")
 
 
-class RemoteKeys:
+class RedisKeyStorage:
     """The key document in Redis: a `keeping.Place`."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: RedisAddress) -> None:
         self.address = address
 
     def __str__(self) -> str:
         return f"key document in {self.address}"
 
     @property
-    def name(self) -> str:
+    def location(self) -> str:
         """Redis at host and port."""
         return str(self.address)
 
     @property
-    def option(self) -> str:
+    def cli_option(self) -> str:
         """What names it on the command line, without the password."""
         return "--redis URL"
 
@@ -87,42 +87,44 @@ class RemoteKeys:
         """As `keeping.Place` says."""
         return self.read_versioned()[1]
 
-    def version(self) -> bytes | None:
+    def read_version(self) -> bytes | None:
         """Which state of the document is there: another after each change, None where there is
         none. Raises KeyFileError.
         """
-        with self._reached() as client:
-            found: bytes | None = client.hget(_KEYS, "version")
+        with self._connect() as client:
+            found: bytes | None = client.hget(_REDIS_KEY, "version")
         return found
 
     def read_versioned(self) -> tuple[bytes | None, bytes | None]:
         """The version and the document that belongs to it. Raises KeyFileError where Redis does not
         answer.
         """
-        with self._reached() as client:
-            version, document = client.hmget(_KEYS, "version", "document")
+        with self._connect() as client:
+            version, document = client.hmget(_REDIS_KEY, "version", "document")
         return version, document
 
-    def change(self, how: Callable[[bytes | None], tuple[bytes, T]]) -> T:
+    def update(self, transform: Callable[[bytes | None], tuple[bytes, T]]) -> T:
         """As `keeping.Place.change` says. A change that came between is seen by Redis itself, and
         `how` is asked again.
         """
         from redis import WatchError  # noqa: PLC0415
 
-        with self._reached() as client, client.pipeline() as pipe:
-            for _ in range(_TRIES):
+        with self._connect() as client, client.pipeline() as pipe:
+            for _ in range(_MAX_ATTEMPTS):
                 with contextlib.suppress(WatchError):
-                    pipe.watch(_KEYS)
-                    data, told = how(pipe.hget(_KEYS, "document"))
+                    pipe.watch(_REDIS_KEY)
+                    data, told = transform(pipe.hget(_REDIS_KEY, "document"))
                     pipe.multi()
-                    pipe.hset(_KEYS, mapping={"document": data, "version": secrets.token_hex(8)})
+                    pipe.hset(
+                        _REDIS_KEY, mapping={"document": data, "version": secrets.token_hex(8)}
+                    )
                     pipe.execute()
                     return told
         raise KeyFileError(f"Others are changing the {self} all the time: try again.")
 
     @contextlib.contextmanager
     # the library's types leave open whether an answer is awaited
-    def _reached(self) -> Iterator[Any]:
+    def _connect(self) -> Iterator[Any]:
         """A connection for a moment; what goes wrong is one sentence."""
         from redis import Redis, RedisError  # noqa: PLC0415
         from redis.backoff import NoBackoff  # noqa: PLC0415
@@ -131,8 +133,8 @@ class RemoteKeys:
         try:
             with Redis.from_url(
                 self.address.url,
-                socket_timeout=_PATIENCE,
-                socket_connect_timeout=_PATIENCE,
+                socket_timeout=_TIMEOUT,
+                socket_connect_timeout=_TIMEOUT,
                 retry=Retry(NoBackoff(), 0),
             ) as client:
                 yield client

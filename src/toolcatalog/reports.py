@@ -19,23 +19,23 @@ from xml.etree import ElementTree as ET
 
 from toolcatalog import __version__
 from toolcatalog.errors import Problem
-from toolcatalog.snapshot import dump
-from toolcatalog.unseen import visible
+from toolcatalog.snapshot import dump_json
+from toolcatalog.unseen import escape_hidden
 
 # worst first; and what GitHub calls each
 _SEVERITIES = {"error": "error", "warning": "warning", "note": "notice"}
-_ANNOTATIONS = 10  # of each kind that GitHub shows for a step; it drops the rest without a word
-_ROOM = 1024 * 1024  # bytes of a step's summary: one that is longer is not shown at all
-_RESULTS = 25_000  # that code scanning takes in one run; it refuses a file with more
-_TAIL = 500  # bytes kept free for what stands below the list of a summary
+_MAX_ANNOTATIONS = 10  # of each kind that GitHub shows for a step; it drops the rest without a word
+_MAX_SUMMARY_SIZE = 1024 * 1024  # bytes of a step's summary: one that is longer is not shown at all
+_MAX_SARIF_RESULTS = 25_000  # that code scanning takes in one run; it refuses a file with more
+_SUMMARY_RESERVE = 500  # bytes kept free for what stands below the list of a summary
 # problems of one file that a summary lists: it is the files of others that would not be seen
-_OF_A_FILE = 100
-_TICKS = re.compile("`{3,}")
+_MAX_LISTED_PER_FILE = 100
+_FENCE = re.compile("`{3,}")
 _XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_NO_XML = re.compile("[\ufffe\uffff]")
+_INVALID_XML = re.compile("[\ufffe\uffff]")
 
 
-class Advice(NamedTuple):
+class RuleDescription(NamedTuple):
     """What a rule is about: in a line, in full (Markdown), and how bad it is unless a catalog says
     otherwise.
     """
@@ -45,50 +45,57 @@ class Advice(NamedTuple):
     level: str = "error"
 
 
-def counted(problems: Iterable[Problem]) -> str:
+def format_counts(problems: Iterable[Problem]) -> str:
     """How many there are of each severity, worst first: `2 errors, 1 warning`; `no problems` where
     there are none.
     """
     counts = Counter(problem.severity for problem in problems)
     return (
         ", ".join(
-            _count(counts[severity], severity) for severity in _SEVERITIES if counts[severity]
+            _format_count(counts[severity], severity)
+            for severity in _SEVERITIES
+            if counts[severity]
         )
         or "no problems"
     )
 
 
-def github(problems: Sequence[Problem], files: int, changed: Collection[str] = ()) -> str:
+def render_github(
+    problems: Sequence[Problem], file_count: int, changed_paths: Collection[str] = ()
+) -> str:
     """Workflow commands, a line each: as many of each kind as GitHub shows, and how many more there
     are. Paths must be the repository's.
 
     A line of counts ends it, so that a log says in words what the annotations show.
     """
-    ordered = _ordered(problems, changed)
+    ordered = _sort_problems(problems, changed_paths)
     kinds = [[one for one in ordered if one.severity == severity] for severity in _SEVERITIES]
-    lines = [_annotation(problem) for some in kinds for problem in some[:_ANNOTATIONS]]
-    more = [problem for some in kinds for problem in some[_ANNOTATIONS:]]
+    lines = [_render_annotation(problem) for some in kinds for problem in some[:_MAX_ANNOTATIONS]]
+    more = [problem for some in kinds for problem in some[_MAX_ANNOTATIONS:]]
     if more:
         lines.append(
-            f"{counted(more)} more than GitHub shows beside the files: all of them are in the summary of this step."
+            f"{format_counts(more)} more than GitHub shows beside the files: all of them are in the summary of this step."
         )
     return "".join(
-        f"{line}\n" for line in (*lines, f"{counted(ordered)}, {_count(files, 'file')} read.")
+        f"{line}\n"
+        for line in (*lines, f"{format_counts(ordered)}, {_format_count(file_count, 'file')} read.")
     )
 
 
-def summary(problems: Sequence[Problem], files: int, changed: Collection[str] = ()) -> str:
+def render_summary(
+    problems: Sequence[Problem], file_count: int, changed_paths: Collection[str] = ()
+) -> str:
     """Markdown for a step's summary: counts, who acts next, and the problems by file; cut, with a
     word on it, at the size GitHub takes.
     """
-    text = f"### `toolcatalog check`: {counted(problems)}, {_count(files, 'file')} read\n\n{_next(problems, changed)}\n"
-    size, told, parts = len(text.encode()) + _TAIL, 0, [text]
-    for some in _by_file(problems, changed):
-        part = _file(some, some[0].path in changed)
+    text = f"### `toolcatalog check`: {format_counts(problems)}, {_format_count(file_count, 'file')} read\n\n{_next_step(problems, changed_paths)}\n"
+    size, told, parts = len(text.encode()) + _SUMMARY_RESERVE, 0, [text]
+    for some in _group_by_file(problems, changed_paths):
+        part = _render_file_section(some, some[0].path in changed_paths)
         size += len(part.encode())
-        if size > _ROOM:
+        if size > _MAX_SUMMARY_SIZE:
             break
-        told += min(len(some), _OF_A_FILE)
+        told += min(len(some), _MAX_LISTED_PER_FILE)
         parts.append(part)
     if told < len(problems):
         parts.append(
@@ -97,20 +104,23 @@ def summary(problems: Sequence[Problem], files: int, changed: Collection[str] = 
     return "".join(parts)
 
 
-def sarif(
+def render_sarif(
     problems: Sequence[Problem],
-    files: int,
-    changed: Collection[str] = (),
-    rules: Mapping[str, Advice] | None = None,
+    file_count: int,
+    changed_paths: Collection[str] = (),
+    rules: Mapping[str, RuleDescription] | None = None,
 ) -> bytes:
     """A SARIF 2.1.0 log of one run, as JSON. Of `rules` those stand in it that have results."""
-    ordered = _ordered(problems, changed)
-    shown, names = ordered[:_RESULTS], sorted({problem.rule for problem in ordered[:_RESULTS]})
+    ordered = _sort_problems(problems, changed_paths)
+    shown, names = (
+        ordered[:_MAX_SARIF_RESULTS],
+        sorted({problem.rule for problem in ordered[:_MAX_SARIF_RESULTS]}),
+    )
     left = len(ordered) - len(shown)
     note = {
         "level": "warning",
         "message": {
-            "text": f"{_count(left, 'problem')} more than code scanning takes: run `toolcatalog check`"
+            "text": f"{_format_count(left, 'problem')} more than code scanning takes: run `toolcatalog check`"
         },
     }
     run = {
@@ -118,17 +128,17 @@ def sarif(
             "driver": {
                 "name": "toolcatalog",
                 "semanticVersion": __version__,
-                "rules": [_rule(name, (rules or {}).get(name)) for name in names],
+                "rules": [_sarif_rule(name, (rules or {}).get(name)) for name in names],
             }
         },
         "invocations": [
             {"executionSuccessful": True, "toolExecutionNotifications": [note] if left else []}
         ],
         "columnKind": "unicodeCodePoints",
-        "results": [*_results(shown, {name: index for index, name in enumerate(names)})],
-        "properties": {"files": files},
+        "results": [*_sarif_results(shown, {name: index for index, name in enumerate(names)})],
+        "properties": {"files": file_count},
     }
-    return dump(
+    return dump_json(
         {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
@@ -137,24 +147,26 @@ def sarif(
     )
 
 
-def junit(problems: Sequence[Problem], files: int, changed: Collection[str] = ()) -> str:
+def render_junit(
+    problems: Sequence[Problem], file_count: int, changed_paths: Collection[str] = ()
+) -> str:
     """JUnit XML: a test for each file with problems, which fails where one is an error, and one
     more that stands for all other files.
     """
-    groups = list(_by_file(problems, changed))
+    groups = list(_group_by_file(problems, changed_paths))
     failed = len({problem.path for problem in problems if problem.severity == "error"})
     totals = {"tests": f"{len(groups) + 1}", "failures": f"{failed}", "errors": "0", "skipped": "0"}
     root = ET.Element("testsuites", totals)
     suite = ET.SubElement(root, "testsuite", {"name": "toolcatalog check", **totals})
     for group in groups:
-        _add_case(suite, group)
-    others = _count(max(0, files - len(groups)), "file")
+        _add_problem_case(suite, group)
+    others = _format_count(max(0, file_count - len(groups)), "file")
     _add_testcase(suite, f"{others} without problems")
     ET.indent(root, space="")
     return f"{_XML_DECLARATION}{ET.tostring(root, encoding='unicode')}\n"
 
 
-def _count(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
@@ -162,13 +174,15 @@ def _rank(problem: Problem) -> int:
     return [*_SEVERITIES].index(problem.severity)
 
 
-def _ordered(problems: Iterable[Problem], changed: Collection[str]) -> list[Problem]:
+def _sort_problems(problems: Iterable[Problem], changed: Collection[str]) -> list[Problem]:
     """The worst first; of those, what stands in changed files."""
     touched = frozenset(changed)
     return sorted(problems, key=lambda one: (_rank(one), one.path not in touched, one))
 
 
-def _by_file(problems: Iterable[Problem], changed: Collection[str]) -> Iterator[list[Problem]]:
+def _group_by_file(
+    problems: Iterable[Problem], changed: Collection[str]
+) -> Iterator[list[Problem]]:
     """The problems of each file by place; changed files first, then those with the worst."""
     by_path: defaultdict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
@@ -180,7 +194,7 @@ def _by_file(problems: Iterable[Problem], changed: Collection[str]) -> Iterator[
     return (sorted(by_path[path]) for path in ranked)
 
 
-def _said(problem: Problem) -> list[str]:
+def _message_lines(problem: Problem) -> list[str]:
     """What is wrong, what was expected and what to do, a line each, with nothing in them that ends
     a line or cannot be seen.
     """
@@ -189,10 +203,10 @@ def _said(problem: Problem) -> list[str]:
         for label, text in (("expected", problem.expected), ("help", problem.help))
         if text
     ]
-    return [visible(" ".join(line.split())) for line in (problem.message, *more)]
+    return [escape_hidden(" ".join(line.split())) for line in (problem.message, *more)]
 
 
-def _annotation(problem: Problem) -> str:
+def _render_annotation(problem: Problem) -> str:
     place = {
         "file": problem.path,
         "line": problem.line,
@@ -201,23 +215,24 @@ def _annotation(problem: Problem) -> str:
     }
     properties = {**place, "endColumn": problem.column + problem.length, "title": problem.rule}
     written = ",".join(
-        f"{name}={_property(visible(str(value)))}" for name, value in properties.items()
+        f"{name}={_escape_property(escape_hidden(str(value)))}"
+        for name, value in properties.items()
     )
-    message = "\n".join((*_said(problem), f"why: toolcatalog explain {problem.rule}"))
-    return f"::{_SEVERITIES[problem.severity]} {written}::{_data(message)}"
+    message = "\n".join((*_message_lines(problem), f"why: toolcatalog explain {problem.rule}"))
+    return f"::{_SEVERITIES[problem.severity]} {written}::{_escape_data(message)}"
 
 
-def _data(text: str) -> str:
+def _escape_data(text: str) -> str:
     """A message as the runner reads it back: it ends at the line's end, and `%` begins an escape."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
+def _escape_property(text: str) -> str:
     """A property as the runner reads it back: a comma ends it, a colon ends all of them."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _next(problems: Collection[Problem], changed: Collection[str]) -> str:
+def _next_step(problems: Collection[Problem], changed: Collection[str]) -> str:
     """Who acts next: a contributor should never have to guess."""
     errors = {problem.path for problem in problems if problem.severity == "error"}
     if errors and changed and errors.isdisjoint(changed):
@@ -238,39 +253,43 @@ def _next(problems: Collection[Problem], changed: Collection[str]) -> str:
     return "**A maintainer acts next:** all is well, and this can be reviewed and merged."
 
 
-def _file(problems: Sequence[Problem], changed: bool) -> str:
+def _render_file_section(problems: Sequence[Problem], is_changed: bool) -> str:
     """A heading and a fence with the problems of one file, in which nothing is Markdown."""
-    lines = [line for problem in problems[:_OF_A_FILE] for line in _listed(problem)]
-    fence = "`" * (1 + max((len(run) for line in lines for run in _TICKS.findall(line)), default=2))
-    heading = f"{_span(problems[0].path)}{', changed here' if changed else ''}: {counted(problems)}"
+    lines = [
+        line for problem in problems[:_MAX_LISTED_PER_FILE] for line in _problem_lines(problem)
+    ]
+    fence = "`" * (1 + max((len(run) for line in lines for run in _FENCE.findall(line)), default=2))
+    heading = f"{_code_span(problems[0].path)}{', changed here' if is_changed else ''}: {format_counts(problems)}"
     return "\n".join((f"\n#### {heading}\n", f"{fence}text", *lines, fence, ""))
 
 
-def _listed(problem: Problem) -> Iterator[str]:
-    first, *others = _said(problem)
+def _problem_lines(problem: Problem) -> Iterator[str]:
+    first, *others = _message_lines(problem)
     yield f"{problem.line}:{problem.column} {problem.severity}[{problem.rule}] {first}"
     yield from (f"    {line}" for line in others)
 
 
-def _span(name: str) -> str:
+def _code_span(name: str) -> str:
     """A path in a code span; one with a backtick, which no file of a catalog should have, is shown
     without it.
     """
-    return f"`{visible(' '.join(name.split())).replace('`', '?')}`"
+    return f"`{escape_hidden(' '.join(name.split())).replace('`', '?')}`"
 
 
-def _rule(name: str, advice: Advice | None) -> dict[str, Any]:
-    if advice is None:
+def _sarif_rule(name: str, description: RuleDescription | None) -> dict[str, Any]:
+    if description is None:
         return {"id": name}
     return {
         "id": name,
-        "shortDescription": {"text": advice.summary},
-        "help": {"text": advice.text, "markdown": advice.text},
-        "defaultConfiguration": {"level": advice.level},
+        "shortDescription": {"text": description.summary},
+        "help": {"text": description.text, "markdown": description.text},
+        "defaultConfiguration": {"level": description.level},
     }
 
 
-def _results(problems: Iterable[Problem], places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _sarif_results(
+    problems: Iterable[Problem], rule_indexes: Mapping[str, int]
+) -> Iterator[dict[str, Any]]:
     """A result each. The same mistake twice in a file is told apart by a number, so that the
     fingerprint outlives a change of lines.
     """
@@ -287,26 +306,30 @@ def _results(problems: Iterable[Problem], places: Mapping[str, int]) -> Iterator
         file = {"uri": quote(problem.path, errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
         yield {
             "ruleId": problem.rule,
-            "ruleIndex": places[problem.rule],
+            "ruleIndex": rule_indexes[problem.rule],
             "level": problem.severity,
-            "message": {"text": "\n".join(_said(problem))},
+            "message": {"text": "\n".join(_message_lines(problem))},
             "locations": [{"physicalLocation": {"artifactLocation": file, "region": region}}],
             "partialFingerprints": {"primaryLocationLineHash": f"{print_}:{seen[print_]}"},
         }
 
 
-def _add_case(suite: ET.Element, problems: Sequence[Problem]) -> None:
+def _add_problem_case(suite: ET.Element, problems: Sequence[Problem]) -> None:
     """Append the test case of one file: a failure where it has an error, else its output."""
     errors = [problem for problem in problems if problem.severity == "error"]
     first = (errors or problems)[0]
-    case = _add_testcase(suite, _xml(problems[0].path), file=_xml(problems[0].path))
-    title = _xml(f"{counted(problems)}; first, line {first.line}: {_said(first)[0]}")
+    case = _add_testcase(suite, _escape_xml(problems[0].path), file=_escape_xml(problems[0].path))
+    title = _escape_xml(
+        f"{format_counts(problems)}; first, line {first.line}: {_message_lines(first)[0]}"
+    )
     result = (
-        ET.SubElement(case, "failure", type=_xml(first.rule), message=title)
+        ET.SubElement(case, "failure", type=_escape_xml(first.rule), message=title)
         if errors
         else ET.SubElement(case, "system-out")
     )
-    result.text = _xml("\n".join(line for problem in problems for line in _listed(problem)))
+    result.text = _escape_xml(
+        "\n".join(line for problem in problems for line in _problem_lines(problem))
+    )
 
 
 def _add_testcase(suite: ET.Element, name: str, **attributes: str) -> ET.Element:
@@ -314,6 +337,6 @@ def _add_testcase(suite: ET.Element, name: str, **attributes: str) -> ET.Element
     return ET.SubElement(suite, "testcase", attributes)
 
 
-def _xml(text: str) -> str:
+def _escape_xml(text: str) -> str:
     """Replace the characters that XML forbids, and show those that cannot be seen."""
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", visible(text))
+    return _INVALID_XML.sub("\N{REPLACEMENT CHARACTER}", escape_hidden(text))

@@ -22,7 +22,7 @@ from typing import NamedTuple, NoReturn
 from toolcatalog import names, tree
 from toolcatalog.errors import Finding, UsageError
 
-_QUIET = (
+_GIT_OPTIONS = (
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -47,7 +47,7 @@ _ENVIRONMENT = {
 }
 # variables that select another repository, other objects or another meaning of paths; git sets some
 # of them for hooks, for the repository that the hook runs in (`git rev-parse --local-env-vars`)
-_REMOVED = frozenset(
+_REMOVED_VARIABLES = frozenset(
     f"GIT_{name}"
     for name in (
         "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "CONFIG", "CONFIG_PARAMETERS", "DIR", "GLOB_PATHSPECS", "ICASE_PATHSPECS",
@@ -55,12 +55,12 @@ _REMOVED = frozenset(
         "SHALLOW_FILE", "WORK_TREE",
     )
 )  # fmt: skip
-_GIT, _LEADS_TO = ".git", "gitdir: "
-_MODIFIERS = re.compile("[~^@:]")  # what may follow a name in a revision
-_LINK, _SUBMODULE, _ABSENT = "120000", "160000", ""
-_KNOWN = 2000  # names of revisions among which the nearest is looked for
+_DOT_GIT, _GITDIR_PREFIX = ".git", "gitdir: "
+_REVISION_MODIFIER = re.compile("[~^@:]")  # what may follow a name in a revision
+_SYMLINK_MODE, _SUBMODULE, _NO_OBJECT = "120000", "160000", ""
+_MAX_NAMES = 2000  # names of revisions among which the nearest is looked for
 
-Read = Callable[[Collection[str]], Mapping[str, bytes | Finding]]
+ReadFiles = Callable[[Collection[str]], Mapping[str, bytes | Finding]]
 
 
 class Repository(NamedTuple):
@@ -70,12 +70,12 @@ class Repository(NamedTuple):
 
     catalog: Path
     top: str
-    folder: str
-    inside: str
-    algorithm: str
+    git_folder: str
+    prefix: str
+    hash_algorithm: str
 
 
-class Files(NamedTuple):
+class FileSet(NamedTuple):
     """The files of a catalog at one time: how that is called, what each file's content is named,
     and how contents are read.
 
@@ -84,19 +84,19 @@ class Files(NamedTuple):
     """
 
     title: str
-    named: Mapping[str, str]
-    read: Read
+    object_ids: Mapping[str, str]
+    read: ReadFiles
 
 
-def repository(catalog: Path) -> Repository:
+def open_repository(catalog: Path) -> Repository:
     """The repository that a catalog lies in. Raises UsageError where there is no such folder, no
     git or no repository, and where git would read another one than that of the nearest `.git`.
     """
     if not catalog.is_dir():
         raise UsageError(f"No catalog at {catalog}: name its folder with --catalog.")
     real = Path(os.path.realpath(catalog))
-    top = next((path for path in (real, *real.parents) if os.path.lexists(path / _GIT)), None)
-    done = _git(
+    top = next((path for path in (real, *real.parents) if os.path.lexists(path / _DOT_GIT)), None)
+    done = _run_git(
         "-C",
         str(real),
         "rev-parse",
@@ -106,47 +106,49 @@ def repository(catalog: Path) -> Repository:
         "--show-object-format",
     )
     if top and b"safe.bareRepository" in done.stderr:
-        _embedded(top, os.fsdecode(done.stderr).partition("'")[2].partition("'")[0])
+        _raise_embedded_repository(
+            top, os.fsdecode(done.stderr).partition("'")[2].partition("'")[0]
+        )
     if done.returncode:
-        _no_repository(catalog, done.stderr)
+        _raise_no_repository(catalog, done.stderr)
     shown, folder, inside, algorithm = os.fsdecode(done.stdout).rsplit("\n", 4)[:4]
-    if top is None or not (_is_same(shown, top) and _is_own(folder, top)):
-        _embedded(top or real, folder)
-    _refuse_linked(catalog, top)
+    if top is None or not (_is_same_folder(shown, top) and _is_own_repository(folder, top)):
+        _raise_embedded_repository(top or real, folder)
+    _require_no_link(catalog, top)
     return Repository(catalog, shown, folder, inside, algorithm)
 
 
-def _is_same(path: str, other: Path) -> bool:
+def _is_same_folder(path: str, other: Path) -> bool:
     try:
         return other.samefile(path)
     except OSError:
         return False
 
 
-def _is_own(folder: str, top: Path) -> bool:
+def _is_own_repository(folder: str, top: Path) -> bool:
     """Tell whether a repository is that of the `.git` in a folder: the folder of this name, or
     outside of the working tree the one that a file of this name leads to, as in a worktree or a
     submodule.
     """
-    own = top / _GIT
+    own = top / _DOT_GIT
     if not own.is_file():
-        return _is_same(folder, own)
+        return _is_same_folder(folder, own)
     try:
-        target = os.fsdecode(own.read_bytes()).removeprefix(_LEADS_TO).rstrip("\r\n")
+        target = os.fsdecode(own.read_bytes()).removeprefix(_GITDIR_PREFIX).rstrip("\r\n")
     except OSError:
         return False
-    return _is_same(folder, top / target) and not Path(folder).is_relative_to(top)
+    return _is_same_folder(folder, top / target) and not Path(folder).is_relative_to(top)
 
 
-def _embedded(top: Path, folder: str) -> NoReturn:
+def _raise_embedded_repository(top: Path, folder: str) -> NoReturn:
     raise UsageError(
-        f"Git takes {folder} for the repository of this catalog instead of {top / _GIT}, which "
+        f"Git takes {folder} for the repository of this catalog instead of {top / _DOT_GIT}, which "
         "contains its history: remove the files of the other repository (`HEAD`, `config`, "
         "`objects`, `refs`), and a `core.worktree` that leads there."
     )
 
 
-def _refuse_linked(catalog: Path, top: Path) -> None:
+def _require_no_link(catalog: Path, top: Path) -> None:
     """Raise UsageError where a link within the repository leads to the catalog: earlier revisions
     may have another folder at this path, whose history would not be read.
     """
@@ -160,17 +162,17 @@ def _refuse_linked(catalog: Path, top: Path) -> None:
             )
 
 
-def commit(repository: Repository, revision: str) -> str:
+def resolve_commit(repository: Repository, revision: str) -> str:
     """The full name of the commit that a revision means. Raises UsageError, with what to do, where
     git does not know it.
     """
-    found = _commit(repository, revision)
+    found = _find_commit(repository, revision)
     if found is None:
-        _unknown(repository, revision)
+        _raise_unknown_revision(repository, revision)
     return found
 
 
-def fork(repository: Repository, revision: str) -> str:
+def find_merge_base(repository: Repository, revision: str) -> str:
     """The commit at which the work that is checked out left a revision: what came there later is no
     change of ours.
 
@@ -178,17 +180,17 @@ def fork(repository: Repository, revision: str) -> str:
     both directions: each of several commits lacks what the others have. Raises UsageError as
     `commit` does.
     """
-    base = commit(repository, revision)
-    done = _read_git(repository, "merge-base", "--all", base, "HEAD")
+    base = resolve_commit(repository, revision)
+    done = _run_git_in(repository, "merge-base", "--all", base, "HEAD")
     commits = os.fsdecode(done.stdout).split()
     return commits[0] if done.returncode == 0 and len(commits) == 1 else base
 
 
-def at(repository: Repository, commit: str, title: str) -> Files:
+def files_at_commit(repository: Repository, commit: str, title: str) -> FileSet:
     """The files of the catalog at a commit. Raises UsageError where git cannot list them, or a
     submodule has some of them.
     """
-    done = _read_git(
+    done = _run_git_in(
         repository,
         "ls-tree",
         "-r",
@@ -196,55 +198,59 @@ def at(repository: Repository, commit: str, title: str) -> Files:
         "--full-tree",
         "--end-of-options",
         commit,
-        *filter(None, [repository.inside]),
+        *filter(None, [repository.prefix]),
     )
     if done.returncode:
         raise UsageError(
             f"Git cannot list the files of {title} ({_first_line(done.stderr)}): try `git "
             "fsck`, or clone anew."
         )
-    entries = [*_entries(done.stdout, len(repository.inside))]
+    entries = [*_entries(done.stdout, len(repository.prefix))]
     for mode, _, path in entries:
         if mode == _SUBMODULE:
-            _nested(f"{repository.inside}{path}", f" at {title}")
-    files = {path: name for mode, name, path in entries if mode != _LINK}
-    links = {path: name for mode, name, path in entries if mode == _LINK}
+            _nested(f"{repository.prefix}{path}", f" at {title}")
+    files = {path: name for mode, name, path in entries if mode != _SYMLINK_MODE}
+    links = {path: name for mode, name, path in entries if mode == _SYMLINK_MODE}
     if links:
-        files |= _followed(links, files, _contents(repository, links.values()))
-    return Files(title, files, lambda paths: _read(repository, files, paths))
+        files |= _resolve_links(links, files, _read_objects(repository, links.values()))
+    return FileSet(title, files, lambda paths: _read_files(repository, files, paths))
 
 
-def now(repository: Repository, title: str = "the working tree") -> Files:
+def files_in_working_tree(repository: Repository, title: str = "the working tree") -> FileSet:
     """The files of the catalog as they lie in its folder, whether git knows them or not. Raises
     UsageError where a folder is unreadable, or is a repository of its own.
     """
     root = repository.catalog
-    paths, problems = tree.scan(root)
+    paths, problems = tree.list_paths(root)
     for problem in problems:
         raise UsageError(f"{problem.path} {problem.message}: {problem.help}.")
     for folder in _folders(paths):
-        if os.path.lexists(f"{root}/{folder}/{_GIT}"):
-            _nested(tree.shown(root, folder))
-    named = {path: _name(tree.content(root, path), repository.algorithm) for path in paths}
-    return Files(title, named, lambda paths: {path: tree.content(root, path) for path in paths})
+        if os.path.lexists(f"{root}/{folder}/{_DOT_GIT}"):
+            _nested(tree.display_path(root, folder))
+    named = {
+        path: _object_id(tree.read_file(root, path), repository.hash_algorithm) for path in paths
+    }
+    return FileSet(title, named, lambda paths: {path: tree.read_file(root, path) for path in paths})
 
 
-def _read_git(
-    repository: Repository, *arguments: str, given: bytes = b""
+def _run_git_in(
+    repository: Repository, *arguments: str, stdin: bytes = b""
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run git to its end on this very repository."""
-    return _git("-C", repository.top, f"--git-dir={repository.folder}", *arguments, given=given)
+    return _run_git(
+        "-C", repository.top, f"--git-dir={repository.git_folder}", *arguments, stdin=stdin
+    )
 
 
-def _git(*arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+def _run_git(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     """Run git to its end. Raises UsageError where there is none."""
     environment = {
-        name: value for name, value in os.environ.items() if name not in _REMOVED
+        name: value for name, value in os.environ.items() if name not in _REMOVED_VARIABLES
     } | _ENVIRONMENT
-    command = ["git", *_QUIET, *arguments]
+    command = ["git", *_GIT_OPTIONS, *arguments]
     try:
         return subprocess.run(  # noqa: S603
-            command, input=given, capture_output=True, env=environment, check=False
+            command, input=stdin, capture_output=True, env=environment, check=False
         )
     except FileNotFoundError:
         raise UsageError(
@@ -257,37 +263,37 @@ def _git(*arguments: str, given: bytes = b"") -> "subprocess.CompletedProcess[by
         ) from None
 
 
-def _no_repository(catalog: Path, said: bytes) -> NoReturn:
-    if b"dubious ownership" in said:
+def _raise_no_repository(catalog: Path, stderr: bytes) -> NoReturn:
+    if b"dubious ownership" in stderr:
         advice = f"run `git config --global --add safe.directory {catalog.resolve()}`, with the top folder of the repository"
         raise UsageError(
             f"Git does not read the repository of {catalog}, because it belongs to another "
             f"user: {advice}."
         )
-    if b"not a git repository" in said:
+    if b"not a git repository" in stderr:
         raise UsageError(
             f"{catalog} is in no git repository, so it has no revisions: name one that is "
             "with --catalog, or `git init`."
         )
-    if b"safe.bareRepository" in said:
+    if b"safe.bareRepository" in stderr:
         raise UsageError(
             f"{catalog} lies in a bare repository, which has no working tree: name the catalog of "
             "a clone with --catalog."
         )
     raise UsageError(
-        f"Git cannot read the repository of {catalog} ({_first_line(said)}): name the "
+        f"Git cannot read the repository of {catalog} ({_first_line(stderr)}): name the "
         "catalog of a clone with --catalog."
     )
 
 
-def _commit(repository: Repository, revision: str) -> str | None:
+def _find_commit(repository: Repository, revision: str) -> str | None:
     if not revision or revision.startswith("-"):  # git would take it for an option
         return None
-    done = _read_git(
+    done = _run_git_in(
         repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
     )
     # git's own HEAD comes before a branch or a tag of that name
-    if b"is ambiguous" in done.stderr and _MODIFIERS.split(revision)[0] not in ("HEAD", ""):
+    if b"is ambiguous" in done.stderr and _REVISION_MODIFIER.split(revision)[0] not in ("HEAD", ""):
         raise UsageError(
             f"`{revision}` is the name of more than one branch, tag or commit in "
             f"{repository.top}: write it in full, as `refs/heads/NAME`, `refs/tags/NAME`, "
@@ -296,9 +302,9 @@ def _commit(repository: Repository, revision: str) -> str | None:
     return None if done.returncode else os.fsdecode(done.stdout).strip()
 
 
-def _unknown(repository: Repository, revision: str) -> NoReturn:
+def _raise_unknown_revision(repository: Repository, revision: str) -> NoReturn:
     def said(*arguments: str) -> str:
-        return os.fsdecode(_read_git(repository, *arguments).stdout).strip()
+        return os.fsdecode(_run_git_in(repository, *arguments).stdout).strip()
 
     if not said("rev-list", "--all", "--max-count=1"):
         raise UsageError(
@@ -314,9 +320,9 @@ def _unknown(repository: Repository, revision: str) -> NoReturn:
             f"without its whole history: {advice}."
         )
     known = said(
-        "for-each-ref", f"--count={_KNOWN}", "--sort=-creatordate", "--format=%(refname:short)"
+        "for-each-ref", f"--count={_MAX_NAMES}", "--sort=-creatordate", "--format=%(refname:short)"
     ).splitlines()
-    near = names.nearest(revision, known)
+    near = names.find_nearest(revision, known)
     advice = (
         f"did you mean `{near[0]}`?"
         if near
@@ -332,7 +338,7 @@ def _entries(listed: bytes, skipped: int) -> Iterator[tuple[str, str, str]]:
     for line in os.fsdecode(listed).split("\0")[:-1]:
         about, _, path = line.partition("\t")
         mode, _, name = about.split(" ")
-        if tree.is_data(path[skipped:]):
+        if tree.is_catalog_file(path[skipped:]):
             yield mode, name, path[skipped:]
 
 
@@ -354,7 +360,7 @@ def _nested(path: str, when: str = "") -> NoReturn:
     )
 
 
-def _followed(
+def _resolve_links(
     links: Mapping[str, str], files: Mapping[str, str], targets: Mapping[str, bytes | str]
 ) -> dict[str, str]:
     """What links to files of the catalog stand for, as `tree` follows them; those that lead
@@ -362,44 +368,44 @@ def _followed(
     """
     read = ((path, targets[name]) for path, name in links.items())
     return {
-        path: files.get(tree.target_of(path, os.fsdecode(target)), _ABSENT)
+        path: files.get(tree.target_of(path, os.fsdecode(target)), _NO_OBJECT)
         if isinstance(target, bytes)
-        else _ABSENT
+        else _NO_OBJECT
         for path, target in read
     }
 
 
-def _read(
+def _read_files(
     repository: Repository, files: Mapping[str, str], paths: Collection[str]
 ) -> dict[str, bytes | Finding]:
-    contents = _contents(repository, {files[path] for path in paths if files[path]})
+    contents = _read_objects(repository, {files[path] for path in paths if files[path]})
     return {
-        path: _content(
+        path: _to_content(
             path, contents.get(files[path], "a link that leads to no file of the catalog")
         )
         for path in paths
     }
 
 
-def _content(path: str, found: bytes | str) -> bytes | Finding:
+def _to_content(path: str, data: bytes | str) -> bytes | Finding:
     return (
-        found
-        if isinstance(found, bytes)
-        else Finding(path=path, rule="file-unreadable", message=found)
+        data
+        if isinstance(data, bytes)
+        else Finding(path=path, rule="file-unreadable", message=data)
     )
 
 
-def _contents(repository: Repository, names: Collection[str]) -> dict[str, bytes | str]:
+def _read_objects(repository: Repository, object_ids: Collection[str]) -> dict[str, bytes | str]:
     """The bytes that these names stand for, or why there are none. None are read that no catalog
     may have: they may be huge.
     """
-    sizes, said = _asked(repository, names, "--batch-check=%(objectname) %(objectsize)")
+    sizes, said = _cat_file(repository, object_ids, "--batch-check=%(objectname) %(objectsize)")
     pairs = (line.split(" ") for line in sizes.decode().splitlines())
     known = {name: int(size) for name, size in pairs if size.isdecimal()}
-    found: dict[str, bytes | str] = dict.fromkeys(names, _absent(said))
-    found |= {name: "more than 1 MiB" for name, size in known.items() if size > tree.LARGEST}
-    wanted = [name for name, size in known.items() if size <= tree.LARGEST]
-    data, said = _asked(repository, wanted, "--batch=%(objectname)")
+    found: dict[str, bytes | str] = dict.fromkeys(object_ids, _missing_reason(said))
+    found |= {name: "more than 1 MiB" for name, size in known.items() if size > tree.MAX_FILE_SIZE}
+    wanted = [name for name, size in known.items() if size <= tree.MAX_FILE_SIZE]
+    data, said = _cat_file(repository, wanted, "--batch=%(objectname)")
     start = 0
     for name in wanted:
         first = start + len(name) + 1
@@ -407,33 +413,35 @@ def _contents(repository: Repository, names: Collection[str]) -> dict[str, bytes
         is_whole = (
             len(data) >= start and data[first - len(name) - 1 : first] == f"{name}\n".encode()
         )
-        found[name] = data[first : start - 1] if is_whole else _absent(said)
+        found[name] = data[first : start - 1] if is_whole else _missing_reason(said)
     return found
 
 
-def _asked(repository: Repository, names: Collection[str], form: str) -> tuple[bytes, bytes]:
-    done = _read_git(
-        repository, "cat-file", form, given=b"".join(f"{name}\n".encode() for name in names)
+def _cat_file(
+    repository: Repository, object_ids: Collection[str], form: str
+) -> tuple[bytes, bytes]:
+    done = _run_git_in(
+        repository, "cat-file", form, stdin=b"".join(f"{name}\n".encode() for name in object_ids)
     )
     return done.stdout, done.stderr
 
 
-def _absent(said: bytes) -> str:
-    if said and b"lazy fetching" not in said and b"promisor" not in said:
-        return f"git cannot read it ({_first_line(said)})"
+def _missing_reason(stderr: bytes) -> str:
+    if stderr and b"lazy fetching" not in stderr and b"promisor" not in stderr:
+        return f"git cannot read it ({_first_line(stderr)})"
     return "git does not have its content, as in a partial clone: `git fetch --refetch --no-filter` brings it"
 
 
-def _name(content: bytes | Finding, algorithm: str) -> str:
+def _object_id(content: bytes | Finding, algorithm: str) -> str:
     """The name that git gives to a content; none where it cannot be read."""
     if isinstance(content, Finding):
-        return _ABSENT
+        return _NO_OBJECT
     return hashlib.new(
         algorithm, b"blob %d\0%b" % (len(content), content), usedforsecurity=False
     ).hexdigest()
 
 
-def _first_line(said: bytes) -> str:
+def _first_line(stderr: bytes) -> str:
     return next(
-        iter(said.decode(errors="replace").splitlines()), "it does not say why"
+        iter(stderr.decode(errors="replace").splitlines()), "it does not say why"
     ).removeprefix("fatal: ")

@@ -3,7 +3,7 @@ byte-order mark stay. Pure.
 
 The marks of `yaml12.read` say where a value stands, and only those characters are replaced. What
 comes out is read again and held against what was meant; where the two differ, in whatever odd way
-the file is written, `Unsure` is raised and nothing is lost.
+the file is written, `UnsafeEdit` is raised and nothing is lost.
 
 `pointer` leads to the value by keys and indexes, as in a Finding. Files are bytes, as they lie on
 disk.
@@ -16,203 +16,205 @@ from typing import Any
 
 from toolcatalog import yaml12, yamlout
 from toolcatalog.errors import Pointer
-from toolcatalog.yaml12 import Mark
+from toolcatalog.yaml12 import Node
 
 _BOM = "\ufeff"
 
 
-class Unsure(Exception):
+class UnsafeEdit(Exception):
     """The change cannot be made without touching what is not meant: a sentence that says why.
     Whoever wants it must do it by hand.
     """
 
 
-def put(data: bytes, pointer: Pointer, value: Any, after: Collection[str] = ()) -> bytes:
+def set_value(data: bytes, pointer: Pointer, value: Any, after: Collection[str] = ()) -> bytes:
     """Give a key of a mapping a value: the key's lines are replaced by new ones, or added where
     there are none.
 
     A new key goes behind the last one of `after` that is there, else behind all others. Comments
-    within the old lines go with them. Raises Unsure.
+    within the old lines go with them. Raises UnsafeEdit.
     """
     file = _File(data)
     *outer, key = pointer
-    around = file.mark(tuple(outer))
+    around = file.find_node(tuple(outer))
     if (
         not isinstance(key, str)
         or not around.children
         or getattr(around.event, "flow_style", False)
     ):
-        raise Unsure("the mapping around the value is empty, or written in braces on one line")
+        raise UnsafeEdit("the mapping around the value is empty, or written in braces on one line")
     if key in around.children:
-        start, end = file.block(pointer)
-        changed = file.lines[:start] + file.written(pointer, value, start) + file.lines[end:]
+        start, end = file.find_block(pointer)
+        changed = file.lines[:start] + file.render_lines(pointer, value, start) + file.lines[end:]
     else:
         neighbour = next(
             (name for name in reversed([*around.children]) if name in after), [*around.children][-1]
         )
-        start, end = file.block((*outer, neighbour))
+        start, end = file.find_block((*outer, neighbour))
         changed = (
             file.lines[:end]
-            + file.written((*outer, neighbour), {key: value}, None)
+            + file.render_lines((*outer, neighbour), {key: value}, None)
             + file.lines[end:]
         )
-    return file.proven(changed, pointer, value)
+    return file.verify(changed, pointer, value)
 
 
-def drop(data: bytes, pointer: Pointer) -> bytes:
+def remove_key(data: bytes, pointer: Pointer) -> bytes:
     """Take a key and its value out of a mapping, with the comments within; nothing happens where
-    there is none. Raises Unsure.
+    there is none. Raises UnsafeEdit.
     """
     file = _File(data)
     if not file.has(pointer):
         return data
-    start, end = file.block(pointer)
+    start, end = file.find_block(pointer)
     kept = file.lines[start][: file.column(pointer)]
-    return file.proven(
-        file.lines[:start] + ([kept] if kept.strip() else []) + file.lines[end:], pointer, _GONE
+    return file.verify(
+        file.lines[:start] + ([kept] if kept.strip() else []) + file.lines[end:], pointer, _REMOVED
     )
 
 
-def scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
+def replace_scalar(data: bytes, pointer: Pointer, value: Any) -> bytes:
     """Replace a text, number, boolean or null by another, on its line, with all that stands beside
-    it. Raises Unsure.
+    it. Raises UnsafeEdit.
     """
     file = _File(data)
-    event = file.mark(pointer).event
+    event = file.find_node(pointer).event
     start, end = event.start_mark, event.end_mark
     if (
-        file.mark(pointer).children
+        file.find_node(pointer).children
         or getattr(event, "style", "|") in ("|", ">")
         or start is None
         or end is None
     ):
-        raise Unsure("the value is a mapping, a list or a text on lines of its own")
+        raise UnsafeEdit("the value is a mapping, a list or a text on lines of its own")
     first, last = file.lines[start.line], file.lines[end.line]
     # nothing stands there: a null
     space = " " if start.index == end.index and not first[: start.column].endswith(" ") else ""
-    line = f"{first[: start.column]}{space}{_inline(value)}{last[end.column :]}"
-    return file.proven(
+    line = f"{first[: start.column]}{space}{_render_inline(value)}{last[end.column :]}"
+    return file.verify(
         [*file.lines[: start.line], line, *file.lines[end.line + 1 :]], pointer, value
     )
 
 
-_GONE: Any = object()
+_REMOVED: Any = object()
 
 
 class _File:
     """A file as lines, each with its line end, and the places of its values."""
 
     def __init__(self, data: bytes) -> None:
-        self.reading = yaml12.read(data)
-        if self.reading.mark is None or self.reading.faults:
-            raise Unsure(
+        self.reading = yaml12.parse(data)
+        if self.reading.root is None or self.reading.faults:
+            raise UnsafeEdit(
                 "the file is not sound YAML: mend what `toolcatalog check` says of it first"
             )
-        self.root = self.reading.mark
+        self.root = self.reading.root
         text = data.decode()
         self.bom = _BOM if text.startswith(_BOM) else ""
         self.lines = text.removeprefix(_BOM).splitlines(keepends=True)
         self.newline = "\r\n" if self.lines[0].endswith("\r\n") else "\n"
-        self.ends = next(
+        self.end_line = next(
             (number for number, line in enumerate(self.lines) if line.startswith("...")),
             len(self.lines),
         )
 
     def has(self, pointer: Pointer) -> bool:
-        mark: Mark | None = self.root
+        mark: Node | None = self.root
         for step in pointer:
             mark = mark.children.get(step) if mark else None
         return mark is not None
 
-    def mark(self, pointer: Pointer) -> Mark:
+    def find_node(self, pointer: Pointer) -> Node:
         mark = self.root
         for step in pointer:
             if step not in mark.children:
-                raise Unsure("there is no such value in the file")
+                raise UnsafeEdit("there is no such value in the file")
             mark = mark.children[step]
         return mark
 
     def column(self, pointer: Pointer) -> int:
         """Where a key, or an item of a list, begins on its line."""
-        mark = self.mark(pointer)
+        mark = self.find_node(pointer)
         place = (mark.key or mark.event).start_mark
         assert place is not None
         return place.column
 
-    def block(self, pointer: Pointer) -> tuple[int, int]:
+    def find_block(self, pointer: Pointer) -> tuple[int, int]:
         """The first line of a key with its value, and the one behind the last; comments before what
         follows are not among them.
         """
-        mark, column = self.mark(pointer), self.column(pointer)
+        mark, column = self.find_node(pointer), self.column(pointer)
         if (
             mark.key is None
             or mark.key.start_mark is None
-            or getattr(self.mark(pointer[:-1]).event, "flow_style", False)
+            or getattr(self.find_node(pointer[:-1]).event, "flow_style", False)
         ):
-            raise Unsure("the value is not written as `key: value` on lines of its own")
+            raise UnsafeEdit("the value is not written as `key: value` on lines of its own")
         start = mark.key.start_mark.line
-        end, last = self.following(pointer), max(start, _last_line(mark))
-        while end - 1 > last and _is_apart(self.lines[end - 1], column):
+        end, last = self.next_line(pointer), max(start, _last_line(mark))
+        while end - 1 > last and _is_separator(self.lines[end - 1], column):
             end -= 1
         return start, end
 
-    def following(self, pointer: Pointer) -> int:
+    def next_line(self, pointer: Pointer) -> int:
         """The line of what comes next in the file."""
         while pointer:
             *outer, last = pointer
-            siblings = self.mark(tuple(outer)).children
+            siblings = self.find_node(tuple(outer)).children
             names = [*siblings]
             if (at := names.index(last) + 1) < len(names):
                 place = (siblings[names[at]].key or siblings[names[at]].event).start_mark
                 assert place is not None
                 return place.line
             pointer = tuple(outer)
-        return self.ends
+        return self.end_line
 
-    def written(self, beside: Pointer, value: Any, start: int | None) -> list[str]:
+    def render_lines(self, neighbor: Pointer, value: Any, start: int | None) -> list[str]:
         """The lines of a key and its value, indented as the key `beside`; at `start` in its place,
         with what stands before it there.
         """
-        column = self.column(beside)
-        new = {beside[-1]: value} if start is not None else value
+        column = self.column(neighbor)
+        new = {neighbor[-1]: value} if start is not None else value
         lines = [
             f"{' ' * column}{line}{self.newline}" if line else self.newline
-            for line in yamlout.emit(new).decode().split("\n")[:-1]
+            for line in yamlout.to_yaml(new).decode().split("\n")[:-1]
         ]
         if start is not None:
             lines[0] = self.lines[start][:column] + lines[0][column:]
         return lines
 
-    def proven(self, lines: list[str], pointer: Pointer, value: Any) -> bytes:
+    def verify(self, lines: list[str], pointer: Pointer, value: Any) -> bytes:
         """The file of these lines, if it says what was meant and nothing else."""
         text = "".join(line if line.endswith("\n") else line + self.newline for line in lines)
         if not self.lines[-1].endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")
         changed = (self.bom + text).encode()
-        after = yaml12.read(changed)
-        if after.faults or _spelt(after.value) != _spelt(_with(self.reading.value, pointer, value)):
-            raise Unsure(
+        after = yaml12.parse(changed)
+        if after.faults or _canonical(after.value) != _canonical(
+            _replace_at(self.reading.value, pointer, value)
+        ):
+            raise UnsafeEdit(
                 "the file is written in a way in which the change would touch more than it should"
             )
         return changed
 
 
-def _last_line(mark: Mark) -> int:
+def _last_line(node: Node) -> int:
     """The last line on which something of a value surely stands; a text in a block says only where
     the next thing may begin.
     """
-    while mark.children:
-        mark = [*mark.children.values()][-1]
+    while node.children:
+        node = [*node.children.values()][-1]
     place = (
-        mark.event.end_mark
-        if getattr(mark.event, "style", "|") not in ("|", ">")
-        else mark.event.start_mark
+        node.event.end_mark
+        if getattr(node.event, "style", "|") not in ("|", ">")
+        else node.event.start_mark
     )
     assert place is not None
     return place.line
 
 
-def _is_apart(line: str, column: int) -> bool:
+def _is_separator(line: str, column: int) -> bool:
     """Whether a line is blank, or a comment that does not stand deeper than the keys at this
     column.
     """
@@ -222,9 +224,9 @@ def _is_apart(line: str, column: int) -> bool:
     )
 
 
-def _inline(value: Any) -> str:
+def _render_inline(value: Any) -> str:
     """A value as it may stand on a line, within brackets too."""
-    text = yamlout.emit([value]).decode().rstrip("\n")
+    text = yamlout.to_yaml([value]).decode().rstrip("\n")
     return (
         text[1:-1]
         if text.startswith("[") and "\n" not in text
@@ -232,19 +234,19 @@ def _inline(value: Any) -> str:
     )
 
 
-def _with(whole: Any, pointer: Pointer, value: Any) -> Any:
+def _replace_at(whole: Any, pointer: Pointer, value: Any) -> Any:
     """The same value with another one at the pointer, or with none there."""
     changed = copy.deepcopy(whole)
     around = changed
     for step in pointer[:-1]:
         around = around[step]
-    if value is _GONE:
+    if value is _REMOVED:
         del around[pointer[-1]]
     else:
         around[pointer[-1]] = value
     return changed
 
 
-def _spelt(value: Any) -> str:
+def _canonical(value: Any) -> str:
     """A value so that 1, 1.0 and true are three different ones, and the order of keys is none."""
     return json.dumps(value, sort_keys=True)

@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 
 from toolcatalog import choices, names
-from toolcatalog.errors import MOST, Finding, Pointer
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 from toolcatalog.model import (
     ROUTER,
-    UNKNOWN,
+    UNKNOWN_TOOLKIT,
     AuthConfig,
     Catalog,
-    Listed,
     MetaTool,
     Session,
     Toolkit,
+    ToolSummary,
 )
 
 # of an https URL: the host, and what follows it; browsers take `\` for `/`
@@ -28,12 +28,12 @@ _URL = re.compile(r"https://[^/?#\\@%]+(?P<rest>[/?#][^\\]*)?")
 # a path that leads nowhere else when something is appended to it or it stands without its host
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[^/?#]+)*/?")
 _ENCODED = re.compile(r"%(2[ef]|5c)", re.IGNORECASE)  # a dot, a slash, a backslash
-_FEW = 10  # names that a message lists
+_MAX_LISTED_NAMES = 10  # names that a message lists
 
 Rule = Callable[[Catalog], Iterator[Finding]]
 
 
-def check(catalog: Catalog, broken: Collection[str]) -> list[Finding]:
+def check_all(catalog: Catalog, invalid_paths: Collection[str]) -> list[Finding]:
     """All findings of all rules.
 
     `broken` are the paths of files that `schema` refused: the catalog holds stubs for them, so that
@@ -41,33 +41,36 @@ def check(catalog: Catalog, broken: Collection[str]) -> list[Finding]:
     count tools wait until they are mended.
     """
     found = [
-        finding for rule in REFERENCES for finding in rule(catalog) if finding.path not in broken
+        finding
+        for rule in REFERENCE_RULES
+        for finding in rule(catalog)
+        if finding.path not in invalid_paths
     ]
-    if broken:
+    if invalid_paths:
         return found
     # a wrong name in a file is the likely cause of what its totals say
     told = {finding.path for finding in found}
     return found + [
-        finding for rule in TOTALS for finding in rule(catalog) if finding.path not in told
+        finding for rule in TOTAL_RULES for finding in rule(catalog) if finding.path not in told
     ]
 
 
-def _unknown(
+def _unknown_reference(
     path: str,
     pointer: Pointer,
     what: str,
     name: str,
-    known: Collection[str],
+    candidates: Collection[str],
     at_key: bool = False,
-    where: str = "",
+    context: str = "",
 ) -> Finding:
-    near = names.nearest(name, known)
+    near = names.find_nearest(name, candidates)
     help = f"did you mean `{near[0]}`?" if near else f"add the {what}, or name one that is there"
-    message = f"there is no {what} `{name}`{where}"
+    message = f"there is no {what} `{name}`{context}"
     expected = (
-        f"one of the {len(known):,} that are there"
-        if len(known) > _FEW
-        else "one of " + (", ".join(sorted(known)) or "none yet")
+        f"one of the {len(candidates):,} that are there"
+        if len(candidates) > _MAX_LISTED_NAMES
+        else "one of " + (", ".join(sorted(candidates)) or "none yet")
     )
     return Finding(
         path=path,
@@ -80,7 +83,7 @@ def _unknown(
     )
 
 
-def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
+def check_toolkit_files(catalog: Catalog) -> Iterator[Finding]:
     """Each folder with tools has a toolkit.yaml."""
     for toolkit in sorted({tool.toolkit for tool in catalog.tools} - {*catalog.toolkits}):
         help = "write one with at least `name` and `logo`"
@@ -101,13 +104,15 @@ def toolkits_are_described(catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
+def check_unique_slugs(catalog: Catalog) -> Iterator[Finding]:
     """A slug stands for one tool in the whole catalog, also when case is ignored."""
-    first: dict[str, Listed | MetaTool] = {}
+    first: dict[str, ToolSummary | MetaTool] = {}
     clashes: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for tool in chain[Listed | MetaTool](catalog.tools, catalog.meta_tools):
+    for tool in chain[ToolSummary | MetaTool](catalog.tools, catalog.meta_tools):
         other = first.setdefault(tool.slug.casefold(), tool)
-        if other is not tool and (other.slug != tool.slug or _toolkit(other) != _toolkit(tool)):
+        if other is not tool and (
+            other.slug != tool.slug or _toolkit_of(other) != _toolkit_of(tool)
+        ):
             for one in (other, tool):
                 clashes[tool.slug.casefold()].setdefault(one.path.rpartition("/")[0], one.path)
     for folders in clashes.values():
@@ -120,8 +125,8 @@ def slugs_are_unique(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _toolkit(tool: Listed | MetaTool) -> str:
-    return tool.toolkit if isinstance(tool, Listed) else ROUTER
+def _toolkit_of(tool: ToolSummary | MetaTool) -> str:
+    return tool.toolkit if isinstance(tool, ToolSummary) else ROUTER
 
 
 def ids_are_unique(catalog: Catalog) -> Iterator[Finding]:
@@ -187,7 +192,7 @@ def _is_plain(path: str) -> bool:
     return _PATH.fullmatch(path) is not None and _ENCODED.search(path) is None
 
 
-def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
+def check_reserved_toolkit(catalog: Catalog) -> Iterator[Finding]:
     """The slug of the meta tools' toolkit is nobody else's."""
     if ROUTER in catalog.toolkits:
         message, help = f"`{ROUTER}` is the toolkit of the meta tools", "rename the folder"
@@ -200,7 +205,7 @@ def router_is_reserved(catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
+def check_replacements(catalog: Catalog) -> Iterator[Finding]:
     """A deprecated tool is replaced by a tool that is there, a meta tool by a meta tool."""
     tools = [
         (tool.path, tool.slug, tool.replaced_by)
@@ -211,11 +216,11 @@ def replacements_exist(catalog: Catalog) -> Iterator[Finding]:
         (tool.path, tool.slug, tool.template.get("deprecation", {}).get("replaced_by", ""))
         for tool in catalog.meta_tools
     ]
-    yield from _replacements("tool", tools, {tool.slug for tool in catalog.tools})
-    yield from _replacements("meta tool", metas, {tool.slug for tool in catalog.meta_tools})
+    yield from _check_replacements("tool", tools, {tool.slug for tool in catalog.tools})
+    yield from _check_replacements("meta tool", metas, {tool.slug for tool in catalog.meta_tools})
 
 
-def _replacements(
+def _check_replacements(
     what: str, deprecated: Iterable[tuple[str, str, str]], slugs: Collection[str]
 ) -> Iterator[Finding]:
     pointer = ("deprecation", "replaced_by")
@@ -230,61 +235,63 @@ def _replacements(
                 help="name another tool, or remove the line",
             )
         elif replacement and replacement not in slugs:
-            yield _unknown(path, pointer, what, replacement, slugs)
+            yield _unknown_reference(path, pointer, what, replacement, slugs)
 
 
-def auth_configs_refer(catalog: Catalog) -> Iterator[Finding]:
+def check_auth_config_references(catalog: Catalog) -> Iterator[Finding]:
     """An auth config names a toolkit and tools of it."""
-    tools = _tools_of(catalog)
+    tools = _tools_by_toolkit(catalog)
     for config in catalog.auth_configs:
         if config.toolkit in catalog.toolkits:
-            yield from _first(_auth_config_tools(config, tools[config.toolkit]))
+            yield from _limit_findings(_check_auth_config_tools(config, tools[config.toolkit]))
         else:
-            yield _unknown(config.path, ("toolkit",), "toolkit", config.toolkit, catalog.toolkits)
+            yield _unknown_reference(
+                config.path, ("toolkit",), "toolkit", config.toolkit, catalog.toolkits
+            )
 
 
-def _auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iterator[Finding]:
+def _check_auth_config_tools(config: AuthConfig, tools: Collection[str]) -> Iterator[Finding]:
     for index, slug in enumerate(config.tools or ()):
         if slug not in tools:
-            yield _unknown(
+            yield _unknown_reference(
                 config.path,
                 ("tools", index),
                 "tool",
                 slug,
                 tools,
-                where=f" in toolkit `{config.toolkit}`",
+                context=f" in toolkit `{config.toolkit}`",
             )
 
 
-def sessions_refer(catalog: Catalog) -> Iterator[Finding]:
+def check_session_references(catalog: Catalog) -> Iterator[Finding]:
     """A session names toolkits, tools, versions, auth configs and meta tools that are there."""
-    tools, versions = _tools_of(catalog), _versions_of(catalog)
+    tools, versions = _tools_by_toolkit(catalog), _versions_by_toolkit(catalog)
     for session in catalog.sessions:
         parts = (
-            _session_toolkits(catalog, session),
-            _session_tools(session, tools),
-            _session_versions(session, versions),
-            _session_auth_configs(catalog, session),
-            _session_meta_tools(catalog, session),
+            _check_session_toolkits(catalog, session),
+            _check_session_tools(session, tools),
+            _check_session_versions(session, versions),
+            _check_session_auth_configs(catalog, session),
+            _check_session_meta_tools(catalog, session),
         )
-        yield from _first(chain(*parts))
+        yield from _limit_findings(chain(*parts))
 
 
-def _first(findings: Iterator[Finding]) -> Iterator[Finding]:
+def _limit_findings(findings: Iterator[Finding]) -> Iterator[Finding]:
     """As many findings as are told of one file, and one more: looking up the name nearest to each
     of many takes long.
     """
-    return islice(findings, MOST + 1)
+    return islice(findings, MAX_FINDINGS_PER_FILE + 1)
 
 
-def _session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
+def _check_session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
     for key, named in (
         ("enable", session.toolkits.enable or ()),
         ("disable", session.toolkits.disable),
     ):
         for index, slug in enumerate(named):
             if slug not in catalog.toolkits:
-                yield _unknown(
+                yield _unknown_reference(
                     session.path, ("toolkits", key, index), "toolkit", slug, catalog.toolkits
                 )
     for key, field in (
@@ -294,12 +301,12 @@ def _session_toolkits(catalog: Catalog, session: Session) -> Iterator[Finding]:
     ):
         for slug in field:
             if slug not in catalog.toolkits:
-                yield _unknown(
+                yield _unknown_reference(
                     session.path, (key, slug), "toolkit", slug, catalog.toolkits, at_key=True
                 )
 
 
-def _session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[Finding]:
+def _check_session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[Finding]:
     for toolkit, said in session.tools.items():
         if toolkit not in tools:
             continue
@@ -307,17 +314,19 @@ def _session_tools(session: Session, tools: Mapping[str, set[str]]) -> Iterator[
             for index, slug in enumerate(named):
                 if slug not in tools[toolkit]:
                     pointer = ("tools", toolkit, key, index)
-                    yield _unknown(
+                    yield _unknown_reference(
                         session.path,
                         pointer,
                         "tool",
                         slug,
                         tools[toolkit],
-                        where=f" in toolkit `{toolkit}`",
+                        context=f" in toolkit `{toolkit}`",
                     )
 
 
-def _session_versions(session: Session, versions: Mapping[str, set[str]]) -> Iterator[Finding]:
+def _check_session_versions(
+    session: Session, versions: Mapping[str, set[str]]
+) -> Iterator[Finding]:
     for toolkit, version in session.toolkit_versions.items():
         if toolkit in versions and version not in versions[toolkit]:
             expected = "one of " + ", ".join(sorted(versions[toolkit]))
@@ -331,13 +340,16 @@ def _session_versions(session: Session, versions: Mapping[str, set[str]]) -> Ite
             )
 
 
-def _session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Finding]:
+def _check_session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Finding]:
     configs = {config.id: config for config in catalog.auth_configs}
     for toolkit, name in session.auth_configs.items():
         pointer = ("auth_configs", toolkit)
         if name not in configs:
-            yield _unknown(session.path, pointer, "auth config", name, configs)
-        elif toolkit in catalog.toolkits and configs[name].toolkit not in (toolkit, UNKNOWN):
+            yield _unknown_reference(session.path, pointer, "auth config", name, configs)
+        elif toolkit in catalog.toolkits and configs[name].toolkit not in (
+            toolkit,
+            UNKNOWN_TOOLKIT,
+        ):
             message = f"auth config `{name}` is for toolkit `{configs[name].toolkit}`, not for `{toolkit}`"
             yield Finding(
                 path=session.path,
@@ -348,17 +360,17 @@ def _session_auth_configs(catalog: Catalog, session: Session) -> Iterator[Findin
             )
 
 
-def _session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Finding]:
+def _check_session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Finding]:
     slugs = {tool.slug for tool in catalog.meta_tools}
     for index, slug in enumerate(session.meta_tools or ()):
         if slug not in slugs:
-            yield _unknown(session.path, ("meta_tools", index), "meta tool", slug, slugs)
+            yield _unknown_reference(session.path, ("meta_tools", index), "meta tool", slug, slugs)
 
 
-def sessions_allow_tools(catalog: Catalog) -> Iterator[Finding]:
+def check_session_not_empty(catalog: Catalog) -> Iterator[Finding]:
     """A session leaves at least one tool: with none, its meta tools would offer an empty choice."""
     for session in catalog.sessions:
-        if not choices.tools_of(catalog, session):
+        if not choices.select_tools(catalog, session):
             help = "enable a toolkit, tool or tag that has tools"
             yield Finding(
                 path=session.path,
@@ -368,28 +380,28 @@ def sessions_allow_tools(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _tools_of(catalog: Catalog) -> dict[str, set[str]]:
+def _tools_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
     for tool in catalog.tools:
         found.setdefault(tool.toolkit, set()).add(tool.slug)
     return found
 
 
-def _versions_of(catalog: Catalog) -> dict[str, set[str]]:
+def _versions_by_toolkit(catalog: Catalog) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {toolkit: set() for toolkit in catalog.toolkits}
     for tool in catalog.tools:
         found.setdefault(tool.toolkit, set()).add(tool.version)
     return found
 
 
-REFERENCES: tuple[Rule, ...] = (
-    toolkits_are_described,
-    router_is_reserved,
-    slugs_are_unique,
+REFERENCE_RULES: tuple[Rule, ...] = (
+    check_toolkit_files,
+    check_reserved_toolkit,
+    check_unique_slugs,
     ids_are_unique,
     urls_lead_where_they_say,
-    replacements_exist,
-    auth_configs_refer,
-    sessions_refer,
+    check_replacements,
+    check_auth_config_references,
+    check_session_references,
 )
-TOTALS: tuple[Rule, ...] = (sessions_allow_tools,)
+TOTAL_RULES: tuple[Rule, ...] = (check_session_not_empty,)

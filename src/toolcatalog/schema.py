@@ -16,32 +16,32 @@ import jsonschema_rs
 import orjson
 
 from toolcatalog import complaints, names, parameters, placeholders
-from toolcatalog.errors import MOST, Finding, Pointer
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.model import (
     ROUTER,
     About,
     AuthConfig,
-    Choice,
     MetaTool,
+    Selection,
     Session,
-    ToolChoice,
     Toolkit,
+    ToolSelection,
     ToolVersion,
 )
 from toolcatalog.source import Document
 
 # what leaves a description that no value can be held against
-_UNUSABLE = {"wrong-type", "wrong-value", "missing-key"}
+_UNUSABLE_RULES = {"wrong-type", "wrong-value", "missing-key"}
 # what may be wrong with a description that is well formed
-_HELD = frozenset(("pattern", "enum", "examples", "default"))
-_LOOKED_AT = 100  # choices among which the one nearest to a wrong value is looked for
+_CHECKED_KEYWORDS = frozenset(("pattern", "enum", "examples", "default"))
+_MAX_COMPARED_CHOICES = 100  # choices among which the one nearest to a wrong value is looked for
 # bytes of a description by bytes of the values that are held against it: each value meets each
 # choice or branch
-_MOST_STEPS = 200_000_000
+_MAX_STEPS = 200_000_000
 # of one file: characters, and a hundred for each text, that are held against patterns which look
 # around or back
-_MOST_TRIED = 40_000
+_MAX_BACKTRACKING = 40_000
 # takes as long as the text; knows neither look-around nor references
 _LINEAR = jsonschema_rs.RegexOptions()
 # knows them, and each step back may go through the whole text
@@ -53,38 +53,47 @@ _MASK = "<value>"
 Record = About | Toolkit | ToolVersion | MetaTool | AuthConfig | Session
 
 
-def record(document: Document) -> tuple[Record | None, list[Finding]]:
+def validate(document: Document) -> tuple[Record | None, list[Finding]]:
     """The record of one document, or None and what is wrong with it."""
-    kind, value, undecided = document.place.kind, document.value, document.value
+    kind, value, undecided = document.location.kind, document.value, document.value
     if kind == "meta_tool":
-        if findings := _first(_bad_placeholders(document.path, value)):
+        if findings := _limit_findings(_bad_placeholders(document.path, value)):
             return None, findings
-        undecided = placeholders.fill(placeholders.without_choices(value), placeholders.SAMPLES)
-        value = placeholders.fill(value, placeholders.SAMPLES)
-    findings = _findings(document.path, kind, value)
-    if kind in ("tool", "meta_tool") and isinstance(value, dict) and len(findings) <= MOST:
-        broken = {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE}
-        findings += _first(_misfits(document.path, value, undecided, broken))
-    return (None, findings) if findings else (_RECORDS[kind](document), [])
+        undecided = placeholders.fill_placeholders(
+            placeholders.remove_placeholder_enums(value), placeholders.SAMPLE_VALUES
+        )
+        value = placeholders.fill_placeholders(value, placeholders.SAMPLE_VALUES)
+    findings = _schema_findings(document.path, kind, value)
+    if (
+        kind in ("tool", "meta_tool")
+        and isinstance(value, dict)
+        and len(findings) <= MAX_FINDINGS_PER_FILE
+    ):
+        broken = {finding.pointer[:2] for finding in findings if finding.rule in _UNUSABLE_RULES}
+        findings += _limit_findings(_check_values(document.path, value, undecided, broken))
+    return (None, findings) if findings else (_RECORD_FACTORIES[kind](document), [])
 
 
-def _first(findings: Iterator[Finding]) -> list[Finding]:
+def _limit_findings(findings: Iterator[Finding]) -> list[Finding]:
     """As many findings as are told of one file, and one more: whoever tells them can say that there
     are more.
     """
-    return [*islice(findings, MOST + 1)]
+    return [*islice(findings, MAX_FINDINGS_PER_FILE + 1)]
 
 
 def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
-    for pointer, found in placeholders.malformed(value):
-        name, help = found[placeholders.MARK], "write `{$session: NAME}` and nothing else"
+    for pointer, found in placeholders.find_invalid_placeholders(value):
+        name, help = (
+            found[placeholders.PLACEHOLDER_KEY],
+            "write `{$session: NAME}` and nothing else",
+        )
         message, expected = (
-            f"{complaints.seen(name)} is not something that a session gives",
-            "one of " + ", ".join(placeholders.SAMPLES),
+            f"{complaints.describe_value(name)} is not something that a session gives",
+            "one of " + ", ".join(placeholders.SAMPLE_VALUES),
         )
         if len(found) > 1:
-            message = f"`{placeholders.MARK}` does not stand alone here"
-        elif near := names.nearest(str(name), placeholders.SAMPLES):
+            message = f"`{placeholders.PLACEHOLDER_KEY}` does not stand alone here"
+        elif near := names.find_nearest(str(name), placeholders.SAMPLE_VALUES):
             help = f"did you mean `{near[0]}`?"
         yield Finding(
             path=path,
@@ -97,35 +106,39 @@ def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
 
 
 @cache
-def _gate(kind: str) -> jsonschema_rs.Draft202012Validator:
+def _file_validator(kind: str) -> jsonschema_rs.Draft202012Validator:
     return jsonschema_rs.Draft202012Validator(SCHEMAS[kind], mask=_MASK)
 
 
-def _findings(path: str, kind: str, value: Any) -> list[Finding]:
-    if _gate(kind).is_valid(value):
+def _schema_findings(path: str, kind: str, value: Any) -> list[Finding]:
+    if _file_validator(kind).is_valid(value):
         return []
     from toolcatalog import listing  # noqa: PLC0415 - its library takes long to load, and a build without faults never needs it
 
-    found = _first(
-        finding for error in listing.errors(kind, value) for finding in complaints.told(path, error)
+    found = _limit_findings(
+        finding
+        for error in listing.iter_errors(kind, value)
+        for finding in complaints.to_findings(path, error)
     )
     # The two libraries read a pattern's `$` differently before a final line break: the gate's word
     # counts.
-    return found or [_refused(path, error) for error in _gate(kind).iter_errors(value)]
+    return found or [
+        _fallback_finding(path, error) for error in _file_validator(kind).iter_errors(value)
+    ]
 
 
-def _refused(path: str, error: jsonschema_rs.ValidationError) -> Finding:
+def _fallback_finding(path: str, error: jsonschema_rs.ValidationError) -> Finding:
     return Finding(
         path=path, pointer=(*error.instance_path,), rule="wrong-value", message=_reason(error)
     )
 
 
 def _reason(error: jsonschema_rs.ValidationError) -> str:
-    return error.message.replace(_MASK, complaints.seen(error.instance), 1)
+    return error.message.replace(_MASK, complaints.describe_value(error.instance), 1)
 
 
-def _misfits(
-    path: str, tool: Mapping[str, Any], undecided: Mapping[str, Any], broken: Collection[Pointer]
+def _check_values(
+    path: str, tool: Mapping[str, Any], sessionless: Mapping[str, Any], broken: Collection[Pointer]
 ) -> Iterator[Finding]:
     """Examples, defaults and enum values that do not fit their description, and descriptions that
     no value can be held against.
@@ -134,13 +147,13 @@ def _misfits(
     be held against. Parameters that are `broken` are passed over: what does not fit them can be
     told once they are mended.
     """
-    trials = _Trials(_MOST_TRIED)
+    trials = _BacktrackingBudget(_MAX_BACKTRACKING)
     for field in ("input_parameters", "output_parameters"):
         if (field,) in broken:
             continue
-        forms = (tool,) if undecided is tool else (tool, undecided)
+        forms = (tool,) if sessionless is tool else (tool, sessionless)
         walks = [
-            parameters.walk(
+            parameters.walk_descriptions(
                 {
                     name: one
                     for name, one in form.get(field, {}).items()
@@ -153,47 +166,47 @@ def _misfits(
         for steps in zip(*walks, strict=True):
             (pointer, description), (_, measure) = steps[0], steps[-1]
             if not (
-                _HELD.isdisjoint(description)
-                or parameters.plainly_fits_itself(description, measure)
+                _CHECKED_KEYWORDS.isdisjoint(description)
+                or parameters.has_plainly_valid_values(description, measure)
             ):
-                yield from _misfit(path, pointer, description, measure, trials)
+                yield from _check_description(path, pointer, description, measure, trials)
 
 
-class _Gate(NamedTuple):
+class _ValueValidator(NamedTuple):
     """What tells whether a value fits; how many patterns it has that look around or back: none
     where it tells in no time.
     """
 
     validator: jsonschema_rs.Draft202012Validator
-    patterns: int = 0
+    pattern_count: int = 0
 
 
 @dataclass(slots=True)
-class _Trials:
+class _BacktrackingBudget:
     """How much may still be tried, of one file, on patterns that look around or back."""
 
-    left: int
+    remaining: int
 
-    def allow(self, gate: _Gate, values: bytes) -> bool:
+    def allow(self, validator: _ValueValidator, values: bytes) -> bool:
         """Tell whether these values, as JSON, may be held against this gate too."""
-        if gate.patterns:
+        if validator.pattern_count:
             # two quotes for each text
-            self.left -= gate.patterns * (len(values) + 50 * values.count(b'"'))
-        return self.left >= 0
+            self.remaining -= validator.pattern_count * (len(values) + 50 * values.count(b'"'))
+        return self.remaining >= 0
 
 
-def _misfit(
+def _check_description(
     path: str,
     pointer: Pointer,
     description: Mapping[str, Any],
-    measure: Mapping[str, Any],
-    trials: _Trials,
+    constraint: Mapping[str, Any],
+    budget: _BacktrackingBudget,
 ) -> Iterator[Finding]:
-    held = _held(description, measure)
+    held = _collect_values(description, constraint)
     if not held and _has_bad_pattern(description):
-        yield _bad_pattern(path, pointer, description)
-    if any(len(form) * len(said) > _MOST_STEPS for form, _, said in held):
-        yield _too_many(
+        yield _bad_pattern_finding(path, pointer, description)
+    if any(len(form) * len(said) > _MAX_STEPS for form, _, said in held):
+        yield _too_many_finding(
             path,
             pointer,
             "so large a description",
@@ -201,10 +214,10 @@ def _misfit(
         )
         return
     try:
-        gates = [(_gate_of(form), values, said) for form, values, said in held]
+        gates = [(_value_validator(form), values, said) for form, values, said in held]
     except jsonschema_rs.ValidationError as refusal:
         if _has_bad_pattern(description):
-            yield _bad_pattern(path, pointer, description)
+            yield _bad_pattern_finding(path, pointer, description)
         # else it is the pattern of a description within this one, and told there
         elif "regex" not in refusal.message:
             yield Finding(
@@ -214,9 +227,9 @@ def _misfit(
                 message=f"not a usable description: {refusal.message}",
             )
         return
-    if not all(trials.allow(gate, said) for gate, _, said in gates):
+    if not all(budget.allow(gate, said) for gate, _, said in gates):
         what = "a pattern that looks around or back"
-        yield _too_many(
+        yield _too_many_finding(
             path,
             pointer,
             what,
@@ -232,8 +245,8 @@ def _misfit(
                 yield _misfit_finding(path, pointer, where, value, description, error)
 
 
-def _held(
-    description: Mapping[str, Any], measure: Mapping[str, Any]
+def _collect_values(
+    description: Mapping[str, Any], constraint: Mapping[str, Any]
 ) -> list[tuple[bytes, list[tuple[Pointer, Any]], bytes]]:
     """What values must fit, as JSON; the values, each at its place; and those as JSON. Choices and
     samples apart.
@@ -246,14 +259,14 @@ def _held(
     ]
     samples += [(("default",), description["default"])] if "default" in description else []
     forms = [
-        (orjson.dumps(parameters.value_schema(measure, enum)), some)
+        (orjson.dumps(parameters.to_value_schema(constraint, enum)), some)
         for enum, some in ((False, choices), (True, samples))
         if some
     ]
     return [(form, values, orjson.dumps([value for _, value in values])) for form, values in forms]
 
 
-def _too_many(path: str, pointer: Pointer, what: str, help: str) -> Finding:
+def _too_many_finding(path: str, pointer: Pointer, what: str, help: str) -> Finding:
     return Finding(
         path=path,
         pointer=pointer,
@@ -263,21 +276,27 @@ def _too_many(path: str, pointer: Pointer, what: str, help: str) -> Finding:
     )
 
 
-def _gate_of(form: bytes) -> _Gate:
-    return _searching(form) if b'"pattern"' in form else _Gate(_kept_validator(form))
+def _value_validator(schema: bytes) -> _ValueValidator:
+    return (
+        _pattern_validator(schema)
+        if b'"pattern"' in schema
+        else _ValueValidator(_cached_validator(schema))
+    )
 
 
 @lru_cache(maxsize=512)
-def _kept_validator(form: bytes) -> jsonschema_rs.Draft202012Validator:
+def _cached_validator(schema: bytes) -> jsonschema_rs.Draft202012Validator:
     """Making one takes longer than using it, and a whole number from 1 to 100 is a whole number
     from 1 to 100 in every tool.
     """
-    return jsonschema_rs.Draft202012Validator(orjson.loads(form), validate_formats=True, mask=_MASK)
+    return jsonschema_rs.Draft202012Validator(
+        orjson.loads(schema), validate_formats=True, mask=_MASK
+    )
 
 
-def _searching(form: bytes) -> _Gate:
+def _pattern_validator(schema: bytes) -> _ValueValidator:
     """The gate of a description with patterns. It is not kept: it may hold more than a megabyte."""
-    description = orjson.loads(form)
+    description = orjson.loads(schema)
     try:
         linear = jsonschema_rs.Draft202012Validator(
             description, validate_formats=True, mask=_MASK, pattern_options=_LINEAR
@@ -286,8 +305,8 @@ def _searching(form: bytes) -> _Gate:
         other = jsonschema_rs.Draft202012Validator(
             description, validate_formats=True, mask=_MASK, pattern_options=_BACKTRACKING
         )
-        return _Gate(other, form.count(b'"pattern"'))
-    return _Gate(linear)
+        return _ValueValidator(other, schema.count(b'"pattern"'))
+    return _ValueValidator(linear)
 
 
 def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
@@ -301,7 +320,7 @@ def _has_bad_pattern(description: Mapping[str, Any]) -> bool:
     return False
 
 
-def _bad_pattern(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Finding:
+def _bad_pattern_finding(path: str, pointer: Pointer, description: Mapping[str, Any]) -> Finding:
     message, expected = (
         f"`{description['pattern']}` is not a regular expression",
         "an ECMA 262 regular expression",
@@ -328,10 +347,11 @@ def _misfit_finding(
     kind = parameters.type_of(description)
     help, fix = f"change the {what} or the description", None
     if kind == "string" and isinstance(value, bool | int | float):
-        help, fix = complaints.quoted(value), complaints.QUOTED
+        help, fix = complaints.quote_hint(value), complaints.QUOTE_FIX
     elif keyword != "enum" and (
-        near := names.nearest(
-            str(value), [str(choice) for choice in description.get("enum", ())[:_LOOKED_AT]]
+        near := names.find_nearest(
+            str(value),
+            [str(choice) for choice in description.get("enum", ())[:_MAX_COMPARED_CHOICES]],
         )
     ):
         help = f"did you mean `{near[0]}`?"
@@ -349,20 +369,20 @@ def _misfit_finding(
     )
 
 
-def _about(document: Document) -> About:
+def _make_about(document: Document) -> About:
     return About(**document.value)
 
 
-def _toolkit(document: Document) -> Toolkit:
+def _make_toolkit(document: Document) -> Toolkit:
     fields = {**document.value}
     for key in ("categories", "owners"):
         fields[key] = tuple(fields.get(key, ()))
-    return Toolkit(slug=document.place.names.get("toolkit", ROUTER), **fields)
+    return Toolkit(slug=document.location.names.get("toolkit", ROUTER), **fields)
 
 
-def _tool(document: Document) -> ToolVersion:
-    place = document.place.names
-    return ToolVersion.of(
+def _make_tool(document: Document) -> ToolVersion:
+    place = document.location.names
+    return ToolVersion.from_value(
         document.value,
         path=document.path,
         slug=place["tool"],
@@ -371,8 +391,8 @@ def _tool(document: Document) -> ToolVersion:
     )
 
 
-def _meta_tool(document: Document) -> MetaTool:
-    place, when = document.place.names, document.value.get("when")
+def _make_meta_tool(document: Document) -> MetaTool:
+    place, when = document.location.names, document.value.get("when")
     return MetaTool(
         path=document.path,
         slug=place["tool"],
@@ -382,33 +402,34 @@ def _meta_tool(document: Document) -> MetaTool:
     )
 
 
-def _auth_config(document: Document) -> AuthConfig:
+def _make_auth_config(document: Document) -> AuthConfig:
     value = document.value
     limits = {key: tuple(value[key]) if key in value else None for key in ("tools", "scopes")}
     return AuthConfig(
         path=document.path,
-        id=document.place.names["auth_config"],
+        id=document.location.names["auth_config"],
         toolkit=value["toolkit"],
         **limits,
     )
 
 
-def _session(document: Document) -> Session:
+def _make_session(document: Document) -> Session:
     value = document.value
     tools = {
-        slug: ToolChoice(
-            tools=_choice(said), tags=_choice(said["tags"]) if "tags" in said else None
+        slug: ToolSelection(
+            tools=_make_selection(said),
+            tags=_make_selection(said["tags"]) if "tags" in said else None,
         )
         for slug, said in value.get("tools", {}).items()
     }
     return Session(
         path=document.path,
-        id=document.place.names["session"],
+        id=document.location.names["session"],
         project=value.get("project", "default"),
         user_id=value.get("user_id", "default"),
-        toolkits=_choice(value.get("toolkits", {})),
+        toolkits=_make_selection(value.get("toolkits", {})),
         tools=tools,
-        tags=_choice(value.get("tags", {})),
+        tags=_make_selection(value.get("tags", {})),
         auth_configs=value.get("auth_configs", {}),
         toolkit_versions=value.get("toolkit_versions", {}),
         manage_connections=value.get("manage_connections", {}).get("enable", False),
@@ -416,18 +437,18 @@ def _session(document: Document) -> Session:
     )
 
 
-def _choice(value: Mapping[str, Any]) -> Choice:
-    return Choice(
+def _make_selection(value: Mapping[str, Any]) -> Selection:
+    return Selection(
         enable=tuple(value["enable"]) if "enable" in value else None,
         disable=tuple(value.get("disable", ())),
     )
 
 
-_RECORDS: dict[str, Callable[[Document], Record]] = {
-    "catalog": _about,
-    "toolkit": _toolkit,
-    "tool": _tool,
-    "meta_tool": _meta_tool,
-    "auth_config": _auth_config,
-    "session": _session,
+_RECORD_FACTORIES: dict[str, Callable[[Document], Record]] = {
+    "catalog": _make_about,
+    "toolkit": _make_toolkit,
+    "tool": _make_tool,
+    "meta_tool": _make_meta_tool,
+    "auth_config": _make_auth_config,
+    "session": _make_session,
 }

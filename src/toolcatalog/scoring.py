@@ -17,29 +17,31 @@ FIELDS = (
     "parameter names",
     "parameter descriptions",
 )
-NAME, TOOLKIT = 0, 1
+NAME_FIELD, TOOLKIT_FIELD = 0, 1
 
-_WEIGHTS = np.array((1.5, 2.0, 0.4, 0.8, 0.7, 0.3))
+_FIELD_WEIGHTS = np.array((1.5, 2.0, 0.4, 0.8, 0.7, 0.3))
 # how much a longer field than usual makes less of each of its terms
-_LENGTHS = np.array((0.3, 0.75, 0.4, 0.4, 0.75, 0.75))
-_SATURATION = 1.6
-_PRESENT = 0.7  # what a term tells by standing there at all
+_FIELD_B = np.array((0.3, 0.75, 0.4, 0.4, 0.75, 0.75))
+_K1 = 1.6
+_DELTA = 0.7  # what a term tells by standing there at all
 
-MOST = _SATURATION + 1 + _PRESENT
+MAX_IMPACT = _K1 + 1 + _DELTA
 
 Floats = NDArray[np.float64]
 
 
-def factors(lengths: NDArray[np.uint32], usual: Floats) -> Floats:
+def compute_field_weights(lengths: NDArray[np.uint32], average_lengths: Floats) -> Floats:
     """What a term counts in each of the FIELDS, for rows of the lengths of fields; `usual` are
     those lengths on average.
     """
-    found: Floats = _WEIGHTS / (1 - _LENGTHS + _LENGTHS * lengths / np.maximum(usual, 1))
+    found: Floats = _FIELD_WEIGHTS / (
+        1 - _FIELD_B + _FIELD_B * lengths / np.maximum(average_lengths, 1)
+    )
     return found
 
 
-def impacts(frequencies: Floats) -> Floats:
+def compute_impacts(frequencies: Floats) -> Floats:
     """The impact of terms, each from the sum of what it counts in all fields: more than 0, less
     than MOST.
     """
-    return frequencies * (_SATURATION + 1) / (frequencies + _SATURATION) + _PRESENT
+    return frequencies * (_K1 + 1) / (frequencies + _K1) + _DELTA

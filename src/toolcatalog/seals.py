@@ -13,9 +13,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-SIZE = 32  # bytes of a seal, and of the secret
-_NAME = "cache-secret"
-_READ = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+SEAL_SIZE = 32  # bytes of a seal, and of the secret
+_FILE_NAME = "cache-secret"
+_OPEN_FLAGS = (
+    os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 class Secret(bytes):
@@ -30,25 +32,25 @@ class Secret(bytes):
 _current: list[Secret] = []
 
 
-def secret() -> Secret:
+def get_secret() -> Secret:
     """The secret of this process: that of the user, or a new one where it cannot be stored."""
     if not _current:
-        _current.append(Secret(_stored() or os.urandom(SIZE)))
+        _current.append(Secret(_load_secret() or os.urandom(SEAL_SIZE)))
     return _current[0]
 
 
-def use(secret: Secret) -> None:
+def use_secret(secret: Secret) -> None:
     """Use the secret of the process that this one works for."""
     _current[:] = [secret]
 
 
-def seal(name: str, digest: bytes) -> bytes:
+def compute_seal(name: str, digest: bytes) -> bytes:
     """The seal of a file with this name, whose content has this SHA-256."""
     text = digest + name.encode("utf-8", "surrogateescape")
-    return hashlib.blake2b(text, key=secret(), digest_size=SIZE).digest()
+    return hashlib.blake2b(text, key=get_secret(), digest_size=SEAL_SIZE).digest()
 
 
-def _stored() -> bytes | None:
+def _load_secret() -> bytes | None:
     """The secret in the user's cache folder, created if it is missing; None where that fails."""
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -57,20 +59,20 @@ def _stored() -> bytes | None:
             if not (home.is_absolute() and home.is_dir()):
                 return None
             folder = home / ".cache"
-        path = folder / "toolcatalog" / _NAME
+        path = folder / "toolcatalog" / _FILE_NAME
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return _read(path) or _create(path)
+        return _read_secret(path) or _create_secret(path)
     except (OSError, RuntimeError):  # RuntimeError: there is no home
         return None
 
 
-def _read(path: Path) -> bytes | None:
+def _read_secret(path: Path) -> bytes | None:
     """The secret in a file; None where there is none, or one that others could read or write.
 
     Raises OSError where it cannot be read or belongs to another user.
     """
     try:
-        handle = os.open(path, _READ)
+        handle = os.open(path, _OPEN_FLAGS)
     except FileNotFoundError:
         return None
     with open(handle, "rb") as file:
@@ -80,23 +82,23 @@ def _read(path: Path) -> bytes | None:
                 raise PermissionError(f"{path} belongs to another user")
             if stat.S_IMODE(status.st_mode) & 0o077:
                 return None
-        found = file.read(SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
-    return found if len(found) == SIZE else None
+        found = file.read(SEAL_SIZE + 1) if stat.S_ISREG(status.st_mode) else b""
+    return found if len(found) == SEAL_SIZE else None
 
 
-def _create(path: Path) -> bytes | None:
+def _create_secret(path: Path) -> bytes | None:
     """Put a new secret in place of one that is missing or unusable, in one step.
 
     Of two processes that do this at once, both use the secret of the first.
     """
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{_NAME}.")
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{_FILE_NAME}.")
     try:
         with open(handle, "wb") as file:
-            file.write(os.urandom(SIZE))
-        if _read(path) is None:
+            file.write(os.urandom(SEAL_SIZE))
+        if _read_secret(path) is None:
             path.unlink(missing_ok=True)
         with suppress(FileExistsError):
             os.link(beside, path)
     finally:
         Path(beside).unlink()
-    return _read(path)
+    return _read_secret(path)

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import comparing, snapshot, verifying
-from toolcatalog.comparing import Facts, Key, Side
-from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.comparing import FileFields, Side, ToolVersionKey
+from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.opening import open_snapshot
 from toolcatalog.snapshot import Tool
 from toolcatalog.store import Store
 
 
-class _Built(NamedTuple):
+class _OpenBuild(NamedTuple):
     """An opened snapshot, and the SHA-256 of each file in its folders."""
 
     folder: Path
@@ -29,68 +29,68 @@ class _Built(NamedTuple):
     listing: Mapping[str, str]
 
 
-class _Kits(NamedTuple):
+class _ToolkitIndexes(NamedTuple):
     """What the indexes of some toolkits say: of each tool version, and of each toolkit."""
 
-    rows: dict[Key, Mapping[str, Any]]
-    toolkits: dict[str, Facts]
+    rows: dict[ToolVersionKey, Mapping[str, Any]]
+    toolkits: dict[str, FileFields]
 
 
-def sides(before: Path, after: Path) -> tuple[Side, Side]:
+def load_sides(before: Path, after: Path) -> tuple[Side, Side]:
     """The sides of two snapshots, by their folders. Raises SnapshotError where one cannot be used."""
-    old, new = _built(before), _built(after)
+    old, new = _open_build(before), _open_build(after)
     differing = {
         path
         for path in old.listing.keys() | new.listing.keys()
         if old.listing.get(path) != new.listing.get(path)
     }
     toolkits = {path.split("/")[1] for path in differing if path.startswith("toolkits/")}
-    old_kits, new_kits = _kits(old, toolkits), _kits(new, toolkits)
+    old_kits, new_kits = _read_indexes(old, toolkits), _read_indexes(new, toolkits)
     keys = {
         key
         for key in old_kits.rows.keys() | new_kits.rows.keys()
-        if _differ(old_kits.rows.get(key), new_kits.rows.get(key))
+        if _is_different(old_kits.rows.get(key), new_kits.rows.get(key))
     }
-    old_versions, new_versions = _versions_of(old_kits, keys), _versions_of(new_kits, keys)
+    old_versions, new_versions = _list_versions(old_kits, keys), _list_versions(new_kits, keys)
     references = {*comparing.predecessors(old_versions, new_versions).values()}
     others = {path for path in differing if not path.startswith("toolkits/")}
     return (
-        _served(old, old_kits, old_versions, keys | (references - new_kits.rows.keys()), others),
-        _served(new, new_kits, new_versions, keys | references, others),
+        _make_side(old, old_kits, old_versions, keys | (references - new_kits.rows.keys()), others),
+        _make_side(new, new_kits, new_versions, keys | references, others),
     )
 
 
-def _built(folder: Path) -> _Built:
+def _open_build(folder: Path) -> _OpenBuild:
     store = open_snapshot(folder)
-    manifest = verifying.read(folder)
-    listed = verifying.contents(folder, manifest)
+    manifest = verifying.read_manifest(folder)
+    listed = verifying.list_files(folder, manifest)
     listing = {path: said.sha256 for path, said in listed.items() if "/" in path}
-    return _Built(folder, store, manifest.about, listing)
+    return _OpenBuild(folder, store, manifest.about, listing)
 
 
-def _sound(folder: Path, path: str, digest: str) -> bytes:
+def _read_verified(folder: Path, path: str, digest: str) -> bytes:
     """The bytes of a file that are the ones that were written."""
     try:
         data = (folder / path).read_bytes()
     except OSError as error:
         raise SnapshotError(
-            f"The build in {folder} is damaged ({path}: {error.strerror}): {MEND}"
+            f"The build in {folder} is damaged ({path}: {error.strerror}): {REBUILD_HINT}"
         ) from None
     if hashlib.sha256(data).hexdigest() != digest:
         raise SnapshotError(
-            f"The build in {folder} is damaged ({path} has other bytes than were written): {MEND}"
+            f"The build in {folder} is damaged ({path} has other bytes than were written): {REBUILD_HINT}"
         )
     return data
 
 
-def _kits(built: _Built, toolkits: Collection[str]) -> _Kits:
-    found = _Kits({}, {})
+def _read_indexes(build: _OpenBuild, toolkits: Collection[str]) -> _ToolkitIndexes:
+    found = _ToolkitIndexes({}, {})
     for path in sorted(
         path
-        for path in built.listing
+        for path in build.listing
         if path.startswith("toolkits/") and path.split("/")[1] in toolkits
     ):
-        index = orjson.loads(_sound(built.folder, path, built.listing[path]))
+        index = orjson.loads(_read_verified(build.folder, path, build.listing[path]))
         toolkit = index["toolkit"]["slug"]
         found.toolkits[toolkit] = {
             name: value
@@ -98,12 +98,12 @@ def _kits(built: _Built, toolkits: Collection[str]) -> _Kits:
             if name not in ("slug", "versions")
         }
         found.rows.update(
-            {Key(toolkit, row["slug"], row["version"]): row for row in index["tools"]}
+            {ToolVersionKey(toolkit, row["slug"], row["version"]): row for row in index["tools"]}
         )
     return found
 
 
-def _differ(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
+def _is_different(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
     return (
         old is None
         or new is None
@@ -111,7 +111,9 @@ def _differ(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> boo
     )
 
 
-def _versions_of(kits: _Kits, keys: Iterable[Key]) -> dict[tuple[str, str], list[str]]:
+def _list_versions(
+    kits: _ToolkitIndexes, keys: Iterable[ToolVersionKey]
+) -> dict[tuple[str, str], list[str]]:
     tools = {key[:2] for key in keys}
     found: dict[tuple[str, str], list[str]] = {}
     for key in sorted(key for key in kits.rows if key[:2] in tools):
@@ -119,30 +121,32 @@ def _versions_of(kits: _Kits, keys: Iterable[Key]) -> dict[tuple[str, str], list
     return found
 
 
-def _served(
-    built: _Built,
-    kits: _Kits,
+def _make_side(
+    build: _OpenBuild,
+    indexes: _ToolkitIndexes,
     versions: comparing.Versions,
-    keys: Collection[Key],
+    keys: Collection[ToolVersionKey],
     others: Collection[str],
 ) -> Side:
     tools = {
-        key: _document(built.store, key, kits.rows[key]["deprecation"])
+        key: _load_tool(build.store, key, indexes.rows[key]["deprecation"])
         for key in keys
-        if key in kits.rows
+        if key in indexes.rows
     }
-    files: dict[str, Facts] = {
-        f"toolkits/{slug}/toolkit.yaml": facts for slug, facts in kits.toolkits.items()
+    files: dict[str, FileFields] = {
+        f"toolkits/{slug}/toolkit.yaml": facts for slug, facts in indexes.toolkits.items()
     }
     files |= {
-        path.removesuffix(".json"): {"answer": built.listing[path]}
+        path.removesuffix(".json"): {"answer": build.listing[path]}
         for path in others
-        if path in built.listing
+        if path in build.listing
     }
-    return Side(versions, tools, {**files, "catalog.yaml": built.about})
+    return Side(versions, tools, {**files, "catalog.yaml": build.about})
 
 
-def _document(store: Store, key: Key, deprecation: Mapping[str, str] | None) -> Tool:
-    entry = store.tool(key.slug)
+def _load_tool(store: Store, key: ToolVersionKey, deprecation: Mapping[str, str] | None) -> Tool:
+    entry = store.get_tool(key.slug)
     assert entry is not None
-    return snapshot.tool_of(orjson.loads(store.document(entry.number(key.version))[0]), deprecation)
+    return snapshot.tool_from_document(
+        orjson.loads(store.read_document(entry.tool_id(key.version))[0]), deprecation
+    )

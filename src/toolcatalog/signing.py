@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _FORMAT = 1
 # A signature of this key for anything else never fits a statement, and the other way round.
 _DOMAIN = b"toolcatalog: the snapshot in force, format 1\n"
-_MOST_SEQUENCE = 1 << 53
+_MAX_SEQUENCE = 1 << 53
 _CREATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_MOST_FILE = 1 << 16  # bytes of a key file
-_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
-_OPENSSL = "`openssl genpkey -algorithm ed25519 -out sign.pem`"
-_PUBLIC = "`openssl pkey -in sign.pem -pubout -out verify.pem`"
+_MAX_FILE_SIZE = 1 << 16  # bytes of a key file
+_PEM_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
+_CREATE_KEY_COMMAND = "`openssl genpkey -algorithm ed25519 -out sign.pem`"
+_EXPORT_KEY_COMMAND = "`openssl pkey -in sign.pem -pubout -out verify.pem`"
 
 
-class Statement(NamedTuple):
+class SnapshotStatement(NamedTuple):
     """What is signed: the digest of a snapshot, its sequence number, and when that was, as
     2026-01-31T12:00:00Z.
     """
@@ -50,10 +50,10 @@ class Statement(NamedTuple):
         return _DOMAIN + orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
 
 
-class Signed(NamedTuple):
+class SignedStatement(NamedTuple):
     """A statement and its signature, which may be anybody's."""
 
-    statement: Statement
+    statement: SnapshotStatement
     signature: bytes
 
 
@@ -66,7 +66,7 @@ class SigningKey:
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
-        data = _read(file, "--sign")
+        data = _read_key_file(file, "--sign")
         if file.stat().st_mode & 0o077:
             raise UsageError(
                 f"The signing key {file} can be read or changed by other users of this machine: "
@@ -75,7 +75,7 @@ class SigningKey:
         if b"PUBLIC KEY-----" in data and b"PRIVATE KEY-----" not in data:
             raise UsageError(
                 f"{file} holds a public key, and --sign takes a private one: name the file of "
-                f"{_OPENSSL}."
+                f"{_CREATE_KEY_COMMAND}."
             )
         try:
             key = serialization.load_pem_private_key(data, None)
@@ -88,14 +88,14 @@ class SigningKey:
             key = None
         if not isinstance(key, ed25519.Ed25519PrivateKey):
             raise UsageError(
-                f"{file} holds no Ed25519 private key in PEM form: make one by {_OPENSSL}."
+                f"{file} holds no Ed25519 private key in PEM form: make one by {_CREATE_KEY_COMMAND}."
             )
         self._key: ed25519.Ed25519PrivateKey = key
-        self.public = VerifyKeys((_raw(key.public_key()),))
+        self.public = VerifyKeys((_public_bytes(key.public_key()),))
 
-    def sign(self, statement: Statement) -> Signed:
+    def sign(self, statement: SnapshotStatement) -> SignedStatement:
         """Sign a statement."""
-        return Signed(statement, self._key.sign(statement.message()))
+        return SignedStatement(statement, self._key.sign(statement.message()))
 
 
 class VerifyKeys(NamedTuple):
@@ -113,14 +113,14 @@ class VerifyKeys(NamedTuple):
         from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
-        data = _read(file, "--verify-key")
+        data = _read_key_file(file, "--verify-key")
         if b"PRIVATE KEY-----" in data:
             raise UsageError(
                 f"{file} holds a private key, which no server needs: name its public half, made "
-                f"by {_PUBLIC}."
+                f"by {_EXPORT_KEY_COMMAND}."
             )
         keys: list[bytes] = []
-        for block in _BLOCK.finditer(data):
+        for block in _PEM_BLOCK.finditer(data):
             try:
                 key = serialization.load_pem_public_key(block[0])
             except (ValueError, UnsupportedAlgorithm):
@@ -128,15 +128,15 @@ class VerifyKeys(NamedTuple):
             if not isinstance(key, ed25519.Ed25519PublicKey):
                 keys = []
                 break
-            keys.append(_raw(key))
+            keys.append(_public_bytes(key))
         if not keys:
             raise UsageError(
                 f"{file} holds no Ed25519 public key in PEM form, or others too: make one by "
-                f"{_PUBLIC}."
+                f"{_EXPORT_KEY_COMMAND}."
             )
         return cls(tuple(keys))
 
-    def accept(self, signed: Signed) -> bool:
+    def is_valid(self, signed_statement: SignedStatement) -> bool:
         """Tell whether the signature of the statement is by one of these keys."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
@@ -144,7 +144,7 @@ class VerifyKeys(NamedTuple):
         for key in self.keys:
             try:
                 ed25519.Ed25519PublicKey.from_public_bytes(key).verify(
-                    signed.signature, signed.statement.message()
+                    signed_statement.signature, signed_statement.statement.message()
                 )
             except (InvalidSignature, ValueError):
                 continue
@@ -152,7 +152,9 @@ class VerifyKeys(NamedTuple):
         return False
 
 
-def next_statement(digest: str, before: Statement | None, now: datetime) -> Statement:
+def next_statement(
+    digest: str, previous: SnapshotStatement | None, now: datetime
+) -> SnapshotStatement:
     """The statement that follows another one, or the first.
 
     The sequence number is the time in seconds since 1970, or one more than the last number where
@@ -161,12 +163,12 @@ def next_statement(digest: str, before: Statement | None, now: datetime) -> Stat
     because the pointer is only replaced where it is still the one that they have read.
     """
     sequence = int(now.timestamp())
-    if before:
-        sequence = max(sequence, before.sequence + 1)
-    return Statement(digest, sequence, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    if previous:
+        sequence = max(sequence, previous.sequence + 1)
+    return SnapshotStatement(digest, sequence, f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
 
 
-def dump(signed: Signed) -> dict[str, Any]:
+def dump_signed_statement(signed: SignedStatement) -> dict[str, Any]:
     """A signed statement as values of JSON, without the digest."""
     return {
         "format": _FORMAT,
@@ -176,16 +178,18 @@ def dump(signed: Signed) -> dict[str, Any]:
     }
 
 
-def parse(digest: str, said: object) -> Signed | None:
+def parse_signed_statement(digest: str, value: object) -> SignedStatement | None:
     """The signed statement about a digest, as `dump` writes it; None where it is none."""
-    if not isinstance(said, Mapping) or said.get("format") != _FORMAT:
+    if not isinstance(value, Mapping) or value.get("format") != _FORMAT:
         return None
-    sequence, created, signature = (said.get(name) for name in ("sequence", "created", "signature"))
+    sequence, created, signature = (
+        value.get(name) for name in ("sequence", "created", "signature")
+    )
     if (
         not snapshot.is_digest(digest)
         or not isinstance(sequence, int)
         or isinstance(sequence, bool)
-        or not 0 <= sequence < _MOST_SEQUENCE
+        or not 0 <= sequence < _MAX_SEQUENCE
         or not (isinstance(created, str) and _CREATED.fullmatch(created))
         or not isinstance(signature, str)
     ):
@@ -194,22 +198,22 @@ def parse(digest: str, said: object) -> Signed | None:
         data = base64.b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return None
-    return Signed(Statement(digest, sequence, created), data)
+    return SignedStatement(SnapshotStatement(digest, sequence, created), data)
 
 
-def _raw(key: "ed25519.Ed25519PublicKey") -> bytes:
+def _public_bytes(key: "ed25519.Ed25519PublicKey") -> bytes:
     return key.public_bytes_raw()
 
 
-def _read(file: Path, option: str) -> bytes:
+def _read_key_file(file: Path, option: str) -> bytes:
     try:
-        data = files.plain(file)
+        data = files.read_plain_file(file)
     except OSError as error:
         raise UsageError(
             f"The key file {file} cannot be read ({error.strerror}): {remedy(error)}, or name "
             f"another with {option}."
         ) from None
-    return data[:_MOST_FILE]
+    return data[:_MAX_FILE_SIZE]
 
 
 def _check_library() -> None:

@@ -26,21 +26,23 @@ from pathlib import Path
 import orjson
 
 from toolcatalog import files, guarding, memory, signatures
-from toolcatalog.crew import Crew
+from toolcatalog.crew import WorkerPool
 from toolcatalog.errors import UsageError
-from toolcatalog.groups import Group
-from toolcatalog.memory import Noted, SiteMemory
-from toolcatalog.progress import Track
+from toolcatalog.groups import PageGroup
+from toolcatalog.memory import PageGroupState, SiteState
+from toolcatalog.progress import Progress
 
-_GENERATED = ".generated"
-_NAME = "[A-Za-z0-9_-][A-Za-z0-9_.-]*"
-_PAGE = re.compile(rf"(?:{_NAME}/)*{_NAME}\.(?:css|html|js|json|md|svg|txt|xml)")
+_LISTING_FILE = ".generated"
+_PATH_SEGMENT = "[A-Za-z0-9_-][A-Za-z0-9_.-]*"
+_PAGE_PATH = re.compile(
+    rf"(?:{_PATH_SEGMENT}/)*{_PATH_SEGMENT}\.(?:css|html|js|json|md|svg|txt|xml)"
+)
 # of files by path: the digest of what they are made from, and their state
-Known = Mapping[str, tuple[str, int]]
+KnownFiles = Mapping[str, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class StagedSite:
     """A site that can be put in its place: all groups by digest, those among them that are staged,
     and what is noted of the files that stay; the paths to remove, and whether there are new ones.
 
@@ -48,17 +50,21 @@ class Staged:
     """
 
     site: Path
-    left: SiteMemory
-    groups: Mapping[str, Group]
-    stale: Mapping[str, tuple[Group, Noted]]
-    gone: set[str]
-    is_more: bool
-    kept: int
+    state: SiteState
+    groups: Mapping[str, PageGroup]
+    staged_groups: Mapping[str, tuple[PageGroup, PageGroupState]]
+    removed_paths: set[str]
+    has_new_paths: bool
+    kept_count: int
 
 
-def stage(
-    site: Path, groups: Sequence[Group], left: SiteMemory, crew: Crew, track: Track
-) -> Staged:
+def stage_site(
+    site: Path,
+    groups: Sequence[PageGroup],
+    site_state: SiteState,
+    pool: WorkerPool,
+    progress: Progress,
+) -> StagedSite:
     """Render the pages of these groups that are not there yet; `left` is what is there already. The
     pages that are in place stay as they are.
 
@@ -67,67 +73,77 @@ def stage(
     in the place of folders, and OSError.
     """
     named = {group.digest: group for group in groups}
-    stale = {digest: group for digest, group in named.items() if digest not in left.groups}
-    gone, is_more, kept = _changes(site, named, stale, left)
-    _refuse_links(site, chain((group.paths for group in stale.values()), [gone]))
-    if not left.groups:  # the last build may have been killed while it wrote
-        files.clean(site)
-    notes: list[Noted] = []
+    stale = {digest: group for digest, group in named.items() if digest not in site_state.groups}
+    gone, is_more, kept = _find_changed_paths(site, named, stale, site_state)
+    _require_no_links(site, chain((group.paths for group in stale.values()), [gone]))
+    if not site_state.groups:  # the last build may have been killed while it wrote
+        files.remove_temporary_files(site)
+    notes: list[PageGroupState] = []
     if stale:
         files.remove(site / guarding.STAGED)
         (site / guarding.STAGED).mkdir(parents=True)
-        made = crew.each(partial(_stage, site, _known(left, named)), [*stale.values()])
-        with track("Making pages", sum(len(group.paths) for group in stale.values())) as advance:
+        made = pool.map(
+            partial(_stage_group, site, _find_reusable(site_state, named)), [*stale.values()]
+        )
+        with progress("Making pages", sum(len(group.paths) for group in stale.values())) as advance:
             for group, noted in zip(stale.values(), made, strict=True):
                 notes.append(noted)
                 advance(len(group.paths))
-    return Staged(
+    return StagedSite(
         site=site,
-        left=left,
+        state=site_state,
         groups=named,
-        stale={one: (stale[one], noted) for one, noted in zip(stale, notes, strict=True)},
-        gone=gone,
-        is_more=is_more,
-        kept=kept,
+        staged_groups={one: (stale[one], noted) for one, noted in zip(stale, notes, strict=True)},
+        removed_paths=gone,
+        has_new_paths=is_more,
+        kept_count=kept,
     )
 
 
-def put(staged: Staged, crew: Crew) -> Iterator[tuple[str, Noted]]:
+def install(staged: StagedSite, pool: WorkerPool) -> Iterator[tuple[str, PageGroupState]]:
     """Move what is staged to its place, as what there is of each group now is taken. Raises
     OSError.
     """
-    site, left, named = staged.site, staged.left, staged.groups
-    listing = site / _GENERATED
-    if staged.is_more:
-        _list(listing, chain(_paths(named, left), [staged.gone]))
+    site, left, named = staged.site, staged.state, staged.groups
+    listing = site / _LISTING_FILE
+    if staged.has_new_paths:
+        _write_listing(listing, chain(_group_paths(named, left), [staged.removed_paths]))
     yield from ((digest, left.groups[digest]) for digest in named if digest in left.groups)
-    moved = crew.each(partial(_put, site), [*staged.stale.values()])
-    yield from zip(staged.stale, moved, strict=True)
-    if staged.gone:
-        _remove(site, staged.gone)
-        _list(listing, _paths(named, left))
+    moved = pool.map(partial(_install_group, site), [*staged.staged_groups.values()])
+    yield from zip(staged.staged_groups, moved, strict=True)
+    if staged.removed_paths:
+        _remove_pages(site, staged.removed_paths)
+        _write_listing(listing, _group_paths(named, left))
     files.remove(site / guarding.STAGED)
-    yield _GENERATED, memory.noted({_GENERATED: signatures.left(str(listing))}, {})
+    yield (
+        _LISTING_FILE,
+        memory.encode_group_state({_LISTING_FILE: signatures.settled_signature(str(listing))}, {}),
+    )
 
 
-def _changes(
-    site: Path, named: Mapping[str, Group], stale: Mapping[str, Group], left: SiteMemory
+def _find_changed_paths(
+    site: Path,
+    groups: Mapping[str, PageGroup],
+    missing_groups: Mapping[str, PageGroup],
+    site_state: SiteState,
 ) -> tuple[set[str], bool, int]:
     """The paths to remove, whether there are new ones, and how many files stay that are listed by
     somebody else.
     """
     # all is as it was left, the list of it too: what stays need not be gone through
-    if left.made_from and _GENERATED in left.groups:
-        replaced = {*filter(_PAGE.fullmatch, chain.from_iterable(_replaced(left, named)))}
-        return *_gone(replaced, (group.paths for group in stale.values())), 0
-    listed, is_ours = generated(site)
-    gone, is_more = _gone(listed, _paths(named, left))
+    if site_state.made_from and _LISTING_FILE in site_state.groups:
+        replaced = {
+            *filter(_PAGE_PATH.fullmatch, chain.from_iterable(_replaced_paths(site_state, groups)))
+        }
+        return *_find_removed(replaced, (group.paths for group in missing_groups.values())), 0
+    listed, is_ours = load_generated(site)
+    gone, is_more = _find_removed(listed, _group_paths(groups, site_state))
     if is_ours:
         return gone, is_more, 0
     return set(), True, sum(os.path.lexists(site / path) for path in gone)
 
 
-def _refuse_links(site: Path, groups: Iterable[Collection[str]]) -> None:
+def _require_no_links(site: Path, groups: Iterable[Collection[str]]) -> None:
     """Raise UsageError where something else is in the place of a folder of these pages."""
     for paths in groups:
         seen: set[str] = set()
@@ -135,11 +151,11 @@ def _refuse_links(site: Path, groups: Iterable[Collection[str]]) -> None:
             folder = path.rpartition("/")[0]
             while folder and folder not in seen:
                 seen.add(folder)
-                _refuse_link(f"{site}/{folder}")
+                _require_folder(f"{site}/{folder}")
                 folder = folder.rpartition("/")[0]
 
 
-def _refuse_link(folder: str) -> None:
+def _require_folder(folder: str) -> None:
     try:
         mode = os.lstat(folder).st_mode
     except (FileNotFoundError, NotADirectoryError):  # the folder above it is looked at next
@@ -152,15 +168,21 @@ def _refuse_link(folder: str) -> None:
         )
 
 
-def _paths(groups: Mapping[str, Group], left: SiteMemory) -> Iterator[Collection[str]]:
+def _group_paths(
+    groups: Mapping[str, PageGroup], site_state: SiteState
+) -> Iterator[Collection[str]]:
     """Where the files of each group lie: of groups that are left as they were noted, of the others
     as they say.
     """
     for digest, group in groups.items():
-        yield memory.state_of(left.groups[digest]) if digest in left.groups else group.paths
+        yield (
+            memory.decode_signatures(site_state.groups[digest])
+            if digest in site_state.groups
+            else group.paths
+        )
 
 
-def _gone(before: set[str], now: Iterable[Collection[str]]) -> tuple[set[str], bool]:
+def _find_removed(before: set[str], now: Iterable[Collection[str]]) -> tuple[set[str], bool]:
     """Which of the files that were there are no more, and whether there are more now; those of each
     group at once.
     """
@@ -171,22 +193,24 @@ def _gone(before: set[str], now: Iterable[Collection[str]]) -> tuple[set[str], b
     return before, is_more
 
 
-def _replaced(left: SiteMemory, groups: Mapping[str, Group]) -> Iterator[Collection[str]]:
+def _replaced_paths(
+    site_state: SiteState, groups: Mapping[str, PageGroup]
+) -> Iterator[Collection[str]]:
     """Where the files lie of groups that are no more."""
     return (
-        memory.state_of(noted)
-        for digest, noted in left.groups.items()
-        if digest not in groups and digest != _GENERATED
+        memory.decode_signatures(noted)
+        for digest, noted in site_state.groups.items()
+        if digest not in groups and digest != _LISTING_FILE
     )
 
 
-def _known(left: SiteMemory, groups: Mapping[str, Group]) -> Known:
+def _find_reusable(site_state: SiteState, groups: Mapping[str, PageGroup]) -> KnownFiles:
     """The files of groups that are no more, but as they were left, and of which it is known what
     they are made from.
     """
     notes = [
-        (memory.state_of(noted), memory.sources_of(noted))
-        for digest, noted in left.groups.items()
+        (memory.decode_signatures(noted), memory.decode_sources(noted))
+        for digest, noted in site_state.groups.items()
         if digest not in groups
     ]
     return {
@@ -194,7 +218,7 @@ def _known(left: SiteMemory, groups: Mapping[str, Group]) -> Known:
     }
 
 
-def _stage(site: Path, known: Known, group: Group) -> Noted:
+def _stage_group(site: Path, known: KnownFiles, group: PageGroup) -> PageGroupState:
     """Make the files of a group, but those that are known to be made from the same, and stage those
     that differ: the state of the files that were not made, and what files are made from.
     """
@@ -208,57 +232,62 @@ def _stage(site: Path, known: Known, group: Group) -> Noted:
         before, mark = known.get(path, ("", 0))
         if source and source == before:
             state[path] = mark
-        elif not files.holds(f"{site}/{path}", data := make()):
+        elif not files.has_content(f"{site}/{path}", data := make()):
             if (site / path).is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), f"{site}/{path}")
-            files.replace(folder / str(numbers[path]), data)
-    return memory.noted(state, sources)
+            files.write_unsynced(folder / str(numbers[path]), data)
+    return memory.encode_group_state(state, sources)
 
 
-def _put(site: Path, staged: tuple[Group, Noted]) -> Noted:
+def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> PageGroupState:
     """Move the files of a group that are staged to their places: the state of all its files, and
     what they are made from.
     """
     group, noted = staged
     folder = f"{site}/{guarding.STAGED}/{group.digest}"
     waiting = {file.name for file in Path(folder).iterdir()}
-    state = memory.state_of(noted)
+    state = memory.decode_signatures(noted)
     for number, path in enumerate(group.paths):
         if str(number) in waiting:
-            files.take(f"{folder}/{number}", f"{site}/{path}")
-    now = {path: state.get(path) or signatures.left(f"{site}/{path}") for path in group.paths}
-    return memory.noted(now, memory.sources_of(noted))
+            files.move_file(f"{folder}/{number}", f"{site}/{path}")
+    now = {
+        path: state.get(path) or signatures.settled_signature(f"{site}/{path}")
+        for path in group.paths
+    }
+    return memory.encode_group_state(now, memory.decode_sources(noted))
 
 
-def _list(listing: Path, groups: Iterable[Collection[str]]) -> None:
+def _write_listing(listing: Path, groups: Iterable[Collection[str]]) -> None:
     """Say in the site what is made there, group by group."""
     paths = (
         orjson.dumps(sorted(some), option=orjson.OPT_INDENT_2)[1:-2] for some in groups if some
     )
-    files.seal(listing, chain([b"["], _apart(paths), [b"\n]\n"]))
+    files.write_sealed(listing, chain([b"["], _with_commas(paths), [b"\n]\n"]))
 
 
-def _apart(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _with_commas(pieces: Iterable[bytes]) -> Iterator[bytes]:
     comma = b""
     for piece in pieces:
         yield comma + piece
         comma = b","
 
 
-def generated(site: Path) -> tuple[set[str], bool]:
+def load_generated(site: Path) -> tuple[set[str], bool]:
     """The pages that the list of an earlier build names, and whether this user has sealed it. Paths
     that no build makes are left out.
 
     Raises UsageError where the folder holds a site and it cannot be told whose.
     """
-    listing = site / _GENERATED
+    listing = site / _LISTING_FILE
     try:
-        data = files.unsealed(listing)
+        data = files.read_sealed(listing)
         is_ours = data is not None
         if data is None:  # the list of another user, machine or version, perhaps without a seal
             data = listing.read_bytes()
             data = data[max(0, data.find(b"[")) :]
-        return {path for path in map(str, orjson.loads(data)) if _PAGE.fullmatch(path)}, is_ours
+        return {
+            path for path in map(str, orjson.loads(data)) if _PAGE_PATH.fullmatch(path)
+        }, is_ours
     except FileNotFoundError:
         if not (site / "index.html").exists():
             return set(), True
@@ -268,7 +297,7 @@ def generated(site: Path) -> tuple[set[str], bool]:
     raise UsageError(f"{wrong}: name another folder with --site, or empty this one.")
 
 
-def _remove(site: Path, paths: Iterable[str]) -> None:
+def _remove_pages(site: Path, paths: Iterable[str]) -> None:
     """Remove pages that are no longer made, and the folders that they leave empty. No folder among
     them is a link.
     """

@@ -35,7 +35,7 @@ import orjson
 
 FORMAT = 4
 MANIFEST = "manifest.json"
-LISTING = "files.json"
+FILE_LIST = "files.json"
 DOCUMENTS = "tools.json"
 NUMBERS = "query.numbers"
 TOOLS = "query.tools"
@@ -47,29 +47,29 @@ VOCABULARIES = "query.vocabularies"
 COVERS = "query.covers"
 VECTORS = "query.vectors"  # only where a build was asked for it
 
-TAG = 16  # bytes of a document's SHA-256 that tell it from others
+TAG_SIZE = 16  # bytes of a document's SHA-256 that tell it from others
 
 # Of a term: where its postings begin, how many there are, their checksum, its rarity, whether it is
 # a row, how many relatives follow, the number of its first word.
-WORD = struct.Struct("<QIIf?3xII")
+TERM_HEADER = struct.Struct("<QIIf?3xII")
 # how long each field is on average (see `scoring`), and the checksum of that
-POSTINGS_HEAD = struct.Struct("<6dQ")
-MOST_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
+POSTINGS_HEADER = struct.Struct("<6dQ")
+MAX_ENCODED_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of the impact
 
 # Bounds of what is read into memory: bytes of the manifest, bytes of the listing, files that the
 # listing names.
-MOST_MANIFEST, MOST_LISTING, MOST_FILES = 1 << 22, 1 << 26, 500_000
+MAX_MANIFEST_SIZE, MAX_FILE_LIST_SIZE, MAX_FILES = 1 << 22, 1 << 26, 500_000
 
-_DIGEST = re.compile("[0-9a-f]{64}")
+_DIGEST_PATTERN = re.compile("[0-9a-f]{64}")
 _PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 MOST_FOLDERS = 2  # in the path of a listed file: each is one more folder on the disk
-_LONGEST_PATH = 512  # characters; each name in it is of 255 at most, as file systems want
+_MAX_PATH_LENGTH = 512  # characters; each name in it is of 255 at most, as file systems want
 _ENTRY = re.compile(
     rb'"([A-Za-z0-9_./-]{1,512})":\{"size":(0|[1-9][0-9]{0,14}),"sha256":"([0-9a-f]{64})"\}'
 )
 
 NEWEST, DEPRECATED = "newest", "deprecated"  # sets; all others have a kind and a name
-EVERY_VERSION = "versions"  # the fact that lists the versions of all toolkits
+ALL_VERSIONS = "versions"  # the fact that lists the versions of all toolkits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class SnapshotContents:
     """All that a snapshot holds but the tools, which are too many to be held at once. Sorted by
     slug or id.
     """
@@ -140,7 +140,7 @@ class Contents:
     sessions: tuple[Session, ...]
 
 
-def document(tool: Tool, name: str, logo: str) -> dict[str, Any]:
+def tool_to_document(tool: Tool, toolkit_name: str, toolkit_logo: str) -> dict[str, Any]:
     """The thirteen fields of a tool as the interface shows them, in its order; `name` and `logo`
     are its toolkit's.
     """
@@ -148,7 +148,7 @@ def document(tool: Tool, name: str, logo: str) -> dict[str, Any]:
         "slug": tool.slug,
         "name": tool.name,
         "description": tool.description,
-        "toolkit": {"slug": tool.toolkit, "name": name, "logo": logo},
+        "toolkit": {"slug": tool.toolkit, "name": toolkit_name, "logo": toolkit_logo},
         "input_parameters": tool.input_parameters,
         "output_parameters": tool.output_parameters,
         "no_auth": tool.no_auth,
@@ -162,12 +162,12 @@ def document(tool: Tool, name: str, logo: str) -> dict[str, Any]:
             "version": tool.version,
             "available_versions": tool.available_versions,
             "is_deprecated": tool.deprecation is not None,
-            "toolkit": {"logo": logo},
+            "toolkit": {"logo": toolkit_logo},
         },
     }
 
 
-def tool_of(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
+def tool_from_document(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) -> Tool:
     """The record of a document; why it is deprecated is not in that, but in the toolkit's index."""
     return Tool(
         slug=document["slug"],
@@ -185,12 +185,12 @@ def tool_of(document: Mapping[str, Any], deprecation: Mapping[str, str] | None) 
     )
 
 
-def postings_head(usual: Sequence[float]) -> bytes:
+def pack_postings_header(average_lengths: Sequence[float]) -> bytes:
     """The head of POSTINGS; `usual`: the mean number of words in each of the six fields."""
-    return POSTINGS_HEAD.pack(*usual, zlib.crc32(struct.pack("<6d", *usual)))
+    return POSTINGS_HEADER.pack(*average_lengths, zlib.crc32(struct.pack("<6d", *average_lengths)))
 
 
-def index_row(tool: Tool, document: bytes) -> dict[str, Any]:
+def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
     """A tool version in the index of its toolkit."""
     return {
         "slug": tool.slug,
@@ -201,93 +201,100 @@ def index_row(tool: Tool, document: bytes) -> dict[str, Any]:
         "scopes": tool.scopes,
         "no_auth": tool.no_auth,
         "deprecation": tool.deprecation,
-        "digest": sha256(document),
+        "digest": sha256_hex(document),
     }
 
 
-def index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
+def render_toolkit_index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
     """The index of a toolkit at a version, from the rows of the tools in force."""
-    head = dump({"toolkit": asdict(toolkit), "version": version})
+    head = dump_json({"toolkit": asdict(toolkit), "version": version})
     return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
 
 
-def index_path(toolkit: str, version: str) -> str:
+def toolkit_index_path(toolkit: str, version: str) -> str:
     """Where the index of a toolkit at a version lies in a snapshot."""
     return f"toolkits/{toolkit}/{version}.json"
 
 
-def session_answer(session: Session, router: Toolkit) -> bytes:
+def render_session_response(session: Session, router: Toolkit) -> bytes:
     """What the API answers for a session."""
-    return dump({"items": [document(tool, router.name, router.logo) for tool in session.tools]})
+    return dump_json(
+        {"items": [tool_to_document(tool, router.name, router.logo) for tool in session.tools]}
+    )
 
 
-def small_files(contents: Contents) -> dict[str, bytes]:
+def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
     """The files of sessions and auth configs, by path."""
     tree = {
-        f"auth_configs/{config.id}.json": dump(asdict(config)) for config in contents.auth_configs
+        f"auth_configs/{config.id}.json": dump_json(asdict(config))
+        for config in contents.auth_configs
     }
     if contents.router:
         tree |= {
-            f"sessions/{session.id}.json": session_answer(session, contents.router)
+            f"sessions/{session.id}.json": render_session_response(session, contents.router)
             for session in contents.sessions
         }
     return tree
 
 
-def facts(contents: Contents) -> dict[str, bytes]:
+def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
     """The table of facts, by name."""
     every = sorted({version for toolkit in contents.toolkits for version in toolkit.versions})
-    found = {EVERY_VERSION: dump(every)}
-    found |= {f"toolkit {toolkit.slug}": dump(toolkit.versions) for toolkit in contents.toolkits}
-    found |= {f"auth_config {config.id}": dump(config.toolkit) for config in contents.auth_configs}
+    found = {ALL_VERSIONS: dump_json(every)}
+    found |= {
+        f"toolkit {toolkit.slug}": dump_json(toolkit.versions) for toolkit in contents.toolkits
+    }
+    found |= {
+        f"auth_config {config.id}": dump_json(config.toolkit) for config in contents.auth_configs
+    }
     of_toolkit: defaultdict[str, list[str]] = defaultdict(list)
     for config in contents.auth_configs:
         of_toolkit[config.toolkit].append(config.id)
-    found |= {f"auth_configs {toolkit}": dump(ids) for toolkit, ids in of_toolkit.items()}
+    found |= {f"auth_configs {toolkit}": dump_json(ids) for toolkit, ids in of_toolkit.items()}
     if contents.router:
         for session in contents.sessions:
             found[f"session {session.id}"] = (
-                dump([session.project, session.toolkits])
+                dump_json([session.project, session.toolkits])
                 + b"\n"
-                + session_answer(session, contents.router)
+                + render_session_response(session, contents.router)
             )
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class FileInfo:
     """What the manifest says of a file: its size in bytes and its SHA-256."""
 
     size: int
     sha256: str
 
 
-def listing(files: Mapping[str, Stated]) -> bytes:
+def render_file_list(files: Mapping[str, FileInfo]) -> bytes:
     """`files.json`."""
-    return dump(
+    return dump_json(
         {path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())}
     )
 
 
-def parse_listing(data: bytes) -> dict[str, Stated]:
+def parse_file_list(data: bytes) -> dict[str, FileInfo]:
     """Read `files.json`: every file in the folders, by path.
 
     Reads entry by entry, so that memory grows with the number of files and not with what hostile
     JSON of this length could hold. Raises ValueError where it is not what `listing` writes, names a
     path twice, unsafely or in more folders than snapshots have, or names more than MOST_FILES files.
     """
-    if len(data) > MOST_LISTING or data[:1] != b"{" or data[-1:] != b"}":
+    if len(data) > MAX_FILE_LIST_SIZE or data[:1] != b"{" or data[-1:] != b"}":
         raise ValueError("no listing")
-    files: dict[str, Stated] = {}
+    files: dict[str, FileInfo] = {}
     position, end = 1, len(data) - 1
     while position < end:
         match = _ENTRY.match(data, position, end)
-        if match is None or len(files) == MOST_FILES:
+        if match is None or len(files) == MAX_FILES:
             raise ValueError("no listing")
         path = match[1].decode()
-        if path in files or not stays_within(path) or path.count("/") > MOST_FOLDERS:
+        if path in files or not is_safe_path(path) or path.count("/") > MOST_FOLDERS:
             raise ValueError("an unsafe path")
-        files[path] = Stated(int(match[2]), match[3].decode())
+        files[path] = FileInfo(int(match[2]), match[3].decode())
         position = match.end()
         if position < end and (data[position] != ord(",") or position + 1 == end):
             raise ValueError("no listing")
@@ -295,32 +302,33 @@ def parse_listing(data: bytes) -> dict[str, Stated]:
     return files
 
 
-def seal(
-    about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, Stated]
+def seal_manifest(
+    about: Mapping[str, str], counts: Mapping[str, int], files: Mapping[str, FileInfo]
 ) -> tuple[str, bytes]:
     """The digest that names a snapshot, and its manifest: equal contents, equal digest, on any
     machine.
     """
     said = {path: {"size": of.size, "sha256": of.sha256} for path, of in sorted(files.items())}
     manifest = {"format": FORMAT, "about": about, "counts": counts, "files": said}
-    digest = sha256(dump(manifest))
-    return digest, dump({"digest": digest, **manifest})
+    digest = sha256_hex(dump_json(manifest))
+    return digest, dump_json({"digest": digest, **manifest})
 
 
-def is_sealed(manifest: Mapping[str, Any]) -> bool:
+def is_manifest_valid(manifest: Mapping[str, Any]) -> bool:
     """Tell whether a manifest is the very one that was written."""
     digest: str = manifest["digest"]
     return (
-        sha256(dump({key: value for key, value in manifest.items() if key != "digest"})) == digest
+        sha256_hex(dump_json({key: value for key, value in manifest.items() if key != "digest"}))
+        == digest
     )
 
 
-def is_digest(name: str) -> bool:
+def is_digest(text: str) -> bool:
     """Tell whether a text is one that a snapshot, or a file of one, may be named by: 64 hex digits."""
-    return _DIGEST.fullmatch(name) is not None
+    return _DIGEST_PATTERN.fullmatch(text) is not None
 
 
-def stays_within(path: str) -> bool:
+def is_safe_path(path: str) -> bool:
     """Tell whether a path, as a snapshot states it, names a file below the folder that it is taken
     in: a manifest may come from anybody.
 
@@ -328,24 +336,24 @@ def stays_within(path: str) -> bool:
     in a log as it is, and names that file systems can hold.
     """
     return (
-        len(path) <= _LONGEST_PATH
+        len(path) <= _MAX_PATH_LENGTH
         and _PATH.fullmatch(path) is not None
         and all(len(name) <= 255 for name in path.split("/"))
     )
 
 
-def dump(value: Any) -> bytes:
+def dump_json(value: Any) -> bytes:
     """A value as JSON in UTF-8, in the order given: the one spelling of everything in a snapshot."""
     return orjson.dumps(value)
 
 
-def dump_to_hold(value: Any) -> bytes:
+def dump_json_compact(value: Any) -> bytes:
     """The same in no more memory than it takes, for what is held of very many: orjson leaves each
     in a block of at least 4 KB.
     """
     return b"%b" % orjson.dumps(value)
 
 
-def sha256(data: bytes) -> str:
+def sha256_hex(data: bytes) -> str:
     """The SHA-256 of the bytes in lower-case hex."""
     return hashlib.sha256(data).hexdigest()

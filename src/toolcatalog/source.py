@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from toolcatalog import comments, names, tree, versions, yaml12
-from toolcatalog.comments import Comment, SchemaComment
+from toolcatalog.comments import SchemaComment, Suppression
 from toolcatalog.errors import Finding, Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A kind of file and the names that its path gives."""
 
     kind: str
@@ -33,12 +33,12 @@ class Document:
     """
 
     path: str
-    place: Place
+    location: Location
     value: Any = None
-    readable: bool = False
+    is_readable: bool = False
     digest: str = ""  # the SHA-256 of the bytes that were read
-    comments: tuple[Comment, ...] = ()  # that are meant for us
-    schemas: tuple[SchemaComment, ...] = ()  # that are meant for editors
+    suppressions: tuple[Suppression, ...] = ()  # that are meant for us
+    schema_comments: tuple[SchemaComment, ...] = ()  # that are meant for editors
     hidden: tuple[
         tuple[int, str], ...
     ] = ()  # lines whose comments have unseen characters, and these
@@ -53,7 +53,7 @@ _LAYOUT = (
     ("meta_tool", "meta_tools/{tool}/{version}.yaml"),
     ("session", "sessions/{session}.yaml"),
 )
-_NAMES = {
+_NAME_RULES = {
     "toolkit": (
         names.TOOLKIT_SLUG,
         "a toolkit slug",
@@ -77,118 +77,126 @@ _PATTERNS = tuple(
 )
 
 
-def load(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
+def load_file(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     """Read one file: the document (None where no file belongs at this path), and what is wrong with
     it so far.
     """
-    place = place_of(path)
+    place = classify_path(path)
     if isinstance(place, Finding):
-        return None, [tree.problem(root, tree.refused_link(root, path) or place)]
-    return _read(root, path, place, tree.content(root, path))
+        return None, [tree.make_problem(root, tree.check_link(root, path) or place)]
+    return _parse_document(root, path, place, tree.read_file(root, path))
 
 
-def parsed(root: Path, path: str, data: bytes | Finding) -> tuple[Document | None, list[Problem]]:
+def parse_file(
+    root: Path, path: str, data: bytes | Finding
+) -> tuple[Document | None, list[Problem]]:
     """The same for a content that comes from elsewhere, such as an older revision; or for the
     reason why there is none.
     """
-    place = place_of(path)
+    place = classify_path(path)
     return (
-        (None, [tree.problem(root, place)])
+        (None, [tree.make_problem(root, place)])
         if isinstance(place, Finding)
-        else _read(root, path, place, data)
+        else _parse_document(root, path, place, data)
     )
 
 
-def _read(
-    root: Path, path: str, place: Place, data: bytes | Finding
+def _parse_document(
+    root: Path, path: str, location: Location, data: bytes | Finding
 ) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
-        return Document(path, place), [tree.problem(root, data)]
+        return Document(path, location), [tree.make_problem(root, data)]
     digest = hashlib.sha256(data).hexdigest()
     try:
         return Document(
             path,
-            place,
-            yaml12.value(data),
+            location,
+            yaml12.parse_fast(data),
             True,
             digest,
-            comments.found(data),
-            comments.schemas(data),
+            comments.find_suppressions(data),
+            comments.find_schema_comments(data),
             comments.hidden(data),
         ), []
-    except yaml12.Doubtful:
-        reading = yaml12.read(data)
-    lines = _lines(data) if reading.faults else []
-    problems = [_fault(root, path, fault, _line(lines, fault.line)) for fault in reading.faults]
-    readable = reading.mark is not None
+    except yaml12.NeedsFullParse:
+        reading = yaml12.parse(data)
+    lines = _split_lines(data) if reading.faults else []
+    problems = [
+        _fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in reading.faults
+    ]
+    readable = reading.root is not None
     return Document(
         path,
-        place,
+        location,
         reading.value,
         readable,
         digest,
-        comments.found(data),
-        comments.schemas(data),
+        comments.find_suppressions(data),
+        comments.find_schema_comments(data),
         comments.hidden(data),
     ), problems
 
 
-def _fault(root: Path, path: str, fault: yaml12.Fault, excerpt: str) -> Problem:
+def _fault_problem(root: Path, path: str, fault: yaml12.Fault, excerpt: str) -> Problem:
     finding = Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help)
-    return tree.problem(root, finding, fault.line, fault.column, excerpt, fault.length)
+    return tree.make_problem(root, finding, fault.line, fault.column, excerpt, fault.length)
 
 
-def _lines(data: bytes) -> list[str]:
+def _split_lines(data: bytes) -> list[str]:
     return data.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
 
 
-def locate(root: Path, findings: Iterable[Finding]) -> list[Problem]:
+def locate_findings(root: Path, findings: Iterable[Finding]) -> list[Problem]:
     """Give each finding its line, column and source line. Reads each file concerned once more, so a
     clean catalog pays nothing.
     """
     by_path: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
-    return [problem for path, some in by_path.items() for problem in placed(root, path, some)[0]]
+    return [
+        problem for path, some in by_path.items() for problem in locate_in_file(root, path, some)[0]
+    ]
 
 
-def placed(
+def locate_in_file(
     root: Path, path: str, findings: Sequence[Finding]
-) -> tuple[list[Problem], tuple[Comment, ...]]:
+) -> tuple[list[Problem], tuple[Suppression, ...]]:
     """The findings of one file at their places, and the file's comments that are meant for us."""
-    data = tree.content(root, path)
+    data = tree.read_file(root, path)
     if isinstance(data, Finding):
-        return [tree.problem(root, finding) for finding in findings], ()
-    mark, lines, problems = yaml12.read(data).mark, _lines(data), []
+        return [tree.make_problem(root, finding) for finding in findings], ()
+    mark, lines, problems = yaml12.parse(data).root, _split_lines(data), []
     for finding in findings:
         line, column, length = _span(mark, lines, finding)
-        problems.append(tree.problem(root, finding, line, column, _line(lines, line), length))
-    return problems, comments.found(data)
+        problems.append(
+            tree.make_problem(root, finding, line, column, _line_at(lines, line), length)
+        )
+    return problems, comments.find_suppressions(data)
 
 
-def _span(mark: yaml12.Mark | None, lines: list[str], finding: Finding) -> tuple[int, int, int]:
+def _span(node: yaml12.Node | None, lines: list[str], finding: Finding) -> tuple[int, int, int]:
     """Line, column and length of what a finding speaks of: a value, or all that stands on a line."""
     if finding.line:
-        text = _line(lines, finding.line)
+        text = _line_at(lines, finding.line)
         return finding.line, len(text) - len(text.lstrip()) + 1, len(text.strip())
-    return yaml12.place(mark, finding.pointer, finding.at_key) if mark else (1, 1, 1)
+    return yaml12.locate_value(node, finding.pointer, finding.at_key) if node else (1, 1, 1)
 
 
-def line_of(data: bytes, finding: Finding) -> int:
+def find_line(data: bytes, finding: Finding) -> int:
     """The line of a finding in a content that comes from elsewhere."""
-    mark = yaml12.read(data).mark
-    return yaml12.place(mark, finding.pointer, finding.at_key)[0] if mark else 1
+    mark = yaml12.parse(data).root
+    return yaml12.locate_value(mark, finding.pointer, finding.at_key)[0] if mark else 1
 
 
-def _line(lines: list[str], number: int) -> str:
+def _line_at(lines: list[str], number: int) -> str:
     return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
-def place_of(path: str) -> Place | Finding:
+def classify_path(path: str) -> Location | Finding:
     """The kind of file that lies at `path`, or why none does."""
     for kind, pattern in _PATTERNS:
         if match := pattern.fullmatch(path):
-            return _misnamed(path, match) or Place(kind, match.groupdict())
+            return _check_names(path, match) or Location(kind, match.groupdict())
     expected = "one of " + ", ".join(template for _, template in _LAYOUT)
     help = (
         "rename it to end in `.yaml`"
@@ -204,7 +212,7 @@ def place_of(path: str) -> Place | Finding:
     )
 
 
-def _misnamed(path: str, match: re.Match[str]) -> Finding | None:
+def _check_names(path: str, match: re.Match[str]) -> Finding | None:
     for key, name in match.groupdict().items():
         if key == "version":
             if not versions.is_version(name):
@@ -217,9 +225,9 @@ def _misnamed(path: str, match: re.Match[str]) -> Finding | None:
                     expected="eight digits, `_`, two digits",
                     help=help,
                 )
-        elif not names.fits(_NAMES[key][0], name):
-            _, what, expected = _NAMES[key]
-            help = f"rename it, for example to `{_suggested(key, name)}`"
+        elif not names.is_valid(_NAME_RULES[key][0], name):
+            _, what, expected = _NAME_RULES[key]
+            help = f"rename it, for example to `{_suggest_name(key, name)}`"
             message = f"`{name}` in {path[: match.start(key)]} is not {what}"
             return Finding(
                 path=path,
@@ -231,8 +239,8 @@ def _misnamed(path: str, match: re.Match[str]) -> Finding | None:
     return None
 
 
-def _suggested(key: str, name: str) -> str:
-    plain = re.sub("[^A-Za-z0-9_-]+", "_", name).lstrip("-")[: names.LONGEST] or "name"
+def _suggest_name(key: str, name: str) -> str:
+    plain = re.sub("[^A-Za-z0-9_-]+", "_", name).lstrip("-")[: names.MAX_LENGTH] or "name"
     prefix = {"session": "trs_", "auth_config": "ac_"}.get(key, "")
     cased = {"toolkit": plain.lower(), "tool": plain.upper()}.get(key, plain)
     return prefix + cased.removeprefix(prefix)

@@ -4,10 +4,10 @@ changed places with its neighbour. Pure.
 
 from string import ascii_lowercase
 
-LONGEST = 24  # letters of a word that is worth the trouble
+MAX_CORRECTED_LENGTH = 24  # letters of a word that is worth the trouble
 
 
-def edits(word: str) -> set[str]:
+def single_edits(word: str) -> set[str]:
     """All that a word becomes by one such change: some fifty for each of its letters."""
     halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     left_out = {before + after[1:] for before, after in halves if after}

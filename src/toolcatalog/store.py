@@ -25,26 +25,28 @@ from pyroaring import BitMap
 
 from toolcatalog import columns, lookup, names, picking, ranking, snapshot
 from toolcatalog.documents import Documents
-from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.lookup import Lookup
-from toolcatalog.nearness import NOTHING, Encode, Near, Nearness
-from toolcatalog.postings import Numbers, Postings
-from toolcatalog.ranking import Ranked, Typed
-from toolcatalog.table import Data, Table
+from toolcatalog.nearness import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
+from toolcatalog.postings import TextIndex, ToolIds
+from toolcatalog.ranking import Ranking, SlugMatch
+from toolcatalog.table import Buffer, Table
 from toolcatalog.versions import newest_at
 
 if TYPE_CHECKING:
     from toolcatalog.explaining import Explanation
 
-_ENTRIES = 1 << 15  # of tools that are remembered: some hundred bytes each
-_WORD = re.compile("[A-Za-z0-9]+")
-_WORDS = 10  # of a query that may be a slug
-_LAST = "\x7f"  # sorts behind whatever a slug may hold
+_ENTRY_CACHE_SIZE = 1 << 15  # of tools that are remembered: some hundred bytes each
+_SLUG_WORD = re.compile("[A-Za-z0-9]+")
+_MAX_SLUG_WORDS = 10  # of a query that may be a slug
+_AFTER_ANY_SLUG = "\x7f"  # sorts behind whatever a slug may hold
 _SIMILAR = 50  # slugs that may be meant where there is no tool of a slug
-_QUERIES = 256  # whose vectors are remembered: some kilobytes each
+_QUERY_CACHE_SIZE = 256  # whose vectors are remembered: some kilobytes each
 _LOOKUPS = 256  # sets of toolkits that keys are limited to: a few bytes for each term
-_SETS = 512  # opened at a time: each takes at most an eighth of a byte for each tool
-_TOOLKITS = 1 << 14  # the same of toolkits: a tool is in one only, so together they are small
+_SET_CACHE_SIZE = 512  # opened at a time: each takes at most an eighth of a byte for each tool
+_TOOLKIT_CACHE_SIZE = (
+    1 << 14
+)  # the same of toolkits: a tool is in one only, so together they are small
 
 TABLES = (
     snapshot.TOOLS,
@@ -56,17 +58,17 @@ TABLES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pins:
+class VersionPins:
     """The versions asked for: one for every toolkit (`everywhere`), and those of single toolkits,
     which go before it. None: newest.
     """
 
-    everywhere: str | None = None
+    default: str | None = None
     toolkits: Mapping[str, str | None] = field(default_factory=dict)
 
-    def of(self, toolkit: str) -> str | None:
+    def for_toolkit(self, toolkit: str) -> str | None:
         """The version at which this toolkit is asked for; None for the newest."""
-        return self.toolkits.get(toolkit, self.everywhere)
+        return self.toolkits.get(toolkit, self.default)
 
 
 class Filters(NamedTuple):
@@ -78,8 +80,8 @@ class Filters(NamedTuple):
     auth_configs: Collection[str] = ()
     tags: Collection[str] = ()
     scopes: Collection[str] = ()
-    important: bool = False
-    deprecated: bool = True
+    only_important: bool = False
+    include_deprecated: bool = True
     query: str = ""
 
 
@@ -91,32 +93,36 @@ class Session(NamedTuple):
     answer: bytes
 
 
-class Entry(NamedTuple):
+class ToolEntry(NamedTuple):
     """A tool: its toolkit, the number of its oldest version, and all versions, oldest first."""
 
     toolkit: str
-    first: int
+    first_id: int
     versions: list[str]
 
-    def at(self, version: str | None) -> str | None:
+    def version_at(self, toolkit_version: str | None) -> str | None:
         """The version in force at a version of the toolkit (None: the newest); None where the tool
         had none yet.
         """
-        return self.versions[-1] if version is None else newest_at(self.versions, version)
+        return (
+            self.versions[-1]
+            if toolkit_version is None
+            else newest_at(self.versions, toolkit_version)
+        )
 
-    def number(self, version: str) -> int:
+    def tool_id(self, version: str) -> int:
         """The number of a version that is there."""
-        return self.first + self.versions.index(version)
+        return self.first_id + self.versions.index(version)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The tools that a list question finds: their numbers, smallest first, and their ranking where
     there was a query.
     """
 
-    numbers: BitMap | Numbers
-    ranked: Ranked | None = None
+    tool_ids: BitMap | ToolIds
+    ranking: Ranking | None = None
 
 
 class Store:
@@ -125,65 +131,69 @@ class Store:
     def __init__(
         self,
         digest: str,
-        data: Mapping[str, Data],
+        data: Mapping[str, Buffer],
         tables: Mapping[str, Table],
-        encode: Encode | None = None,
+        encode: QueryEncoder | None = None,
     ) -> None:
         self.digest = digest
-        self._columns = columns.unpack(memoryview(data[snapshot.NUMBERS]))
-        self.versions = len(self._columns["place"])  # how many tool versions there are
+        self._columns = columns.unpack_columns(memoryview(data[snapshot.NUMBERS]))
+        self.version_count = len(self._columns["place"])  # how many tool versions there are
         held = Documents(data[snapshot.DOCUMENTS], self._columns)
-        self.document, self.documents, self.sizes = held.document, held.documents, held.sizes
+        self.read_document, self.read_documents, self.document_sizes = (
+            held.read_document,
+            held.read_documents,
+            held.document_sizes,
+        )
         self._tools, self._sets, self._facts, words, vocabularies = (
             tables[name] for name in TABLES
         )
-        self._postings = Postings(words, data, self.versions)
-        self._every_term = Lookup(self._postings)
-        self._limited = lru_cache(maxsize=_LOOKUPS)(
-            partial(lookup.read, vocabularies, self._postings)
-        )
+        self._index = TextIndex(words, data, self.version_count)
+        self._every_term = Lookup(self._index)
+        self._limited = lru_cache(maxsize=_LOOKUPS)(partial(lookup.read, vocabularies, self._index))
         self._has_vectors = snapshot.VECTORS in data
-        self._encode = encode and lru_cache(maxsize=_QUERIES)(encode)
-        self._nearness = (
-            Nearness(data[snapshot.VECTORS], self.versions) if self._has_vectors else None
+        self._encode = encode and lru_cache(maxsize=_QUERY_CACHE_SIZE)(encode)
+        self._vector_index = (
+            VectorIndex(data[snapshot.VECTORS], self.version_count) if self._has_vectors else None
         )
         # the newest documents go before the older ones
-        self._newest = self._columns["number"][: len(self._tools)]
-        self._tool = lru_cache(maxsize=_ENTRIES)(partial(_read_tool, self._tools))
-        self._set = lru_cache(maxsize=_SETS)(partial(_read_set, self._sets, self.versions))
-        self._toolkit_set = lru_cache(maxsize=_TOOLKITS)(
-            partial(_read_set, self._sets, self.versions)
+        self._newest_ids = self._columns["number"][: len(self._tools)]
+        self._load_entry = lru_cache(maxsize=_ENTRY_CACHE_SIZE)(partial(_read_entry, self._tools))
+        self._load_set = lru_cache(maxsize=_SET_CACHE_SIZE)(
+            partial(_read_set, self._sets, self.version_count)
         )
-        self._every_version = lru_cache(maxsize=1)(partial(_every_version, self._facts))
-        self._in_force_at = lru_cache(maxsize=64)(
-            partial(_read_in_force, self._columns["version"], self._newest, self._facts)
+        self._load_toolkit_set = lru_cache(maxsize=_TOOLKIT_CACHE_SIZE)(
+            partial(_read_set, self._sets, self.version_count)
+        )
+        self._every_version = lru_cache(maxsize=1)(partial(_read_all_versions, self._facts))
+        self._load_effective_at = lru_cache(maxsize=64)(
+            partial(_read_effective, self._columns["version"], self._newest_ids, self._facts)
         )
 
     # Single things
 
-    def tool(self, slug: str) -> Entry | None:
+    def get_tool(self, slug: str) -> ToolEntry | None:
         """A tool; None where there is none of this slug."""
-        return self._tool(slug) if len(slug) <= names.LONGEST else None
+        return self._load_entry(slug) if len(slug) <= names.MAX_LENGTH else None
 
-    def toolkit(self, slug: str) -> list[str] | None:
+    def get_toolkit_versions(self, slug: str) -> list[str] | None:
         """All versions of a toolkit's tools, oldest first; None where there is no such toolkit."""
-        versions: list[str] | None = _fact(self._facts, f"toolkit {slug}")
+        versions: list[str] | None = _read_fact(self._facts, f"toolkit {slug}")
         return versions
 
-    def every_version(self) -> list[str]:
+    def all_versions(self) -> list[str]:
         """The versions of all toolkits, oldest first."""
         return self._every_version()
 
-    def auth_config(self, id: str) -> str | None:
+    def get_auth_config_toolkit(self, id: str) -> str | None:
         """The toolkit of an auth config; None where there is no such config."""
-        toolkit: str | None = _fact(self._facts, f"auth_config {id}")
+        toolkit: str | None = _read_fact(self._facts, f"auth_config {id}")
         return toolkit
 
     def auth_configs(self, toolkit: str) -> list[str]:
         """The ids of the auth configs of a toolkit, sorted."""
-        return _fact(self._facts, f"auth_configs {toolkit}") or []
+        return _read_fact(self._facts, f"auth_configs {toolkit}") or []
 
-    def session(self, id: str) -> Session | None:
+    def get_session(self, id: str) -> Session | None:
         """A session; None where there is no such session."""
         found = self._facts.get(f"session {id}")
         if found is None:
@@ -192,231 +202,249 @@ class Store:
         project, toolkits = orjson.loads(about)
         return Session(project, toolkits, answer)
 
-    def names_near(self, kind: str, name: str, most: int) -> list[str]:
+    def nearby_names(self, kind: str, name: str, limit: int) -> list[str]:
         """The toolkits or auth configs (`kind`) whose names sort nearest to this one: candidates
         for "did you mean".
         """
-        place = self._facts.place(f"{kind} {name}")
+        place = self._facts.bisect(f"{kind} {name}")
         return [
             found.partition(" ")[2]
-            for found in self._facts.names(place - most, place + most)
+            for found in self._facts.names(place - limit, place + limit)
             if found.startswith(f"{kind} ")
         ]
 
     # What there is in all
 
-    def toolkits(self) -> list[str]:
+    def list_toolkits(self) -> list[str]:
         """The slugs of all toolkits, also of those without tools."""
-        return [name.partition(" ")[2] for name in _kind(self._facts, "toolkit")]
+        return [name.partition(" ")[2] for name in _names_of_kind(self._facts, "toolkit")]
 
-    def sessions(self) -> list[str]:
+    def list_sessions(self) -> list[str]:
         """The ids of all sessions."""
-        return [name.partition(" ")[2] for name in _kind(self._facts, "session")]
+        return [name.partition(" ")[2] for name in _names_of_kind(self._facts, "session")]
 
-    def labels(self, kind: str) -> dict[str, int]:
+    def count_labels(self, kind: str) -> dict[str, int]:
         """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have
         it in their newest version.
         """
-        newest = self._set(snapshot.NEWEST)
+        newest = self._load_set(snapshot.NEWEST)
         found = {
-            name.partition(" ")[2]: newest.intersection_cardinality(self._set(name))
-            for name in _kind(self._sets, kind)
+            name.partition(" ")[2]: newest.intersection_cardinality(self._load_set(name))
+            for name in _names_of_kind(self._sets, kind)
         }
         return {name: tools for name, tools in found.items() if tools}
 
     # Lists
 
-    def named(self, slugs: Iterable[str], pins: Pins, visible: Collection[str] | None) -> Numbers:
+    def resolve_slugs(
+        self, slugs: Iterable[str], pins: VersionPins, visible_toolkits: Collection[str] | None
+    ) -> ToolIds:
         """The numbers of the tools with these slugs, in this order, in force under the pins;
         unknown and unseen ones left out.
         """
         found = []
         for slug in slugs:
-            entry = self.tool(slug)
-            if entry is not None and (visible is None or entry.toolkit in visible):
-                version = entry.at(pins.of(entry.toolkit))
+            entry = self.get_tool(slug)
+            if entry is not None and (
+                visible_toolkits is None or entry.toolkit in visible_toolkits
+            ):
+                version = entry.version_at(pins.for_toolkit(entry.toolkit))
                 if version is not None:
-                    found.append(entry.number(version))
+                    found.append(entry.tool_id(version))
         return np.array(found, np.uint32)
 
-    def matching(
-        self, filters: Filters, pins: Pins, visible: Collection[str] | None = None
-    ) -> Found:
+    def search(
+        self, filters: Filters, pins: VersionPins, visible: Collection[str] | None = None
+    ) -> SearchResult:
         """The tools that pass all filters, and their ranking where there is a query. Words that
         stand in no tool of the `visible` toolkits (None: all) are unknown.
         """
-        found = self._in_force(pins, filters.toolkits)
+        found = self._effective_versions(pins, filters.toolkits)
         for kind, wanted in (
             ("auth_config", filters.auth_configs),
             ("tag", filters.tags),
             ("scope", filters.scopes),
         ):
             if wanted:
-                found = found & _union([self._set(f"{kind} {name}") for name in wanted])
-        if filters.important:
-            found = found & self._set("tag important")
-        if not filters.deprecated:
-            found = found - self._set(snapshot.DEPRECATED)
+                found = found & _union([self._load_set(f"{kind} {name}") for name in wanted])
+        if filters.only_important:
+            found = found & self._load_set("tag important")
+        if not filters.include_deprecated:
+            found = found - self._load_set(snapshot.DEPRECATED)
         if filters.query:
-            among = self._mask(found)
-            near = self._near(filters.query, among)
-            ranked = ranking.rank(
-                self._lookup(visible), filters.query, among, self._typed(filters.query), near
+            among = self._to_mask(found)
+            near = self._find_neighbors(filters.query, among)
+            ranked = ranking.rank_tools(
+                self._lookup(visible), filters.query, among, self._match_slugs(filters.query), near
             )
-            return Found(ranked.numbers, ranked)
-        return Found(self._newest if found is self._set(snapshot.NEWEST) else found)
+            return SearchResult(ranked.tool_ids, ranked)
+        return SearchResult(self._newest_ids if found is self._load_set(snapshot.NEWEST) else found)
 
     def _lookup(self, visible: Collection[str] | None) -> Lookup:
         return self._every_term if visible is None else self._limited(frozenset(visible))
 
     @property
-    def knows_meaning(self) -> bool:
+    def has_semantic_search(self) -> bool:
         """Whether queries find by meaning too. Then the first answer to each takes some
         milliseconds, nearly all of them for `encode`.
         """
         return self._encode is not None
 
     @property
-    def lacks_model(self) -> bool:
+    def is_model_missing(self) -> bool:
         """Whether the tools have vectors that cannot be used, for want of what makes a query's."""
         return self._has_vectors and not self._encode
 
-    def encode(self, query: str) -> None:
+    def encode_query(self, query: str) -> None:
         """Find out what a query means, and remember it for a while. May be called in any thread."""
         if self._encode:
             self._encode(query)
 
-    def _near(self, query: str, among: NDArray[np.bool_]) -> Near:
+    def _find_neighbors(self, query: str, candidates: NDArray[np.bool_]) -> Neighbors:
         return (
-            self._nearness.nearest(self._encode(query), among)
-            if self._encode and self._nearness
-            else NOTHING
+            self._vector_index.find_nearest(self._encode(query), candidates)
+            if self._encode and self._vector_index
+            else NO_NEIGHBORS
         )
 
-    def explain(self, query: str, found: Found, number: int) -> "Explanation":
+    def explain(self, query: str, result: SearchResult, tool_id: int) -> "Explanation":
         """Why a tool that a query found, and that was looked at closely, stands where it does."""
         from toolcatalog import explaining  # noqa: PLC0415 - it takes a while to load, and a server never needs it
 
-        assert found.ranked is not None
-        return explaining.explain(
-            self._postings,
+        assert result.ranking is not None
+        return explaining.explain_result(
+            self._index,
             query,
-            found.ranked,
-            number,
-            orjson.loads(self.document(number)[0]),
-            self._typed(query),
+            result.ranking,
+            tool_id,
+            orjson.loads(self.read_document(tool_id)[0]),
+            self._match_slugs(query),
         )
 
-    def corrected(self, query: str, visible: Collection[str] | None = None) -> str:
+    def correct_query(self, query: str, visible: Collection[str] | None = None) -> str:
         """The query with unknown words replaced by known ones like them, from the tools of the
         `visible` toolkits (None: all); empty where there is none to replace.
         """
-        return ranking.corrected(self._lookup(visible), query)
+        return ranking.correct_query(self._lookup(visible), query)
 
-    def _typed(self, query: str) -> list[Typed]:
+    def _match_slugs(self, query: str) -> list[SlugMatch]:
         """The tools whose slugs are the query, or begin with it, in whatever case and with whatever
         between their words.
         """
-        if len(query) > names.LONGEST or len(_WORD.findall(query)) > _WORDS:
+        if len(query) > names.MAX_LENGTH or len(_SLUG_WORD.findall(query)) > _MAX_SLUG_WORDS:
             return []
         found, slug_like = [], "_" in query or query.isupper()
-        for slug in {"_".join(_WORD.findall(query)).upper(), query.strip().upper()}:
-            if names.fits(names.TOOL_SLUG, slug):
-                if entry := self.tool(slug):
+        for slug in {"_".join(_SLUG_WORD.findall(query)).upper(), query.strip().upper()}:
+            if names.is_valid(names.TOOL_SLUG, slug):
+                if entry := self.get_tool(slug):
                     found.append(
-                        Typed(slice(entry.first, entry.first + len(entry.versions)), ranking.SLUG)
+                        SlugMatch(
+                            slice(entry.first_id, entry.first_id + len(entry.versions)),
+                            ranking.SLUG_BONUS,
+                        )
                     )
-                if some := self._beginning(slug if slug_like else f"{slug}_"):
-                    found.append(Typed(some, ranking.BEGINNING))
+                if some := self._ids_with_prefix(slug if slug_like else f"{slug}_"):
+                    found.append(SlugMatch(some, ranking.SLUG_PREFIX_BONUS))
         return found
 
-    def _beginning(self, start: str) -> slice | None:
+    def _ids_with_prefix(self, prefix: str) -> slice | None:
         """The numbers of the tools whose slugs begin so; None where there is none."""
-        first = self._tools.place(start)
-        if not any(slug.startswith(start) for slug in self._tools.names(first, first + 1)):
+        first = self._tools.bisect(prefix)
+        if not any(slug.startswith(prefix) for slug in self._tools.names(first, first + 1)):
             return None
-        last = self._tools.place(start + _LAST)
-        return slice(self._first_of(first), self._first_of(last))
+        last = self._tools.bisect(prefix + _AFTER_ANY_SLUG)
+        return slice(self._first_id_at(first), self._first_id_at(last))
 
-    def _first_of(self, place: int) -> int:
+    def _first_id_at(self, position: int) -> int:
         """The number of the oldest version of the tool at a place in the order of slugs; behind the
         last one, how many there are.
         """
         return (
-            self.versions
-            if place == len(self._tools)
-            else int.from_bytes(self._tools.at(place)[1][:4], "little")
+            self.version_count
+            if position == len(self._tools)
+            else int.from_bytes(self._tools.entry_at(position)[1][:4], "little")
         )
 
-    def _mask(self, found: BitMap) -> NDArray[np.bool_]:
+    def _to_mask(self, tool_ids: BitMap) -> NDArray[np.bool_]:
         """The same set as a column, by number."""
         return (
-            self._is_newest
-            if found is self._set(snapshot.NEWEST)
-            else _mask(_array(found), self.versions)
+            self._newest_mask
+            if tool_ids is self._load_set(snapshot.NEWEST)
+            else _make_mask(_to_array(tool_ids), self.version_count)
         )
 
     @cached_property
-    def _is_newest(self) -> NDArray[np.bool_]:
-        return _mask(self._newest, self.versions)
+    def _newest_mask(self) -> NDArray[np.bool_]:
+        return _make_mask(self._newest_ids, self.version_count)
 
-    def page(self, found: Found, sort_by: str, descending: bool, start: int, size: int) -> Numbers:
+    def select_page(
+        self, result: SearchResult, sort_by: str, descending: bool, start: int, size: int
+    ) -> ToolIds:
         """The numbers on one page of what was found, in the order asked for; ties are broken by
         slug, which is the order of the numbers.
         """
-        numbers, total = found.numbers, len(found.numbers)
+        numbers, total = result.tool_ids, len(result.tool_ids)
         if start >= total:
             return np.zeros(0, np.uint32)
-        if sort_by == "relevance" and found.ranked is not None:
-            return _by_relevance(found.ranked, descending, start, start + size)
+        if sort_by == "relevance" and result.ranking is not None:
+            return _page_by_relevance(result.ranking, descending, start, start + size)
         if sort_by == "slug" and descending:
-            return _array(numbers[max(0, total - start - size) : total - start])[::-1]
+            return _to_array(numbers[max(0, total - start - size) : total - start])[::-1]
         if sort_by in ("slug", "relevance"):
-            return _array(numbers[start : start + size])
-        every = _array(numbers)
+            return _to_array(numbers[start : start + size])
+        every = _to_array(numbers)
         keys = self._columns[sort_by][every].astype(np.int64)
-        return every[picking.ordered(-keys if descending else keys, start, start + size)]
+        return every[picking.sorted_slice(-keys if descending else keys, start, start + size)]
 
-    def similar(self, slug: str, visible: Collection[str] | None) -> list[str]:
+    def similar_slugs(self, slug: str, visible_toolkits: Collection[str] | None) -> list[str]:
         """The slugs of a few tools of the `visible` toolkits (None: all) that share most words
         with this slug: candidates for "did you mean".
         """
-        among = self._mask(self._in_force(Pins(), visible))
+        among = self._to_mask(self._effective_versions(VersionPins(), visible_toolkits))
         query = slug.replace("-", "_")
-        numbers = ranking.sharing(self._lookup(visible), query, among, self._typed(query), _SIMILAR)
+        numbers = ranking.sharing(
+            self._lookup(visible_toolkits), query, among, self._match_slugs(query), _SIMILAR
+        )
         # the newest versions of all tools are in the order of their slugs
-        return [self._tools.at(place)[0] for place in self._newest.searchsorted(numbers).tolist()]
+        return [
+            self._tools.entry_at(place)[0]
+            for place in self._newest_ids.searchsorted(numbers).tolist()
+        ]
 
     # Sets
 
-    def _in_force(self, pins: Pins, toolkits: Collection[str] | None) -> BitMap:
+    def _effective_versions(self, pins: VersionPins, toolkits: Collection[str] | None) -> BitMap:
         """Of each tool of the toolkits (None: of all) the version in force under the pins."""
         pinned = [toolkit for toolkit in pins.toolkits if toolkits is None or toolkit in toolkits]
-        found = self._at(pins.everywhere)
+        found = self._effective_at(pins.default)
         if toolkits is not None:
-            found = found & _union([self._of_toolkit(toolkit) for toolkit in toolkits])
+            found = found & _union([self._toolkit_members(toolkit) for toolkit in toolkits])
         if not pinned:
             return found
         return self._repinned(found, {toolkit: pins.toolkits[toolkit] for toolkit in pinned})
 
-    def _at(self, at: str | None) -> BitMap:
-        return self._set(snapshot.NEWEST) if at is None else self._in_force_at(at)
+    def _effective_at(self, version: str | None) -> BitMap:
+        return (
+            self._load_set(snapshot.NEWEST) if version is None else self._load_effective_at(version)
+        )
 
     def _repinned(self, found: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
         """The same set, but of these toolkits the tools that are in force at versions of their own.
         It costs no more than those toolkits are large.
         """
         every = self._every_version()
-        members = [_array(self._of_toolkit(toolkit)) for toolkit in pinned]
+        members = [_to_array(self._toolkit_members(toolkit)) for toolkit in pinned]
         bounds = [len(every) if at is None else bisect_right(every, at) for at in pinned.values()]
         numbers = np.concatenate(members)
         early = self._columns["version"][numbers] < np.repeat(bounds, [*map(len, members)])
-        in_force = numbers[_in_force(early, self._is_newest[numbers])]
+        in_force = numbers[_in_force(early, self._newest_mask[numbers])]
         return (found - BitMap(numbers)) | BitMap(in_force)
 
-    def _of_toolkit(self, toolkit: str) -> BitMap:
+    def _toolkit_members(self, toolkit: str) -> BitMap:
         return (
-            self._toolkit_set(f"toolkit {toolkit}") if len(toolkit) <= names.LONGEST else BitMap()
+            self._load_toolkit_set(f"toolkit {toolkit}")
+            if len(toolkit) <= names.MAX_LENGTH
+            else BitMap()
         )
 
 
@@ -424,12 +452,12 @@ class Store:
 # itself, and files are mapped while in use.
 
 
-def _read_tool(tools: Table, slug: str) -> Entry | None:
+def _read_entry(tools: Table, slug: str) -> ToolEntry | None:
     found = tools.find(slug)
     if found is None:
         return None
     toolkit, versions = orjson.loads(found[1][4:])
-    return Entry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
+    return ToolEntry(toolkit, int.from_bytes(found[1][:4], "little"), versions)
 
 
 def _read_set(sets: Table, versions: int, name: str) -> BitMap:
@@ -439,16 +467,18 @@ def _read_set(sets: Table, versions: int, name: str) -> BitMap:
     found = sets.get(name)
     numbers = BitMap() if found is None else BitMap.deserialize(found)
     if numbers and numbers.max() >= versions:
-        raise SnapshotError(f"A set of tools has other bytes than were written: {MEND}")
+        raise SnapshotError(f"A set of tools has other bytes than were written: {REBUILD_HINT}")
     return numbers
 
 
-def _read_in_force(version: NDArray[np.uint32], newest: Numbers, facts: Table, at: str) -> BitMap:
+def _read_effective(
+    version: NDArray[np.uint32], newest: ToolIds, facts: Table, at_version: str
+) -> BitMap:
     """Of each tool the newest version not newer than `at`: one that is not too new, while the next
     one is or there is none.
     """
-    early = version < bisect_right(_every_version(facts), at)
-    in_force = _in_force(early, _mask(newest, len(version)))
+    early = version < bisect_right(_read_all_versions(facts), at_version)
+    in_force = _in_force(early, _make_mask(newest, len(version)))
     return BitMap(np.flatnonzero(in_force).astype(np.uint32))
 
 
@@ -460,54 +490,54 @@ def _in_force(early: NDArray[np.bool_], is_newest: NDArray[np.bool_]) -> NDArray
     return in_force
 
 
-def _every_version(facts: Table) -> list[str]:
-    return _fact(facts, snapshot.EVERY_VERSION) or []
+def _read_all_versions(facts: Table) -> list[str]:
+    return _read_fact(facts, snapshot.ALL_VERSIONS) or []
 
 
-def _fact(facts: Table, name: str) -> Any:
+def _read_fact(facts: Table, name: str) -> Any:
     found = facts.get(name)
     return None if found is None else orjson.loads(found)
 
 
-def _kind(table: Table, kind: str) -> list[str]:
+def _names_of_kind(table: Table, kind: str) -> list[str]:
     """The names in a table that have a kind before them, sorted."""
     # of all that may follow a kind, `!` sorts next to the blank
-    return table.names(table.place(f"{kind} "), table.place(f"{kind}!"))
+    return table.names(table.bisect(f"{kind} "), table.bisect(f"{kind}!"))
 
 
 def _union(sets: Sequence[BitMap]) -> BitMap:
     return BitMap.union(*sets) if sets else BitMap()
 
 
-def _array(numbers: BitMap | Numbers) -> Numbers:
-    if not isinstance(numbers, BitMap):
-        return numbers
-    return np.frombuffer(numbers.to_array(), np.uint32) if numbers else np.zeros(0, np.uint32)
+def _to_array(tool_ids: BitMap | ToolIds) -> ToolIds:
+    if not isinstance(tool_ids, BitMap):
+        return tool_ids
+    return np.frombuffer(tool_ids.to_array(), np.uint32) if tool_ids else np.zeros(0, np.uint32)
 
 
-def _mask(numbers: Numbers, size: int) -> NDArray[np.bool_]:
+def _make_mask(tool_ids: ToolIds, size: int) -> NDArray[np.bool_]:
     mask = np.zeros(size, bool)
-    mask[numbers] = True
+    mask[tool_ids] = True
     return mask
 
 
-def _by_relevance(ranked: Ranked, descending: bool, start: int, stop: int) -> Numbers:
+def _page_by_relevance(result: Ranking, descending: bool, start: int, stop: int) -> ToolIds:
     """The numbers from one place in the order of relevance to another: those looked at closely are
     before, or behind, all others.
     """
     sign = -1 if descending else 1
-    best = ranked.best[np.argsort(sign * ranked.best_scores, kind="stable")]
-    others = len(ranked.numbers) - len(best)
+    best = result.top_ids[np.argsort(sign * result.top_scores, kind="stable")]
+    others = len(result.tool_ids) - len(best)
     # places of the best
     first, last = (0, len(best)) if descending else (others, others + len(best))
     near = best[max(start - first, 0) : max(stop - first, 0)]
     if (start >= first and stop <= last) or not others:
         return near
-    rest = np.isin(ranked.numbers, best, assume_unique=True, invert=True)
+    rest = np.isin(result.tool_ids, best, assume_unique=True, invert=True)
     before = len(best) if descending else 0  # of the others
     start, stop = max(start - before, 0), min(max(stop - before, 0), others)
     far = (
-        ranked.numbers[rest][picking.ordered(sign * ranked.scores[rest], start, stop)]
+        result.tool_ids[rest][picking.sorted_slice(sign * result.scores[rest], start, stop)]
         if start < stop
         else best[:0]
     )

@@ -18,66 +18,78 @@ from typing import Any, NamedTuple
 from toolcatalog import advice, checking, comments, hearing, rulebook, source, tree, written, yaml12
 from toolcatalog.errors import Finding, Pointer, Problem
 from toolcatalog.model import About
-from toolcatalog.revisions import Files
-from toolcatalog.wording import canonical
+from toolcatalog.revisions import FileSet
+from toolcatalog.wording import to_canonical
 
-SECURITY = frozenset(rulebook.GROUPS["Security"])
-PROTECTED = SECURITY | {
-    rule for rule in rulebook.GROUPS["History"] if advice.USUAL[rule] == "error"
+SECURITY_RULES = frozenset(rulebook.GROUPS["Security"])
+PROTECTED_RULES = SECURITY_RULES | {
+    rule for rule in rulebook.GROUPS["History"] if advice.DEFAULT_SEVERITIES[rule] == "error"
 }
 _LEVELS = (*advice.SEVERITIES, "off")  # the strictest first
 
 
-class _Text(NamedTuple):
+class _ParsedFile(NamedTuple):
     """One file: its comments and values, and where these stand; `mark` is None for no YAML."""
 
-    mark: yaml12.Mark | None
+    root: yaml12.Node | None
     value: Any
-    silenced: Collection[tuple[str, int]]
+    suppressed_lines: Collection[tuple[str, int]]
 
     @classmethod
-    def of(cls, data: bytes | Finding) -> "_Text":
+    def parse(cls, data: bytes | Finding) -> "_ParsedFile":
         if isinstance(data, Finding):
             return cls(None, None, ())
-        reading = yaml12.read(data)
-        return cls(reading.mark, reading.value, comments.silenced(comments.found(data)))
+        reading = yaml12.parse(data)
+        return cls(
+            reading.root, reading.value, comments.suppressed_lines(comments.find_suppressions(data))
+        )
 
-    def ignores(self, finding: Finding) -> bool:
+    def has_suppression_for(self, finding: Finding) -> bool:
         """Tell whether a comment ignores a rule at the place of a finding."""
-        if self.mark is None:
+        if self.root is None:
             return False
-        line, _, _ = yaml12.place(self.mark, finding.pointer, finding.at_key)
-        return (finding.rule, line) in self.silenced
+        line, _, _ = yaml12.locate_value(self.root, finding.pointer, finding.at_key)
+        return (finding.rule, line) in self.suppressed_lines
 
 
-def severities(
-    root: Path, base: Files, rules: Mapping[str, str], accepted: Collection[str]
+def protect_severities(
+    root: Path, base: FileSet, overrides: Mapping[str, str], accepted_rules: Collection[str]
 ) -> dict[str, str]:
     """What `catalog.yaml` says of rules, with the stricter of both severities for each protected
     rule that is not among those accepted.
     """
-    before = _rules(root, base)
-    return {**rules} | {
-        rule: min(advice.severity(rule, before), advice.severity(rule, rules), key=_LEVELS.index)
-        for rule in PROTECTED.difference(accepted)
+    before = _read_overrides(root, base)
+    return {**overrides} | {
+        rule: min(
+            advice.effective_severity(rule, before),
+            advice.effective_severity(rule, overrides),
+            key=_LEVELS.index,
+        )
+        for rule in PROTECTED_RULES.difference(accepted_rules)
     }
 
 
-def _rules(root: Path, base: Files) -> Mapping[str, str]:
-    if "catalog.yaml" not in base.named:
+def _read_overrides(root: Path, base: FileSet) -> Mapping[str, str]:
+    if "catalog.yaml" not in base.object_ids:
         return {}
     data = base.read(["catalog.yaml"])["catalog.yaml"]
-    about = written.record_of(root, "catalog.yaml", data)
+    about = written.load_record(root, "catalog.yaml", data)
     return about.rules if isinstance(about, About) else {}
 
 
-def lowered(rules: Mapping[str, str], said: Mapping[str, str]) -> set[str]:
+def find_lowered_rules(
+    overrides: Mapping[str, str], effective_overrides: Mapping[str, str]
+) -> set[str]:
     """The protected rules that `catalog.yaml` says less of than counts."""
-    return {rule for rule in PROTECTED & rules.keys() if rules[rule] != advice.severity(rule, said)}
+    return {
+        rule
+        for rule in PROTECTED_RULES & overrides.keys()
+        if overrides[rule] != advice.effective_severity(rule, effective_overrides)
+    }
 
 
-def security(
-    root: Path, base: Files, changed: Collection[str], *, everywhere: bool = False
+def check_security(
+    root: Path, base: FileSet, changed: Collection[str], *, everywhere: bool = False
 ) -> list[Finding]:
     """What the rules of security find in the changed files, silenced or not; in all files where
     that is wanted.
@@ -85,96 +97,101 @@ def security(
     Every version that is new or changed is looked at, and not only the newest of each tool: all are
     served. The newest is compared with those of the base, whatever else is new before it.
     """
-    paths, _ = tree.scan(root)
+    paths, _ = tree.list_paths(root)
     if not everywhere:
-        folders = {_folder(path) for path in changed if written.key_of(path)}
-        paths = [path for path in paths if path in changed or _folder(path) in folders]
-    examined = [*checking.examine_all(root, paths)]
-    newest = {_folder(path): path for path in sorted(paths)}
-    new = [finding for one in examined if one.path in changed for finding in one.advice]
-    catalog = checking.assemble(
+        folders = {_parent_folder(path) for path in changed if written.key_for_path(path)}
+        paths = [path for path in paths if path in changed or _parent_folder(path) in folders]
+    examined = [*checking.check_files(root, paths)]
+    newest = {_parent_folder(path): path for path in sorted(paths)}
+    new = [finding for one in examined if one.path in changed for finding in one.findings]
+    catalog = checking.build_catalog(
         [
             (one.path, one.record)
             for one in examined
-            if one.record and (one.path in base.named or newest[_folder(one.path)] == one.path)
+            if one.record
+            and (one.path in base.object_ids or newest[_parent_folder(one.path)] == one.path)
         ]
     )
     broken = {one.path for one in examined if one.problems}
-    surveyed = advice.of_catalog(catalog, SECURITY)
+    surveyed = advice.iter_catalog_findings(catalog, SECURITY_RULES)
     said = [
-        *checking.advised(examined),
+        *checking.select_findings(examined),
         *new,
         *(finding for finding in surveyed if finding.path not in broken),
     ]
-    return [finding for finding in dict.fromkeys(said) if finding.rule in SECURITY]
+    return [finding for finding in dict.fromkeys(said) if finding.rule in SECURITY_RULES]
 
 
-def heard(
-    root: Path, base: Files, findings: Iterable[Finding], accepted: Collection[str]
+def locate_unsuppressed(
+    root: Path, base: FileSet, findings: Iterable[Finding], accepted_rules: Collection[str]
 ) -> list[Problem]:
     """The findings at their places, without those that comments silence; a new comment silences no
     protected rule, unless that is among those accepted.
     """
     problems: list[Problem] = []
     doubtful: list[tuple[Finding, Problem]] = []
-    for path, some in hearing.by_path(findings).items():
-        placed, said = source.placed(root, path, some)
-        silenced = comments.silenced(said)
+    for path, some in hearing.group_by_path(findings).items():
+        placed, said = source.locate_in_file(root, path, some)
+        silenced = comments.suppressed_lines(said)
         for finding, problem in zip(some, placed, strict=True):
             if (problem.rule, problem.line) not in silenced:
                 problems.append(problem)
-            elif finding.rule in PROTECTED and finding.rule not in accepted:
+            elif finding.rule in PROTECTED_RULES and finding.rule not in accepted_rules:
                 doubtful.append((finding, problem))
-    return problems + _refused(root, base, doubtful)
+    return problems + _reject_new_suppressions(root, base, doubtful)
 
 
-def _refused(root: Path, base: Files, doubtful: Sequence[tuple[Finding, Problem]]) -> list[Problem]:
+def _reject_new_suppressions(
+    root: Path, base: FileSet, suppressed: Sequence[tuple[Finding, Problem]]
+) -> list[Problem]:
     """Of findings that comments silence, those whose comment is not in the base."""
-    candidates = _candidates(base, {finding.path for finding, _ in doubtful})
+    candidates = _base_paths(base, {finding.path for finding, _ in suppressed})
     contents = base.read([*dict.fromkeys(path for some in candidates.values() for path in some)])
-    before = {path: _Text.of(data) for path, data in contents.items()}
-    after = {path: _Text.of(tree.content(root, path)) for path in candidates}
+    before = {path: _ParsedFile.parse(data) for path, data in contents.items()}
+    after = {path: _ParsedFile.parse(tree.read_file(root, path)) for path in candidates}
     return [
-        replace(problem, help=_help(problem, base))
-        for finding, problem in doubtful
+        replace(problem, help=_acceptance_help(problem, base))
+        for finding, problem in suppressed
         if not any(
-            _is_accepted(finding, path, before[path], after[finding.path])
+            _is_suppressed_in_base(finding, path, before[path], after[finding.path])
             for path in candidates[finding.path]
         )
     ]
 
 
-def _candidates(base: Files, paths: Collection[str]) -> dict[str, list[str]]:
+def _base_paths(base: FileSet, paths: Collection[str]) -> dict[str, list[str]]:
     """The files of the base whose comments may count for each file: itself, and for a tool its
     other versions.
     """
     versions: defaultdict[str, list[str]] = defaultdict(list)
-    for path in base.named if paths else ():
-        if written.key_of(path):
-            versions[_folder(path)].append(path)
+    for path in base.object_ids if paths else ():
+        if written.key_for_path(path):
+            versions[_parent_folder(path)].append(path)
     return {
-        path: versions[_folder(path)]
-        if written.key_of(path)
+        path: versions[_parent_folder(path)]
+        if written.key_for_path(path)
         else [path]
-        if path in base.named
+        if path in base.object_ids
         else []
         for path in paths
     }
 
 
-def _folder(path: str) -> str:
+def _parent_folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _is_accepted(finding: Finding, path: str, before: _Text, after: _Text) -> bool:
-    if not before.ignores(finding):
+def _is_suppressed_in_base(
+    finding: Finding, path: str, before: _ParsedFile, after: _ParsedFile
+) -> bool:
+    if not before.has_suppression_for(finding):
         return False
-    if finding.rule not in SECURITY:
+    if finding.rule not in SECURITY_RULES:
         return path == finding.path
-    return _value(before.value, finding.pointer) == _value(after.value, finding.pointer)
+    return _value_at(before.value, finding.pointer) == _value_at(after.value, finding.pointer)
 
 
-def _value(value: Any, pointer: Pointer) -> tuple[int, bytes]:
+def _value_at(value: Any, pointer: Pointer) -> tuple[int, bytes]:
     """What stands at a place, and how many of its steps there are: a placeholder has fewer."""
     steps = 0
     for step in pointer:
@@ -183,25 +200,25 @@ def _value(value: Any, pointer: Pointer) -> tuple[int, bytes]:
         except (KeyError, IndexError, TypeError):
             break
         steps += 1
-    return steps, canonical(value)
+    return steps, to_canonical(value)
 
 
-def _help(problem: Problem, base: Files) -> str:
-    return _joined(
+def _acceptance_help(problem: Problem, base: FileSet) -> str:
+    return _join_help(
         problem,
         f"{base.title} has no comment that ignores this for the same text, and a change cannot "
         f"silence this rule itself: a maintainer can accept it (`--accept {problem.rule}`)",
     )
 
 
-def explained(problem: Problem, base: Files) -> Problem:
+def explain_lowered(problem: Problem, base: FileSet) -> Problem:
     """A problem of a rule whose severity the change lowers, with that in its help."""
     help = (
         f"the severity is that of {base.title}: a change cannot lower it for itself, and a "
         f"maintainer can accept it (`--accept {problem.rule}`)"
     )
-    return replace(problem, help=_joined(problem, help))
+    return replace(problem, help=_join_help(problem, help))
 
 
-def _joined(problem: Problem, help: str) -> str:
+def _join_help(problem: Problem, help: str) -> str:
     return f"{problem.help}; {help}" if problem.help else help

@@ -14,55 +14,55 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from toolcatalog import depot
-from toolcatalog.objects import Entry, Missing, Objects
+from toolcatalog.objects import ObjectInfo, ObjectNotFound, ObjectStorage
 
-YOUNG = timedelta(days=1)
+MIN_AGE = timedelta(days=1)
 
 
-class Swept(NamedTuple):
+class StoragePruneResult(NamedTuple):
     """How many snapshots and objects were removed, and the bytes of those objects."""
 
-    snapshots: int
-    objects: int
-    size: int
+    snapshot_count: int
+    object_count: int
+    bytes_freed: int
 
 
-def sweep(objects: Objects, keep: int) -> Swept:
+def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
     """Remove all but the snapshot in force, the `keep` newest others, and whatever is younger than
     a day.
 
     Raises StoreError where the store cannot be used, and Refused where what a kept snapshot has
     cannot be told: then nothing is removed.
     """
-    before = datetime.now(UTC) - YOUNG
-    snapshots = _snapshots(objects)
-    kept = _kept(objects, snapshots, keep, before)
-    needed = {chunk for digest in kept for chunk in named(objects, digest)}
+    before = datetime.now(UTC) - MIN_AGE
+    snapshots = _list_snapshots(storage)
+    kept = _select_kept(storage, snapshots, keep, before)
+    needed = {chunk for digest in kept for chunk in read_chunk_paths(storage, digest)}
     gone = [path for digest, files in snapshots.items() if digest not in kept for path in files]
     spare = {
         path: entry
-        for path, entry in objects.listed(depot.OBJECTS).items()
-        if path not in needed and entry.written < before
+        for path, entry in storage.list_folder(depot.OBJECTS_FOLDER).items()
+        if path not in needed and entry.modified < before
     }
     # snapshots first: one whose chunks are missing would be begun in vain
-    objects.delete([*gone, *spare])
-    return Swept(
+    storage.delete([*gone, *spare])
+    return StoragePruneResult(
         len(snapshots) - len(kept), len(spare), sum(entry.size for entry in spare.values())
     )
 
 
-def named(objects: Objects, digest: str) -> set[str]:
+def read_chunk_paths(storage: ObjectStorage, digest: str) -> set[str]:
     """Where the chunks of a snapshot lie; nothing where it was never completed. Raises Refused
     where its list is damaged.
     """
     try:
-        read = objects.read(depot.chunks_path(digest), depot.MOST_CHUNKS)
-    except Missing:
+        read = storage.read(depot.chunk_list_path(digest), depot.MAX_CHUNK_LIST_SIZE)
+    except ObjectNotFound:
         return set()
     return (
         {
             depot.object_path(chunk.sha256)
-            for some in depot.unpack(read.data).values()
+            for some in depot.parse_chunk_list(read.data).values()
             for chunk in some
         }
         if read
@@ -70,21 +70,24 @@ def named(objects: Objects, digest: str) -> set[str]:
     )
 
 
-def _snapshots(objects: Objects) -> dict[str, dict[str, Entry]]:
-    found: defaultdict[str, dict[str, Entry]] = defaultdict(dict)
-    for path, entry in objects.listed(depot.SNAPSHOTS).items():
+def _list_snapshots(storage: ObjectStorage) -> dict[str, dict[str, ObjectInfo]]:
+    found: defaultdict[str, dict[str, ObjectInfo]] = defaultdict(dict)
+    for path, entry in storage.list_folder(depot.SNAPSHOTS_FOLDER).items():
         found[path.split("/")[1]][path] = entry
     return found
 
 
-def _kept(
-    objects: Objects, snapshots: Mapping[str, Mapping[str, Entry]], keep: int, before: datetime
+def _select_kept(
+    storage: ObjectStorage,
+    snapshots: Mapping[str, Mapping[str, ObjectInfo]],
+    keep: int,
+    before: datetime,
 ) -> set[str]:
-    pointer = objects.read(depot.POINTER, depot.MOST_POINTER)
+    pointer = storage.read(depot.POINTER, depot.MAX_POINTER_SIZE)
     assert pointer  # it was asked for without a condition
-    current = depot.named(pointer.data)
+    current = depot.parse_pointer(pointer.data)
     written = {
-        digest: max(entry.written for entry in files.values())
+        digest: max(entry.modified for entry in files.values())
         for digest, files in snapshots.items()
     }
     others = sorted(written.keys() - {current}, key=lambda digest: written[digest], reverse=True)

@@ -24,20 +24,22 @@ from itertools import accumulate
 
 import numpy as np
 
-from toolcatalog.errors import MEND, SnapshotError
+from toolcatalog.errors import REBUILD_HINT, SnapshotError
 
 _MAGIC = b"tctable1"
-_HEAD = struct.Struct("<8sQQII")
-_BEFORE = 8  # bytes of an entry before its name
-_BLOCK = 1 << 20  # bytes
-_MILESTONES = 256
+_HEADER = struct.Struct("<8sQQII")
+_ENTRY_HEADER_SIZE = 8  # bytes of an entry before its name
+_BLOCK_SIZE = 1 << 20  # bytes
+_SAMPLE_COUNT = 256
 
-_NOTHING = (b"", 0, 0, 0, 0)
+_EMPTY_HEADER = (b"", 0, 0, 0, 0)
 
-Data = bytes | mmap.mmap  # what gives bytes where it is cut
+Buffer = bytes | mmap.mmap  # what gives bytes where it is cut
 
 
-def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) -> Iterator[bytes]:
+def pack_table(
+    names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]
+) -> Iterator[bytes]:
     """The bytes of a table, piece by piece.
 
     `names` are distinct and sorted by code point; `sizes` are those of the `values` in bytes, which
@@ -51,10 +53,10 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
         while slots[at]:
             at = (at + 1) & mask
         slots[at] = number
-    lengths = (_BEFORE + len(key) + size for key, size in zip(keys, sizes, strict=True))
+    lengths = (_ENTRY_HEADER_SIZE + len(key) + size for key, size in zip(keys, sizes, strict=True))
     places = np.fromiter(accumulate(lengths, initial=0), "<u8", len(keys) + 1)
     index = slots.tobytes() + places.tobytes()
-    yield _HEAD.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
+    yield _HEADER.pack(_MAGIC, len(keys), len(slots), zlib.crc32(index), 0)
     yield index
     block: list[bytes] = []
     length = 0
@@ -63,7 +65,7 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
         named = len(key).to_bytes(4, "little") + key
         block += (zlib.crc32(value, zlib.crc32(named)).to_bytes(4, "little"), named, value)
         length += size
-        if length > _BLOCK:
+        if length > _BLOCK_SIZE:
             yield b"".join(block)
             block, length = [], 0
     yield b"".join(block)
@@ -72,25 +74,25 @@ def pack(names: Sequence[str], sizes: Sequence[int], values: Iterable[bytes]) ->
 class Table:
     """An opened table. Raises SnapshotError where its bytes are not those that were written."""
 
-    def __init__(self, data: Data) -> None:
+    def __init__(self, data: Buffer) -> None:
         if sys.byteorder != "little":
             raise SnapshotError("A snapshot can be served on little-endian machines only.")
         magic, count, slots, check, _ = (
-            _HEAD.unpack(data[: _HEAD.size]) if len(data) >= _HEAD.size else _NOTHING
+            _HEADER.unpack(data[: _HEADER.size]) if len(data) >= _HEADER.size else _EMPTY_HEADER
         )
-        self._begin = _HEAD.size + 4 * slots + 8 * (count + 1)  # of the entries
+        self._entries_start = _HEADER.size + 4 * slots + 8 * (count + 1)  # of the entries
         # a cut of the map itself would be a copy: dozens of megabytes at a million
-        index = memoryview(data)[_HEAD.size : self._begin]
-        if magic != _MAGIC or self._begin > len(data) or zlib.crc32(index) != check:
+        index = memoryview(data)[_HEADER.size : self._entries_start]
+        if magic != _MAGIC or self._entries_start > len(data) or zlib.crc32(index) != check:
             raise SnapshotError("a table is damaged")
-        self._slots, self._places = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
+        self._slots, self._offsets = index[: 4 * slots].cast("I"), index[4 * slots :].cast("Q")
         self._data = data
         self._mask = slots - 1
         # which entries were read before and found as they were written
-        self._sound = bytearray(count)
+        self._verified = bytearray(count)
         filled = np.frombuffer(self._slots, np.uint32)
         if (
-            self._begin + self._places[count] != len(data)
+            self._entries_start + self._offsets[count] != len(data)
             or slots & self._mask  # no power of two
             # a lookup of an unknown name ends at a free slot
             or not count == np.count_nonzero(filled) < slots
@@ -99,7 +101,7 @@ class Table:
             raise SnapshotError("a table is damaged")
 
     def __len__(self) -> int:
-        return len(self._sound)
+        return len(self._verified)
 
     def get(self, name: str) -> bytes | None:
         """The value of a name; None where there is none."""
@@ -112,59 +114,60 @@ class Table:
         named = len(key).to_bytes(4, "little") + key
         at = zlib.crc32(key) & self._mask
         while number := self._slots[at]:
-            entry = self._entry(number - 1)
+            entry = self._entry_at(number - 1)
             if entry.startswith(named, 4):
                 return number - 1, entry[4 + len(named) :]
             at = (at + 1) & self._mask
         return None
 
-    def at(self, number: int) -> tuple[str, bytes]:
+    def entry_at(self, index: int) -> tuple[str, bytes]:
         """The name and the value that have this place among all in order."""
-        entry = self._entry(number)
+        entry = self._entry_at(index)
         end = 8 + int.from_bytes(entry[4:8], "little")
         return entry[8:end].decode("utf-8", "replace"), entry[end:]
 
     def names(self, start: int, stop: int) -> list[str]:
         """The names from one place in their order to another."""
-        entries = map(self._entry, range(max(0, start), min(stop, len(self))))
+        entries = map(self._entry_at, range(max(0, start), min(stop, len(self))))
         return [
             entry[8 : 8 + int.from_bytes(entry[4:8], "little")].decode("utf-8", "replace")
             for entry in entries
         ]
 
-    def place(self, name: str) -> int:
+    def bisect(self, name: str) -> int:
         """How many names sort before this one."""
         key = name.encode("utf-8", "surrogateescape")
-        step, milestones = self._milestones
+        step, milestones = self._sampled_names
         passed = bisect_left(milestones, key)
         return bisect_left(
             range(len(self)),
             key,
             max(0, passed - 1) * step,
             min(passed * step, len(self)),
-            key=self._name,
+            key=self._name_at,
         )
 
     @cached_property
-    def _milestones(self) -> tuple[int, list[bytes]]:
+    def _sampled_names(self) -> tuple[int, list[bytes]]:
         """A fixed number of names, in order, and how far they stand apart: half of the way to any
         other, without touching an entry.
         """
-        step = max(1, len(self) // _MILESTONES)
-        return step, [self._name(number) for number in range(0, len(self), step)]
+        step = max(1, len(self) // _SAMPLE_COUNT)
+        return step, [self._name_at(number) for number in range(0, len(self), step)]
 
-    def _name(self, number: int) -> bytes:
-        entry = self._entry(number)
+    def _name_at(self, index: int) -> bytes:
+        entry = self._entry_at(index)
         return entry[8 : 8 + int.from_bytes(entry[4:8], "little")]
 
-    def _entry(self, number: int) -> bytes:
+    def _entry_at(self, index: int) -> bytes:
         entry: bytes = self._data[
-            self._begin + self._places[number] : self._begin + self._places[number + 1]
+            self._entries_start + self._offsets[index] : self._entries_start
+            + self._offsets[index + 1]
         ]
-        if not self._sound[number]:
+        if not self._verified[index]:
             if zlib.crc32(entry[4:]) != int.from_bytes(entry[:4], "little"):
                 raise SnapshotError(
-                    f"An entry of a table has other bytes than were written: {MEND}"
+                    f"An entry of a table has other bytes than were written: {REBUILD_HINT}"
                 )
-            self._sound[number] = 1
+            self._verified[index] = 1
         return entry

@@ -6,33 +6,33 @@ import threading
 
 from toolcatalog.errors import UsageError
 
-LIMIT = "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of systemd)"
-NO_MORE = f"No more threads may be begun here: {LIMIT}."
-_REFUSED = "can't start new thread"  # all that Python says of it
+LIMIT_HINT = "raise the limit of processes, for threads count there too (`pids` of a container, TasksMax of systemd)"
+LIMIT_MESSAGE = f"No more threads may be begun here: {LIMIT_HINT}."
+_LIMIT_ERROR = "can't start new thread"  # all that Python says of it
 
 
-def begin(thread: threading.Thread) -> None:
+def start(thread: threading.Thread) -> None:
     """Begin a thread. Raises UsageError where the system allows no more."""
     try:
         thread.start()
     except RuntimeError:
-        raise UsageError(NO_MORE) from None
+        raise UsageError(LIMIT_MESSAGE) from None
 
 
-def is_refusal(error: BaseException) -> bool:
+def is_limit_error(error: BaseException) -> bool:
     """Tell whether a library was refused a thread; tasks that end together tell of it in a group."""
     if isinstance(error, BaseExceptionGroup):
-        return all(map(is_refusal, error.exceptions))
-    return isinstance(error, RuntimeError) and str(error) == _REFUSED
+        return all(map(is_limit_error, error.exceptions))
+    return isinstance(error, RuntimeError) and str(error) == _LIMIT_ERROR
 
 
-def room(most: int) -> int:
+def count_available(limit: int) -> int:
     """How many threads may be begun, up to so many. They are begun, and ended again: nobody else
     knows all limits.
     """
     end, begun = threading.Event(), list[threading.Thread]()
     try:
-        while len(begun) < most:
+        while len(begun) < limit:
             thread = threading.Thread(target=end.wait)
             thread.start()
             begun.append(thread)

@@ -14,28 +14,28 @@ from typing import NamedTuple
 
 from toolcatalog.errors import Finding, Problem, UsageError
 
-LARGEST = 1024 * 1024  # bytes
-LONGEST_TOLD = 500  # characters of a message
-_MORE = 4096
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+MAX_FILE_SIZE = 1024 * 1024  # bytes
+MAX_MESSAGE_LENGTH = 500  # characters of a message
+_READ_SIZE = 4096
+_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 # prose and ownership beside the data; names with a leading dot too
 _IGNORED = {"README.md", "OWNERS", "CODEOWNERS"}
-_TOOLS = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
+_TOOLKIT_FOLDER = re.compile("toolkits/[^/]+/")  # what holds the folders of tools
 
 
-def scan(root: Path) -> tuple[list[str], list[Problem]]:
+def list_paths(root: Path) -> tuple[list[str], list[Problem]]:
     """The paths of all files below `root`, sorted and relative to it, and what stands there that
     cannot be read at all.
     """
-    paths, folders, problems = outline(root)
+    paths, folders, problems = list_layout(root)
     for folder in folders:
-        found = files_in(root, folder)
+        found = list_folder(root, folder)
         paths += found.paths
         problems += found.problems
     return sorted(paths), problems
 
 
-def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
+def list_layout(root: Path) -> tuple[list[str], list[str], list[Problem]]:
     """The paths of all files but those of tools, and the folders of tools
     (`toolkits/<toolkit>/<tool>`), each sorted, and problems.
 
@@ -49,26 +49,28 @@ def outline(root: Path) -> tuple[list[str], list[str], list[Problem]]:
         )
     tools: list[str] = []
     paths, _, findings = _walk(root, "", tools)
-    return paths, sorted(tools), [problem(root, finding) for finding in findings]
+    return paths, sorted(tools), [make_problem(root, finding) for finding in findings]
 
 
-class Files(NamedTuple):
+class FolderListing(NamedTuple):
     """The paths of all files below a folder, sorted; whether there are folders in it; and what
     cannot be read.
     """
 
     paths: list[str]
-    deep: bool
+    has_subfolders: bool
     problems: list[Problem]
 
 
-def files_in(root: Path, folder: str) -> Files:
+def list_folder(root: Path, folder: str) -> FolderListing:
     """What is below one folder."""
     paths, walked, findings = _walk(root, f"{folder}/", None)
-    return Files(paths, walked > 1, [problem(root, finding) for finding in findings])
+    return FolderListing(paths, walked > 1, [make_problem(root, finding) for finding in findings])
 
 
-def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], int, list[Finding]]:
+def _walk(
+    root: Path, start: str, tool_folders: list[str] | None
+) -> tuple[list[str], int, list[Finding]]:
     """All files from one folder on, and how many folders were walked; where `tools` is a list,
     folders of tools are put there instead.
     """
@@ -78,7 +80,7 @@ def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], i
     while folders:
         folder = folders.pop()
         walked += 1
-        for entry in _entries(root, folder, findings):
+        for entry in _scan_folder(root, folder, findings):
             if not entry.is_dir(follow_symlinks=False):
                 paths.append(f"{folder}{entry.name}")
             elif entry.name.endswith((".yaml", ".yml")):
@@ -94,21 +96,21 @@ def _walk(root: Path, start: str, tools: list[str] | None) -> tuple[list[str], i
                         help=help,
                     )
                 )
-            elif tools is not None and _TOOLS.fullmatch(folder):
-                tools.append(f"{folder}{entry.name}")
+            elif tool_folders is not None and _TOOLKIT_FOLDER.fullmatch(folder):
+                tool_folders.append(f"{folder}{entry.name}")
             else:
                 folders.append(f"{folder}{entry.name}/")
     return sorted(paths), walked, findings
 
 
-def is_data(path: str) -> bool:
+def is_catalog_file(path: str) -> bool:
     """Tell whether a file at this path is part of a catalog, and not prose or something hidden
     beside it.
     """
     return "/." not in f"/{path}" and _IGNORED.isdisjoint(path.split("/"))
 
 
-def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
+def _scan_folder(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(root / folder) as entries:
             return [
@@ -117,39 +119,39 @@ def _entries(root: Path, folder: str, findings: list[Finding]) -> list[os.DirEnt
                 if not entry.name.startswith(".") and entry.name not in _IGNORED
             ]
     except OSError as error:
-        findings.append(_unreadable(folder or ".", error))
+        findings.append(_unreadable_finding(folder or ".", error))
         return []
 
 
-def digest(root: Path, path: str) -> str:
+def file_digest(root: Path, path: str) -> str:
     """The SHA-256 of a file's bytes, as `load` tells it; empty where the file cannot be read."""
-    data = content(root, path)
+    data = read_file(root, path)
     return "" if isinstance(data, Finding) else hashlib.sha256(data).hexdigest()
 
 
-def content(root: Path, path: str) -> bytes | Finding:
+def read_file(root: Path, path: str) -> bytes | Finding:
     """The content of a plain file of at most 1 MiB. A pipe or a device is never opened for reading,
     a link only if it may be followed.
     """
     file = f"{root}/{path}"
     try:
         try:
-            handle = os.open(file, _READ | os.O_NOFOLLOW)
+            handle = os.open(file, _OPEN_FLAGS | os.O_NOFOLLOW)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            if refused := refused_link(root, path):
+            if refused := check_link(root, path):
                 return refused
-            handle = os.open(file, _READ)
+            handle = os.open(file, _OPEN_FLAGS)
         try:
-            return _read(path, handle)
+            return _read_handle(path, handle)
         finally:
             os.close(handle)
     except OSError as error:
-        return _unreadable(path, error)
+        return _unreadable_finding(path, error)
 
 
-def _read(path: str, handle: int) -> bytes | Finding:
+def _read_handle(path: str, handle: int) -> bytes | Finding:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         return Finding(
@@ -158,10 +160,10 @@ def _read(path: str, handle: int) -> bytes | Finding:
             message="not a plain file",
             help="put a plain file here",
         )
-    data = os.read(handle, min(status.st_size, LARGEST) + 1)
-    while len(data) <= LARGEST and (more := os.read(handle, _MORE)):
+    data = os.read(handle, min(status.st_size, MAX_FILE_SIZE) + 1)
+    while len(data) <= MAX_FILE_SIZE and (more := os.read(handle, _READ_SIZE)):
         data += more
-    if len(data) <= LARGEST:
+    if len(data) <= MAX_FILE_SIZE:
         return data
     help = "split it, or shorten it"
     return Finding(
@@ -173,7 +175,7 @@ def _read(path: str, handle: int) -> bytes | Finding:
     )
 
 
-def _unreadable(path: str, error: OSError) -> Finding:
+def _unreadable_finding(path: str, error: OSError) -> Finding:
     reason = (error.strerror or str(error)).lower()
     return Finding(
         path=path,
@@ -183,7 +185,7 @@ def _unreadable(path: str, error: OSError) -> Finding:
     )
 
 
-def refused_link(root: Path, path: str) -> Finding | None:
+def check_link(root: Path, path: str) -> Finding | None:
     """Why a link is not followed; None for all else. Links in the place of folders are never
     followed: `scan` lists them as files.
 
@@ -198,7 +200,7 @@ def refused_link(root: Path, path: str) -> Finding | None:
         message = "a link that leaves the catalog"
     elif not real.is_file():
         message = "a link to a folder, or to nothing"
-    elif not is_data(target) or str(real) != f"{top}/{target}":
+    elif not is_catalog_file(target) or str(real) != f"{top}/{target}":
         message = "a link that does not name the path of a file of the catalog"
     else:
         return None
@@ -210,14 +212,14 @@ def target_of(path: str, target: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
 
 
-def shown(root: Path, path: str) -> str:
+def display_path(root: Path, path: str) -> str:
     """A path as people see it: relative to the catalog's parent, printable whatever bytes the name
     has.
     """
-    return _printable(f"{root.resolve().name}/{path}")
+    return _escape_unprintable(f"{root.resolve().name}/{path}")
 
 
-def _printable(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     """The text with escapes for all that a terminal or a log would act on: what a file or its name
     says is not ours to trust.
     """
@@ -228,16 +230,18 @@ def _printable(text: str) -> str:
     )
 
 
-def _sentence(text: str) -> str:
+def _format_message(text: str) -> str:
     """The text for a message: on one line, and not longer than anybody reads."""
-    return _printable(text if len(text) <= LONGEST_TOLD else f"{text[: LONGEST_TOLD - 3]}...")
+    return _escape_unprintable(
+        text if len(text) <= MAX_MESSAGE_LENGTH else f"{text[: MAX_MESSAGE_LENGTH - 3]}..."
+    )
 
 
-def problem(
+def make_problem(
     root: Path, finding: Finding, line: int = 1, column: int = 1, excerpt: str = "", length: int = 1
 ) -> Problem:
     """A finding at its place, fit to be shown."""
     return Problem(
-        path=shown(root, finding.path), line=line, column=column, rule=finding.rule, message=_sentence(finding.message),
-        expected=_sentence(finding.expected), help=_sentence(finding.help), excerpt=excerpt, length=length, fix=finding.fix,
+        path=display_path(root, finding.path), line=line, column=column, rule=finding.rule, message=_format_message(finding.message),
+        expected=_format_message(finding.expected), help=_format_message(finding.help), excerpt=excerpt, length=length, fix=finding.fix,
     )  # fmt: skip

@@ -13,89 +13,98 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolcatalog.parameters import CHILD_LABELS, LIMITS, children
-from toolcatalog.snapshot import Tool, Toolkit, dump
-from toolcatalog.unseen import visible
+from toolcatalog.snapshot import Tool, Toolkit, dump_json
+from toolcatalog.unseen import escape_hidden
 
 _LINE_END = re.compile(r"\r\n?|\n")
-_TICKS = re.compile("`+")
+_BACKTICKS = re.compile("`+")
 _SPECIAL = re.compile(r"[\\`*\[\]<>&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|#+$")
-_OPENING = re.compile(r"<(?=[A-Za-z/!?])")  # a tag, a comment, an address
+_TAG_START = re.compile(r"<(?=[A-Za-z/!?])")  # a tag, a comment, an address
 # within code, or behind another backslash, a backslash before `<` escapes nothing
-_QUIET = frozenset("`\\")
-_BLOCK = re.compile(r"[#>\[=|~+*_-]|`{3}|\d+[.)]|:")  # what a block may begin with, and then some
+_CODE_CHARS = frozenset("`\\")
+_BLOCK_START = re.compile(
+    r"[#>\[=|~+*_-]|`{3}|\d+[.)]|:"
+)  # what a block may begin with, and then some
 
 Lines = Iterator[str]
 
 
-class Twin(NamedTuple):
+class ToolMarkdown(NamedTuple):
     """A tool as Markdown, without its headings' marks: name, all that is said of it as a whole,
     inputs and outputs.
     """
 
     name: str
-    about: str
+    overview: str
     inputs: str
     outputs: str
 
-    def text(self, level: int) -> bytes:
+    def render(self, heading_level: int) -> bytes:
         """CommonMark in UTF-8; the tool is a heading of this level."""
-        mark = "#" * level
-        text = f"{mark} {self.name}\n{self.about}\n{mark}# Inputs\n\n{self.inputs}\n{mark}# Outputs\n\n{self.outputs}"
+        mark = "#" * heading_level
+        text = f"{mark} {self.name}\n{self.overview}\n{mark}# Inputs\n\n{self.inputs}\n{mark}# Outputs\n\n{self.outputs}"
         return text.encode(errors="replace")
 
 
-def twin(tool: Tool, toolkit: Toolkit) -> Twin:
+def to_markdown(tool: Tool, toolkit: Toolkit) -> ToolMarkdown:
     """The twin of a tool's page."""
-    inputs = _parameters(tool.input_parameters, "") if tool.input_parameters else ("None.",)
+    inputs = _parameter_lines(tool.input_parameters, "") if tool.input_parameters else ("None.",)
     outputs = (
-        _parameters(tool.output_parameters, "") if tool.output_parameters else ("Not described.",)
+        _parameter_lines(tool.output_parameters, "")
+        if tool.output_parameters
+        else ("Not described.",)
     )
-    return Twin(_plain(tool.name), *map(_text, (_about(tool, toolkit), inputs, outputs)))
+    return ToolMarkdown(
+        _escape_markdown(tool.name),
+        *map(_join_lines, (_overview_lines(tool, toolkit), inputs, outputs)),
+    )
 
 
-def tool_markdown(tool: Tool, toolkit: Toolkit) -> bytes:
+def render_tool_markdown(tool: Tool, toolkit: Toolkit) -> bytes:
     """The twin of a tool's page: CommonMark in UTF-8."""
-    return twin(tool, toolkit).text(1)
+    return to_markdown(tool, toolkit).render(1)
 
 
-def llms(about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]) -> bytes:
+def render_llms_txt(
+    about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]
+) -> bytes:
     """`llms.txt`, as llmstxt.org describes it: what there is, with links relative to the site;
     `counts` are the tools of each toolkit.
     """
-    return _file(_llms(about, toolkits, counts))
+    return _encode_lines(_llms_lines(about, toolkits, counts))
 
 
-def llms_full(toolkit: Toolkit, tools: Iterable[Twin]) -> Iterator[bytes]:
+def render_llms_full_txt(toolkit: Toolkit, tools: Iterable[ToolMarkdown]) -> Iterator[bytes]:
     """`llms-full.txt` of a toolkit piece by piece: the toolkit, and then each tool as in its twin,
     one heading deeper.
     """
-    yield _file(_toolkit(toolkit))
+    yield _encode_lines(_toolkit_lines(toolkit))
     for tool in tools:
-        yield b"\n" + tool.text(2)
+        yield b"\n" + tool.render(2)
 
 
-def _file(lines: Iterable[str]) -> bytes:
-    return _text(lines).encode(errors="replace")
+def _encode_lines(lines: Iterable[str]) -> bytes:
+    return _join_lines(lines).encode(errors="replace")
 
 
-def _text(lines: Iterable[str]) -> str:
+def _join_lines(lines: Iterable[str]) -> str:
     return "".join([f"{line}\n" for line in lines])
 
 
-def _about(tool: Tool, toolkit: Toolkit) -> Lines:
+def _overview_lines(tool: Tool, toolkit: Toolkit) -> Lines:
     yield from (
         "",
-        f"{_code(tool.slug)}, version {_code(tool.version)}, toolkit {_plain(toolkit.name)}",
+        f"{_name_span(tool.slug)}, version {_name_span(tool.version)}, toolkit {_escape_markdown(toolkit.name)}",
         "",
     )
-    yield from _paragraph(tool.description)
-    yield from _facts(tool)
+    yield from _paragraph_lines(tool.description)
+    yield from _fact_lines(tool)
     if tool.deprecation is not None:
-        yield from ("", *_deprecation(tool.deprecation))
+        yield from ("", *_deprecation_lines(tool.deprecation))
 
 
-def _facts(tool: Tool) -> Lines:
-    yield f"- Toolkit: {_code(tool.toolkit)}"
+def _fact_lines(tool: Tool) -> Lines:
+    yield f"- Toolkit: {_name_span(tool.toolkit)}"
     yield f"- Authentication: {'none needed' if tool.no_auth else 'needed'}"
     for what, values in (
         ("Scopes", tool.scopes),
@@ -103,41 +112,47 @@ def _facts(tool: Tool) -> Lines:
         ("All versions", tool.available_versions),
     ):
         if values:
-            yield f"- {what}: {', '.join(map(_code, values))}"
-    yield f"- API: {_code(f'GET /api/v3/tools/{tool.slug}')}"
+            yield f"- {what}: {', '.join(map(_name_span, values))}"
+    yield f"- API: {_name_span(f'GET /api/v3/tools/{tool.slug}')}"
 
 
-def _deprecation(said: Mapping[str, str]) -> Lines:
-    since = f" since {_plain(said['since'])}" if said.get("since") else ""
-    sunset = f", until {_plain(said['sunset'])}" if said.get("sunset") else ""
-    instead = f" Use {_code(said['replaced_by'])} instead." if said.get("replaced_by") else ""
+def _deprecation_lines(deprecation: Mapping[str, str]) -> Lines:
+    since = f" since {_escape_markdown(deprecation['since'])}" if deprecation.get("since") else ""
+    sunset = (
+        f", until {_escape_markdown(deprecation['sunset'])}" if deprecation.get("sunset") else ""
+    )
+    instead = (
+        f" Use {_name_span(deprecation['replaced_by'])} instead."
+        if deprecation.get("replaced_by")
+        else ""
+    )
     yield f"**Deprecated{since}{sunset}.**{instead}"
-    if said.get("reason"):
-        yield from ("", *_paragraph(f"Reason: {said['reason']}"))
+    if deprecation.get("reason"):
+        yield from ("", *_paragraph_lines(f"Reason: {deprecation['reason']}"))
 
 
-def _toolkit(toolkit: Toolkit) -> Lines:
-    yield from (f"# {_plain(toolkit.name)}", "")
-    yield from _paragraph(toolkit.description)
-    yield f"- Toolkit: {_code(toolkit.slug)}"
+def _toolkit_lines(toolkit: Toolkit) -> Lines:
+    yield from (f"# {_escape_markdown(toolkit.name)}", "")
+    yield from _paragraph_lines(toolkit.description)
+    yield f"- Toolkit: {_name_span(toolkit.slug)}"
     yield f"- Authentication: {'none needed' if toolkit.no_auth else 'needed, unless a tool says otherwise'}"
     if toolkit.categories:
-        yield f"- Categories: {', '.join(map(_code, toolkit.categories))}"
+        yield f"- Categories: {', '.join(map(_name_span, toolkit.categories))}"
     if toolkit.homepage:
-        yield f"- Homepage: {_code(toolkit.homepage)}"
+        yield f"- Homepage: {_name_span(toolkit.homepage)}"
     if toolkit.versions:
-        yield f"- Newest version: {_code(toolkit.versions[-1])}"
+        yield f"- Newest version: {_name_span(toolkit.versions[-1])}"
 
 
-def _llms(
+def _llms_lines(
     about: Mapping[str, str], toolkits: Sequence[Toolkit], counts: Mapping[str, int]
 ) -> Lines:
     total = sum(counts.values())
-    yield from (f"# {_plain(about['title'])}", "")
+    yield from (f"# {_escape_markdown(about['title'])}", "")
     yield " ".join(
         (
             ">",
-            *map(_plain, filter(None, [about.get("description")])),
+            *map(_escape_markdown, filter(None, [about.get("description")])),
             f"{total:,} tools in {len(toolkits):,} toolkits.",
         )
     )
@@ -152,7 +167,7 @@ def _llms(
         "",
         "## Toolkits",
         "",
-        *(_listed(toolkit, counts.get(toolkit.slug, 0)) for toolkit in toolkits),
+        *(_toolkit_item(toolkit, counts.get(toolkit.slug, 0)) for toolkit in toolkits),
     )
     yield from ("", "## API", "")
     yield "- [API reference](reference/index.html): `GET /api/v3/tools` lists and searches, `GET /api/v3/tools/SLUG` gives one tool"
@@ -167,113 +182,115 @@ def _llms(
         yield f"- [{name}]({path})"
 
 
-def _listed(toolkit: Toolkit, tools: int) -> str:
+def _toolkit_item(toolkit: Toolkit, tools: int) -> str:
     folder = f"toolkits/{toolkit.slug}"
-    said = f" {_plain(toolkit.description)}" if toolkit.description else ""
+    said = f" {_escape_markdown(toolkit.description)}" if toolkit.description else ""
     many = f"{tools:,} tool{'' if tools == 1 else 's'}"
-    return f"- [{_plain(toolkit.name)}]({folder}/llms-full.txt): {many} ([page]({folder}/index.html)).{said}"
+    return f"- [{_escape_markdown(toolkit.name)}]({folder}/llms-full.txt): {many} ([page]({folder}/index.html)).{said}"
 
 
-def _parameters(described: Mapping[str, Any], indent: str) -> Lines:
+def _parameter_lines(described: Mapping[str, Any], indent: str) -> Lines:
     for name, it in described.items():
-        yield from _described(_code(name), it, indent)
+        yield from _parameter_item(_name_span(name), it, indent)
 
 
-def _described(what: str, it: Mapping[str, Any], indent: str) -> Lines:
+def _parameter_item(label: str, parameter: Mapping[str, Any], indent: str) -> Lines:
     """An item of a list, and what belongs to it in lists below it."""
     kinds = [
-        _plain(str(it["type"])),
+        _escape_markdown(str(parameter["type"])),
         *(
             word
             for word, key in (("required", "required"), ("or null", "nullable"))
-            if it.get(key) is True
+            if parameter.get(key) is True
         ),
     ]
-    first, *fenced = _said(it.get("description", ""))
-    yield f"{indent}- {what} ({', '.join(kinds)}){':' if first or fenced else ''} {first}".rstrip()
+    first, *fenced = _text_lines(parameter.get("description", ""))
+    yield f"{indent}- {label} ({', '.join(kinds)}){':' if first or fenced else ''} {first}".rstrip()
     deeper = f"{indent}  "
     yield from (f"{deeper}{line}" if line else "" for line in fenced)
-    yield from (f"{deeper}- {fact}" for fact in _said_of(it))
-    yield from _parameters(it.get("properties", {}), deeper)
-    for steps, _, description in children(it):
+    yield from (f"{deeper}- {fact}" for fact in _limit_lines(parameter))
+    yield from _parameter_lines(parameter.get("properties", {}), deeper)
+    for steps, _, description in children(parameter):
         if steps[0] != "properties":
-            yield from _described(CHILD_LABELS[str(steps[0])], description, deeper)
+            yield from _parameter_item(CHILD_LABELS[str(steps[0])], description, deeper)
 
 
-def _said_of(it: Mapping[str, Any]) -> Lines:
-    limits = [f"{key} {_value(it[key])}" for key in LIMITS if key in it]
+def _limit_lines(parameter: Mapping[str, Any]) -> Lines:
+    limits = [f"{key} {_json_span(parameter[key])}" for key in LIMITS if key in parameter]
     if limits:
         yield f"limits: {', '.join(limits)}"
-    if "default" in it:
-        yield f"default: {_value(it['default'])}"
+    if "default" in parameter:
+        yield f"default: {_json_span(parameter['default'])}"
     for what, key in (("one of", "enum"), ("examples", "examples")):
-        if it.get(key):
-            yield f"{what}: {', '.join(map(_value, it[key]))}"
-    if it.get("additionalProperties") is False:
+        if parameter.get(key):
+            yield f"{what}: {', '.join(map(_json_span, parameter[key]))}"
+    if parameter.get("additionalProperties") is False:
         yield "no other properties"
 
 
-def _paragraph(text: str) -> Lines:
+def _paragraph_lines(text: str) -> Lines:
     """A text of its own, and an empty line; nothing where there is none."""
-    first, *fenced = _said(text, alone=True)
+    first, *fenced = _text_lines(text, is_standalone=True)
     if first or fenced:
         yield from (fenced or [first])
         yield ""
 
 
-def _said(text: str, alone: bool = False) -> list[str]:
+def _text_lines(text: str, is_standalone: bool = False) -> list[str]:
     """A text as a line, behind others unless it stands alone; or as an empty line and a fence with
     all its lines.
     """
     text = text.strip()
-    if not alone and text.isascii() and text.isprintable() and "<" not in text:  # so are nearly all
+    if (
+        not is_standalone and text.isascii() and text.isprintable() and "<" not in text
+    ):  # so are nearly all
         return [text]
-    lines = [visible(line) for line in _LINE_END.split(text)]
-    tagged = _OPENING.search(lines[0]) and not _QUIET.isdisjoint(lines[0])
-    if len(lines) > 1 or tagged or (alone and _BLOCK.match(lines[0])):
-        return ["", *_fenced(lines)]
-    return [_OPENING.sub(r"\\<", lines[0])]
+    lines = [escape_hidden(line) for line in _LINE_END.split(text)]
+    tagged = _TAG_START.search(lines[0]) and not _CODE_CHARS.isdisjoint(lines[0])
+    if len(lines) > 1 or tagged or (is_standalone and _BLOCK_START.match(lines[0])):
+        return ["", *_fenced_block(lines)]
+    return [_TAG_START.sub(r"\\<", lines[0])]
 
 
-def _fenced(lines: Sequence[str]) -> Lines:
-    longest = max((len(run) for line in lines for run in _TICKS.findall(line)), default=0)
+def _fenced_block(lines: Sequence[str]) -> Lines:
+    longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (f"{fence}text", *lines, fence)
 
 
-def _plain(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     r"""A name or the like, which is not Markdown, within a line; `#` at its end would end a heading."""
     if text.isascii() and text.isalnum():  # so are types
         return text
     return _SPECIAL.sub(
-        lambda found: "".join(f"\\{one}" for one in found[0]), visible(" ".join(text.split()))
+        lambda found: "".join(f"\\{one}" for one in found[0]), escape_hidden(" ".join(text.split()))
     )
 
 
-def _value(value: Any) -> str:
+def _json_span(value: Any) -> str:
     """A value as JSON in a code span, with escapes for what cannot be seen."""
-    return _span(visible(dump(value).decode(), _escape))
+    return _code_span(escape_hidden(dump_json(value).decode(), _json_escape))
 
 
-def _code(name: str) -> str:
+def _name_span(name: str) -> str:
     """A name in a code span: as it is, or as JSON where it has something that a span cannot show."""
     if name.isascii() and name.isidentifier():  # so are nearly all
         return f"`{name}`"
     return (
-        _value(name)
-        if not name.strip(" ") or name != " ".join(visible(name).split())
-        else _span(name)
+        _json_span(name)
+        if not name.strip(" ") or name != " ".join(escape_hidden(name).split())
+        else _code_span(name)
     )
 
 
-def _span(text: str) -> str:
+def _code_span(text: str) -> str:
     if "`" not in text:
         return f"`{text}`"
-    fence = "`" * (1 + max(map(len, _TICKS.findall(text))))
+    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(text))))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{space}{text}{space}{fence}"
 
 
-def _escape(code: str) -> str:
+def _json_escape(code: str) -> str:
     """A character of a JSON text as its escape, or its two; `code` is its code point in hex."""
     return json.dumps(chr(int(code, 16)))[1:-1]

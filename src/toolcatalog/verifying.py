@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import snapshot
-from toolcatalog.errors import MEND, SnapshotError, remedy
-from toolcatalog.snapshot import Stated
+from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
+from toolcatalog.snapshot import FileInfo
 
-_CHUNK = 1 << 20  # bytes
-_MOST_NUMBER = 1 << 53  # of a size or a count: what every reader of JSON can hold
-_COUNTS = {"toolkits", "tools", "tool_versions", "sessions"}
-_NEEDED = {
-    snapshot.LISTING,
+_CHUNK_SIZE = 1 << 20  # bytes
+_MAX_INTEGER = 1 << 53  # of a size or a count: what every reader of JSON can hold
+_COUNT_NAMES = {"toolkits", "tools", "tool_versions", "sessions"}
+_REQUIRED_FILES = {
+    snapshot.FILE_LIST,
     snapshot.DOCUMENTS,
     snapshot.NUMBERS,
     snapshot.TOOLS,
@@ -34,10 +34,10 @@ _NEEDED = {
     snapshot.POSTINGS,
     snapshot.COVERS,
 }
-OTHERS = "other bytes than were written"
+WRONG_CONTENT = "other bytes than were written"
 
 
-class OtherFormat(SnapshotError):
+class UnsupportedFormat(SnapshotError):
     """The snapshot is of a format that this program does not read."""
 
 
@@ -47,90 +47,92 @@ class Manifest(NamedTuple):
     digest: str
     about: Mapping[str, str]
     counts: Mapping[str, int]
-    files: Mapping[str, Stated]
+    files: Mapping[str, FileInfo]
 
 
-def read(folder: Path, named: Path | None = None, mend: str = MEND) -> Manifest:
+def read_manifest(
+    folder: Path, display_folder: Path | None = None, hint: str = REBUILD_HINT
+) -> Manifest:
     """The manifest of the snapshot in a folder; `named` is the folder that people know it by,
     `mend` what they can do.
 
     This is the one place that checks the shape of a manifest: whoever has a `Manifest` may rely on
     every count and every file that a snapshot of this format has. Raises SnapshotError with one
-    sentence where there is none (half a snapshot), where it is damaged, and OtherFormat.
+    sentence where there is none (half a snapshot), where it is damaged, and UnsupportedFormat.
     """
-    build = named or folder
+    build = display_folder or folder
     try:
         with (folder / snapshot.MANIFEST).open("rb") as file:
-            data = file.read(snapshot.MOST_MANIFEST + 1)
-        if len(data) > snapshot.MOST_MANIFEST:
+            data = file.read(snapshot.MAX_MANIFEST_SIZE + 1)
+        if len(data) > snapshot.MAX_MANIFEST_SIZE:
             raise ValueError("longer than a manifest is")
         said = orjson.loads(data)
-        if _whole_number(said["format"]) != snapshot.FORMAT:
-            raise _other_format(build, said["format"], mend)
-        if not snapshot.is_sealed(said):
+        if _parse_integer(said["format"]) != snapshot.FORMAT:
+            raise _unsupported_format(build, said["format"], hint)
+        if not snapshot.is_manifest_valid(said):
             raise SnapshotError(
                 f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that "
-                f"was written): {mend}"
+                f"was written): {hint}"
             )
-        if snapshot.dump(said) != data:  # a name that stands there twice, for one
+        if snapshot.dump_json(said) != data:  # a name that stands there twice, for one
             raise ValueError("not as it is written")
-        return _manifest(said)
+        return _parse_manifest(said)
     except FileNotFoundError:
-        raise SnapshotError(f"There is no finished build in {build}: {mend}") from None
+        raise SnapshotError(f"There is no finished build in {build}: {hint}") from None
     except OSError as error:
         raise SnapshotError(
-            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {mend}"
+            f"The build in {build} cannot be read ({error.strerror}): {remedy(error)}, or {hint}"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise SnapshotError(f"The manifest of the build in {build} is damaged: {mend}") from None
+        raise SnapshotError(f"The manifest of the build in {build} is damaged: {hint}") from None
 
 
-def _manifest(said: Mapping[str, Any]) -> Manifest:
+def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
     """A manifest whose shape is checked. Raises ValueError, KeyError, TypeError or AttributeError
     where it has another.
     """
-    files = {path: _stated(path, of) for path, of in said["files"].items()}
-    counts = {name: _whole_number(count) for name, count in said["counts"].items()}
-    texts = [*said["about"].values(), said["digest"]]
+    files = {path: _parse_file_info(path, of) for path, of in value["files"].items()}
+    counts = {name: _parse_integer(count) for name, count in value["counts"].items()}
+    texts = [*value["about"].values(), value["digest"]]
     if (
         not all(isinstance(text, str) for text in texts)
-        or counts.keys() != _COUNTS
-        or not files.keys() >= _NEEDED
+        or counts.keys() != _COUNT_NAMES
+        or not files.keys() >= _REQUIRED_FILES
         or snapshot.MANIFEST in files
         or len({path.casefold() for path in files}) < len(files)
     ):
         raise ValueError("not what a manifest says")
-    return Manifest(said["digest"], said["about"], counts, files)
+    return Manifest(value["digest"], value["about"], counts, files)
 
 
-def _stated(path: str, said: Mapping[str, Any]) -> Stated:
-    sha256 = said["sha256"]
-    if "/" in path or not snapshot.stays_within(path) or not isinstance(sha256, str):
+def _parse_file_info(path: str, value: Mapping[str, Any]) -> FileInfo:
+    sha256 = value["sha256"]
+    if "/" in path or not snapshot.is_safe_path(path) or not isinstance(sha256, str):
         raise ValueError("no file beside a manifest")
     if not snapshot.is_digest(sha256):
         raise ValueError("no SHA-256")
-    return Stated(_whole_number(said["size"]), sha256)
+    return FileInfo(_parse_integer(value["size"]), sha256)
 
 
-def _whole_number(value: object) -> int:
+def _parse_integer(value: object) -> int:
     """A size or a count. Raises TypeError or ValueError where it is none."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError("no whole number")
-    if not 0 <= value < _MOST_NUMBER:
+    if not 0 <= value < _MAX_INTEGER:
         raise ValueError("not as large as anything here can be")
     return value
 
 
-def _other_format(build: Path, found: int, mend: str) -> OtherFormat:
-    newer = found > snapshot.FORMAT
+def _unsupported_format(build: Path, found_format: int, hint: str) -> UnsupportedFormat:
+    newer = found_format > snapshot.FORMAT
     upgrade = "it is of a newer toolcatalog: upgrade this one, or " if newer else ""
-    return OtherFormat(
-        f"The build in {build} has format {found}, this program reads {snapshot.FORMAT}: "
-        f"{upgrade}{mend}"
+    return UnsupportedFormat(
+        f"The build in {build} has format {found_format}, this program reads {snapshot.FORMAT}: "
+        f"{upgrade}{hint}"
     )
 
 
-def contents(folder: Path, manifest: Manifest) -> dict[str, Stated]:
+def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
     """Every file of a snapshot but the manifest, by path: those beside it and, by its listing,
     those in the folders.
 
@@ -138,49 +140,51 @@ def contents(folder: Path, manifest: Manifest) -> dict[str, Stated]:
     side by side.
     """
     with contextlib.suppress(OSError, ValueError):
-        with (folder / snapshot.LISTING).open("rb") as file:
-            data = file.read(snapshot.MOST_LISTING + 1)
-        if Stated(len(data), snapshot.sha256(data)) == manifest.files[snapshot.LISTING]:
-            return _joined(manifest.files, snapshot.parse_listing(data))
+        with (folder / snapshot.FILE_LIST).open("rb") as file:
+            data = file.read(snapshot.MAX_FILE_LIST_SIZE + 1)
+        if FileInfo(len(data), snapshot.sha256_hex(data)) == manifest.files[snapshot.FILE_LIST]:
+            return _merge_file_lists(manifest.files, snapshot.parse_file_list(data))
     raise SnapshotError(
-        f"{snapshot.LISTING} is not the one that was written, so what is in the folders "
+        f"{snapshot.FILE_LIST} is not the one that was written, so what is in the folders "
         "cannot be told"
     )
 
 
-def _joined(beside: Mapping[str, Stated], deep: Mapping[str, Stated]) -> dict[str, Stated]:
+def _merge_file_lists(
+    top_files: Mapping[str, FileInfo], nested_files: Mapping[str, FileInfo]
+) -> dict[str, FileInfo]:
     """The files beside a manifest and those in the folders. Raises ValueError where a file of the
     listing lies in no folder, or in one that has the name of a file.
     """
-    taken = {path.casefold() for path in beside} | {snapshot.MANIFEST}
-    for path in deep:
+    taken = {path.casefold() for path in top_files} | {snapshot.MANIFEST}
+    for path in nested_files:
         folder, _, name = path.rpartition("/")
         if not folder or not name or path.partition("/")[0].casefold() in taken:
             raise ValueError("no file in a folder")
         while folder:
-            if folder in deep:
+            if folder in nested_files:
                 raise ValueError("a file that is a folder too")
             folder = folder.rpartition("/")[0]
-    return {**beside, **deep}
+    return {**top_files, **nested_files}
 
 
-def size(folder: Path) -> int:
+def count_bytes(folder: Path) -> int:
     """How many bytes `verify` goes through; what cannot be told counts as nothing."""
     try:
-        manifest = read(folder)
-        return sum(said.size for said in contents(folder, manifest).values())
+        manifest = read_manifest(folder)
+        return sum(said.size for said in list_files(folder, manifest).values())
     except SnapshotError:
         return 0
 
 
-def missing(folder: Path, files: Mapping[str, Stated]) -> Iterator[str]:
+def check_file_sizes(folder: Path, expected: Mapping[str, FileInfo]) -> Iterator[str]:
     """What can be seen to be wrong with files without reading them: in words, one for each."""
-    for path, said in sorted(files.items()):
-        if wrong := _unlike(folder, path, said):
+    for path, said in sorted(expected.items()):
+        if wrong := _check_file_size(folder, path, said):
             yield f"{path} {wrong}"
 
 
-def verify(folder: Path, advance: Callable[[int], object] = lambda _: None) -> list[str]:
+def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: None) -> list[str]:
     """Hold every file of the snapshot in a folder against its size and SHA-256: what is wrong, in
     words; nothing where it is whole.
 
@@ -188,28 +192,29 @@ def verify(folder: Path, advance: Callable[[int], object] = lambda _: None) -> l
     `size(folder)` in all. May be called in any thread: while bytes are read and hashed others go
     on. Raises SnapshotError where there is no manifest of this format to hold them against.
     """
-    manifest, wrong = read(folder), list[str]()
+    manifest, wrong = read_manifest(folder), list[str]()
     if snapshot.is_digest(folder.name) and folder.name != manifest.digest:
         wrong.append(f"{snapshot.MANIFEST} is that of {manifest.digest}")
     try:
-        files = contents(folder, manifest)
+        files = list_files(folder, manifest)
         wrong += [
-            f"{path} is not listed" for path in sorted(_found(folder) - {snapshot.MANIFEST, *files})
+            f"{path} is not listed"
+            for path in sorted(_walk_files(folder) - {snapshot.MANIFEST, *files})
         ]
     except SnapshotError as error:
-        files = {path: said for path, said in manifest.files.items() if path != snapshot.LISTING}
+        files = {path: said for path, said in manifest.files.items() if path != snapshot.FILE_LIST}
         wrong.append(str(error))
     for path, said in sorted(files.items()):
-        unlike = _unlike(folder, path, said)
+        unlike = _check_file_size(folder, path, said)
         if unlike:
             advance(said.size)
-        elif _sha256(folder / path, advance) != said.sha256:
-            unlike = f"has {OTHERS}"
+        elif _hash_file(folder / path, advance) != said.sha256:
+            unlike = f"has {WRONG_CONTENT}"
         wrong += [f"{path} {unlike}"] if unlike else []
     return wrong
 
 
-def _found(folder: Path) -> set[str]:
+def _walk_files(folder: Path) -> set[str]:
     """All that lies in a folder but folders, by path; a link counts as what it is."""
     return {
         path.relative_to(folder).as_posix()
@@ -218,7 +223,7 @@ def _found(folder: Path) -> set[str]:
     }
 
 
-def _unlike(folder: Path, path: str, said: Stated) -> str:
+def _check_file_size(folder: Path, path: str, expected: FileInfo) -> str:
     """How a file can be seen to be other than stated, without reading it; empty where it cannot."""
     try:
         found = (folder / path).stat()
@@ -232,17 +237,17 @@ def _unlike(folder: Path, path: str, said: Stated) -> str:
         return "is not a file"
     return (
         ""
-        if found.st_size == said.size
-        else f"has {found.st_size} bytes and should have {said.size}"
+        if found.st_size == expected.size
+        else f"has {found.st_size} bytes and should have {expected.size}"
     )
 
 
-def _sha256(file: Path, advance: Callable[[int], object]) -> str:
+def _hash_file(file: Path, advance: Callable[[int], object]) -> str:
     """The SHA-256 of a file, read in chunks; empty where it cannot be read to its end."""
     seen = hashlib.sha256()
     try:
         with file.open("rb", buffering=0) as source:
-            while chunk := source.read(_CHUNK):
+            while chunk := source.read(_CHUNK_SIZE):
                 seen.update(chunk)
                 advance(len(chunk))
     except OSError:

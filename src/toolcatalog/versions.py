@@ -19,18 +19,18 @@ def is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
-def newest_at(versions: Sequence[str], at: str) -> str | None:
+def newest_at(versions: Sequence[str], version: str) -> str | None:
     """The newest of `versions` (sorted, oldest first) that is not newer than `at`; None where there
     was none yet.
 
     Serves: "A toolkit *at* version V is, for each of its tools, the newest version not newer than
     V".
     """
-    after = bisect_right(versions, at)
+    after = bisect_right(versions, version)
     return versions[after - 1] if after else None
 
 
-def following(newest: str | None, day: str) -> str | None:
+def next_version(newest: str | None, day: str) -> str | None:
     """The version of what is made on a day (`20251027`): its first one, or the one behind `newest`,
     where that is not older.
 

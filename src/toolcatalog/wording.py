@@ -9,8 +9,8 @@ Kind = Literal["breaking", "scope", "additive", "text"]
 KINDS: tuple[Kind, ...] = ("breaking", "scope", "additive", "text")  # in this order they are told
 
 ABSENT: Any = object()  # where nothing is said of what could be told
-_LONGEST = 120  # characters of a value that are shown
-_MOST = 10  # values that are shown
+_MAX_VALUE_LENGTH = 120  # characters of a value that are shown
+_MAX_VALUES = 10  # values that are shown
 
 
 class Change(NamedTuple):
@@ -27,15 +27,15 @@ class Change(NamedTuple):
     what: str
 
 
-def reworded(before: str, after: str) -> str:
+def describe_text_change(before: str, after: str) -> str:
     """What became of a text for people that differs."""
     return "was reworded" if before and after else "was added" if after else "was removed"
 
 
-def became(key: str, before: Any, after: Any) -> str:
+def describe_keyword_change(key: str, before: Any, after: Any) -> str:
     """That one value of a keyword or field became another; ABSENT where one says nothing of it."""
     was, now = (
-        "" if value is ABSENT else str(value) if key == "type" else told(value)
+        "" if value is ABSENT else str(value) if key == "type" else format_value(value)
         for value in (before, after)
     )
     return (
@@ -47,28 +47,32 @@ def became(key: str, before: Any, after: Any) -> str:
     )
 
 
-def turned(before: Any, after: Any) -> str:
+def describe_value_change(before: Any, after: Any) -> str:
     """That one plain value became another."""
-    return f"{told(before)} became {told(after)}"
+    return f"{format_value(before)} became {format_value(after)}"
 
 
-def told(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value within a sentence: what could be mistaken for its words stands in backquotes."""
-    return _shown(value) if value is None or isinstance(value, (bool, int, float)) else code(value)
+    return (
+        _value_text(value)
+        if value is None or isinstance(value, (bool, int, float))
+        else quote_value(value)
+    )
 
 
-def codes(values: Sequence[Any]) -> str:
+def quote_values(values: Sequence[Any]) -> str:
     """Values in backquotes; of very many the first."""
-    shown = ", ".join(code(value) for value in values[:_MOST])
-    return shown if len(values) <= _MOST else f"{shown} and {len(values) - _MOST} more"
+    shown = ", ".join(quote_value(value) for value in values[:_MAX_VALUES])
+    return shown if len(values) <= _MAX_VALUES else f"{shown} and {len(values) - _MAX_VALUES} more"
 
 
-def code(value: Any) -> str:
+def quote_value(value: Any) -> str:
     """A value in backquotes."""
-    return f"`{_shown(value)}`"
+    return f"`{_value_text(value)}`"
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value in JSON; a text as it stands, unless it would read as something else or has what does
     not show.
     """
@@ -80,7 +84,7 @@ def _shown(value: Any) -> str:
         and not _is_json(value)
     )
     text = value if as_it_is else orjson.dumps(value).decode().replace("`", "\\u0060")
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
 
 
 def _is_json(text: str) -> bool:
@@ -91,37 +95,39 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def step(name: str) -> str:
+def format_name(name: str) -> str:
     """A name within a place; quoted if it has what places are made of."""
     is_plain = bool(name) and name.isprintable() and not any(char in ' ."[]*`' for char in name)
     return name if is_plain else orjson.dumps(name).decode().replace("`", "\\u0060")
 
 
-def same(before: Any, after: Any) -> bool:
+def are_equal(before: Any, after: Any) -> bool:
     """Tell whether two values are equal in JSON, where 1 is 1.0 and not true."""
     if before is after or ABSENT in (before, after):
         return before is after
     # most are, written alike: told fast
-    return orjson.dumps(before) == orjson.dumps(after) or canonical(before) == canonical(after)
+    return orjson.dumps(before) == orjson.dumps(after) or to_canonical(before) == to_canonical(
+        after
+    )
 
 
-def identical(before: Any, after: Any) -> bool:
+def are_identical(before: Any, after: Any) -> bool:
     """Tell whether two values are served as the same bytes: the order of keys counts too."""
     if before is after or ABSENT in (before, after):
         return before is after
     return orjson.dumps(before) == orjson.dumps(after)
 
 
-def canonical(value: Any) -> bytes:
+def to_canonical(value: Any) -> bytes:
     """A value as the one text that all values equal to it have."""
-    return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(_normalize(value), option=orjson.OPT_SORT_KEYS)
 
 
-def _plain(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: _normalize(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
+        return [_normalize(inner) for inner in value]
     return (
         int(value)
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53

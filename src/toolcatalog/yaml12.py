@@ -29,29 +29,31 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from toolcatalog.errors import MOST, Pointer
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer
 
-DEEPEST = 32  # mappings and lists within each other
-MOST_VALUES = 20_000  # in a file, without keys: fifteen times what the largest real definition has
+MAX_DEPTH = 32  # mappings and lists within each other
+MAX_VALUES = 20_000  # in a file, without keys: fifteen times what the largest real definition has
 _LITERALS = {"": None, "null": None, "true": True, "false": False}
 # what a literal that is not empty begins with; the empty string is found in any
-_FIRST = "-0123456789ntf"
+_LITERAL_FIRST_CHARS = "-0123456789ntf"
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Also the line ends that YAML counts and editors do not: every line number given must be the one
 # that an editor shows.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]|\r(?!\n)")
 _BOM = "\ufeff"
-_HARMLESS = bytes(range(0x20, 0x7F)) + b"\n"  # most bytes of most files, which need no closer look
+_SAFE_BYTES = (
+    bytes(range(0x20, 0x7F)) + b"\n"
+)  # most bytes of most files, which need no closer look
 # each value but the outermost one stands behind one of these, and no two behind the same
-_BEFORE_VALUES = b":?,-[{"
+_VALUE_INDICATORS = b":?,-[{"
 # JSON writes a character beyond U+FFFF as two escapes. libyaml refuses them, YAML 1.2 holds every
 # JSON text.
-_PAIR = re.compile(
+_SURROGATE_PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
 )
 _BAD_ESCAPE = "invalid Unicode character escape code"
-_REFUSED = (
+_FORBIDDEN = (
     (
         _CONTROL,
         "yaml-control-character",
@@ -76,7 +78,7 @@ _SYNTAX_HELP = {  # what libyaml says: what most often is the cause
     "found unknown escape character": "use single quotes, or double the backslash",
 }
 # what is wrong is where the key or quote starts
-_BEGAN_BEFORE = {"could not find expected ':'", "found unexpected end of stream"}
+_STARTED_EARLIER = {"could not find expected ':'", "found unexpected end of stream"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,116 +94,125 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Node:
     """Where one value stands: its event, the event of its key, and the marks of what it holds."""
 
     event: Event
     key: Event | None
-    children: "dict[str | int, Mark]"
+    children: "dict[str | int, Node]"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParseResult:
     """A file as read: its JSON value (None where there is none), the marks of all its values, and
     what is wrong with it.
     """
 
     value: Any
-    mark: Mark | None
+    root: Node | None
     faults: tuple[Fault, ...]
 
 
-class Doubtful(Exception):
+class NeedsFullParse(Exception):
     """There is a fault in a file, or something that only a closer look can tell from one: `read`
     it.
     """
 
 
-def value(data: bytes, deepest: int = DEEPEST, most: int = MOST_VALUES) -> Any:
+def parse_fast(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
     """The JSON value of a file in which `read` finds no fault, and the same as `read` finds. Raises
     Doubtful where it cannot tell.
     """
-    if _may_have_more(data, most):  # so that nothing need be counted while it is read
-        raise Doubtful
+    if _may_exceed_values(data, max_values):  # so that nothing need be counted while it is read
+        raise NeedsFullParse
     try:
-        _look_through(data)
+        _check_characters(data)
         take = yaml.CSafeLoader(data).get_event
         take()  # the stream's start
         if not isinstance(take(), DocumentStartEvent):
-            raise Doubtful
-        found = _node(take, take(), deepest)
+            raise NeedsFullParse
+        found = _parse_node(take, take(), max_depth)
         take()  # the document's end
         if not isinstance(take(), StreamEndEvent):
-            raise Doubtful
-    except (UnicodeDecodeError, yaml.YAMLError, _TooLarge):
-        raise Doubtful from None
+            raise NeedsFullParse
+    except (UnicodeDecodeError, yaml.YAMLError, _NumberTooLarge):
+        raise NeedsFullParse from None
     return found
 
 
-def _may_have_more(data: bytes, most: int) -> bool:
+def _may_exceed_values(data: bytes, max_values: int) -> bool:
     """Tell, without reading a file, whether there may be more values in it; where this says no,
     there are none.
     """
-    return len(data) >= most and 1 + len(data) - len(data.translate(None, _BEFORE_VALUES)) > most
+    return (
+        len(data) >= max_values
+        and 1 + len(data) - len(data.translate(None, _VALUE_INDICATORS)) > max_values
+    )
 
 
-def _look_through(data: bytes) -> None:
+def _check_characters(data: bytes) -> None:
     """Refuse what must not stand anywhere in a file. What can be printed is none of it, and that is
     told much faster.
     """
     text = data.decode("utf-8")
-    if not data.translate(None, _HARMLESS).decode("utf-8").isprintable() and any(
-        pattern.search(text) for pattern, *_ in _REFUSED
+    if not data.translate(None, _SAFE_BYTES).decode("utf-8").isprintable() and any(
+        pattern.search(text) for pattern, *_ in _FORBIDDEN
     ):
-        raise Doubtful
+        raise NeedsFullParse
 
 
-def _node(take: Callable[[], Any], event: Any, depth: int) -> Any:
+def _parse_node(next_event: Callable[[], Any], event: Any, depth: int) -> Any:
     """The value that begins with `event`, in which mappings and lists may nest `depth` levels deep."""
     if event.anchor or event.tag:  # an alias has an anchor too: the one that it stands for
-        raise Doubtful
+        raise NeedsFullParse
     kind = type(event)
     if kind is ScalarEvent:
         text = event.value
-        return text if event.style or text[:1] not in _FIRST else _typed(text)
+        return (
+            text if event.style or text[:1] not in _LITERAL_FIRST_CHARS else _resolve_scalar(text)
+        )
     if not depth:
-        raise Doubtful
-    return _mapping(take, depth - 1) if kind is MappingStartEvent else _sequence(take, depth - 1)
+        raise NeedsFullParse
+    return (
+        _parse_mapping(next_event, depth - 1)
+        if kind is MappingStartEvent
+        else _parse_sequence(next_event, depth - 1)
+    )
 
 
-def _mapping(take: Callable[[], Any], depth: int) -> dict[str, Any]:
+def _parse_mapping(next_event: Callable[[], Any], depth: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     keys = 0
-    while type(event := take()) is ScalarEvent:
+    while type(event := next_event()) is ScalarEvent:
         if event.anchor or event.tag:
-            raise Doubtful
-        found[event.value] = _node(take, take(), depth)
+            raise NeedsFullParse
+        found[event.value] = _parse_node(next_event, next_event(), depth)
         keys += 1
     if type(event) is not MappingEndEvent or keys != len(found):
-        raise Doubtful
+        raise NeedsFullParse
     return found
 
 
-def _sequence(take: Callable[[], Any], depth: int) -> list[Any]:
+def _parse_sequence(next_event: Callable[[], Any], depth: int) -> list[Any]:
     found: list[Any] = []
-    while type(event := take()) is not SequenceEndEvent:
-        found.append(_node(take, event, depth))
+    while type(event := next_event()) is not SequenceEndEvent:
+        found.append(_parse_node(next_event, event, depth))
     return found
 
 
-class _TooLarge(Exception):
+class _NumberTooLarge(Exception):
     """A number that JSON readers do not hold: what it is, the help, and a number to stand in its
     place.
     """
 
 
-def _typed(text: str) -> Any:
+def _resolve_scalar(text: str) -> Any:
     """The value of a plain scalar: a string, unless it is a JSON literal. Raises _TooLarge."""
     if text in _LITERALS:
         return _LITERALS[text]
     if _INTEGER.fullmatch(text):
         if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
-            raise _TooLarge(
+            raise _NumberTooLarge(
                 "a whole number beyond 64 bits",
                 "quote it to make it a string: JSON readers lose its last digits",
                 0,
@@ -209,7 +220,7 @@ def _typed(text: str) -> Any:
         return int(text)
     if _NUMBER.fullmatch(text):
         if not math.isfinite(number := float(text)):
-            raise _TooLarge(
+            raise _NumberTooLarge(
                 "a number too large for JSON",
                 "write a smaller number, or quote it to make it a string",
                 0.0,
@@ -218,20 +229,27 @@ def _typed(text: str) -> Any:
     return text
 
 
-def read(data: bytes, deepest: int = DEEPEST, most: int = MOST_VALUES) -> Reading:
+def parse(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> ParseResult:
     """Read one YAML document. A file with faults still gives what could be read of it, so that all
     is reported at once.
     """
     text, faults = _decode(data)
     if faults:
-        return Reading(None, None, tuple(faults))
-    reading = _Constructor(text, deepest, most).read()
-    if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _PAIR.search(text):
-        return _Constructor(_PAIR.sub(_joined, text), deepest, most, joined=True).read()
+        return ParseResult(None, None, tuple(faults))
+    reading = _Constructor(text, max_depth, max_values).parse()
+    if any(_BAD_ESCAPE in fault.message for fault in reading.faults) and _SURROGATE_PAIR.search(
+        text
+    ):
+        return _Constructor(
+            _SURROGATE_PAIR.sub(_join_surrogates, text),
+            max_depth,
+            max_values,
+            joins_surrogates=True,
+        ).parse()
     return reading
 
 
-def _joined(pair: re.Match[str]) -> str:
+def _join_surrogates(pair: re.Match[str]) -> str:
     """A surrogate pair as JSON escapes it, in the one escape that libyaml takes for the same
     character.
     """
@@ -239,28 +257,28 @@ def _joined(pair: re.Match[str]) -> str:
     return f"{pair[1]}\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
-def has_too_many(value: Any) -> bool:
+def has_too_many_values(value: Any) -> bool:
     """Tell whether a file that holds this JSON value would have more values than are read."""
     found, left = 0, [value]
-    while left and found <= MOST_VALUES:
+    while left and found <= MAX_VALUES:
         one = left.pop()
         found += 1
         left.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
-    return found > MOST_VALUES
+    return found > MAX_VALUES
 
 
-def place(mark: Mark, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:
+def locate_value(node: Node, pointer: Pointer, at_key: bool) -> tuple[int, int, int]:
     """Line, column (both from 1) and length of the value at `pointer`, or of the nearest value
     around it that is written down.
     """
     whole = True
     for step in pointer:
-        child = mark.children.get(step)
+        child = node.children.get(step)
         if child is None:
             whole = False
             break
-        mark = child
-    event = mark.key if at_key and whole and mark.key is not None else mark.event
+        node = child
+    event = node.key if at_key and whole and node.key is not None else node.event
     return _span(event)
 
 
@@ -279,7 +297,7 @@ def _decode(data: bytes) -> tuple[str, list[Fault]]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, column = _at(data[: error.start].decode("utf-8"))
+        line, column = _line_and_column(data[: error.start].decode("utf-8"))
         return "", [
             Fault(
                 line,
@@ -291,62 +309,67 @@ def _decode(data: bytes) -> tuple[str, list[Fault]]:
         ]
     text = text.removeprefix(_BOM)
     faults = []
-    for pattern, rule, what, help in _REFUSED:
+    for pattern, rule, what, help in _FORBIDDEN:
         if found := pattern.search(text):
             more = len(pattern.findall(text, found.end()))
             also = f" (and {more} more in this file)" if more else ""
             faults.append(
                 Fault(
-                    *_at(text[: found.start()]), rule, f"{what} U+{ord(found[0]):04X}{also}", help
+                    *_line_and_column(text[: found.start()]),
+                    rule,
+                    f"{what} U+{ord(found[0]):04X}{also}",
+                    help,
                 )
             )
     return text, faults
 
 
-def _at(before: str) -> tuple[int, int]:
+def _line_and_column(before: str) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
-class _Unreadable(Exception):
+class _StopParsing(Exception):
     """What follows in this file cannot be given a value."""
 
 
 class _Constructor:
     """Events to values. One object reads one file."""
 
-    def __init__(self, text: str, deepest: int, most: int, joined: bool = False) -> None:
-        self.next: Callable[[], Any] = yaml.CSafeLoader(text).get_event
+    def __init__(
+        self, text: str, max_depth: int, max_values: int, joins_surrogates: bool = False
+    ) -> None:
+        self.next_event: Callable[[], Any] = yaml.CSafeLoader(text).get_event
         self.faults: list[Fault] = []
-        self.deepest = deepest
-        self.most = most
-        self.values = 0
-        self.joined = joined
+        self.max_depth = max_depth
+        self.max_values = max_values
+        self.value_count = 0
+        self.joins_surrogates = joins_surrogates
 
-    def read(self) -> Reading:
+    def parse(self) -> ParseResult:
         try:
-            value, mark = self.document()
-        except _Unreadable:
+            value, mark = self.parse_document()
+        except _StopParsing:
             value, mark = None, None
         except yaml.YAMLError as error:
-            self.faults.append(_syntax(error))
+            self.faults.append(_syntax_fault(error))
             value, mark = None, None
-        return Reading(value, mark, tuple(self.faults))
+        return ParseResult(value, mark, tuple(self.faults))
 
-    def document(self) -> tuple[Any, Mark]:
-        self.next()  # the stream's start
-        event = self.next()
+    def parse_document(self) -> tuple[Any, Node]:
+        self.next_event()  # the stream's start
+        event = self.next_event()
         if isinstance(event, StreamEndEvent):
-            self.refuse(
+            self.stop(
                 event,
                 "yaml-empty",
                 "the file has no content",
                 "write the fields of this kind of file, or delete it",
             )
-        value, mark = self.node(self.next(), None, 1)
-        self.next()  # the document's end
-        event = self.next()
+        value, mark = self.parse_node(self.next_event(), None, 1)
+        self.next_event()  # the document's end
+        event = self.next_event()
         if not isinstance(event, StreamEndEvent):
-            self.fault(
+            self.add_fault(
                 event,
                 "yaml-documents",
                 "a second document starts here",
@@ -354,49 +377,53 @@ class _Constructor:
             )
         return value, mark
 
-    def node(self, event: Any, key: Event | None, depth: int) -> tuple[Any, Mark]:
-        self.values += 1
-        if self.values > self.most:
+    def parse_node(self, event: Any, key: Event | None, depth: int) -> tuple[Any, Node]:
+        self.value_count += 1
+        if self.value_count > self.max_values:
             help = "shorten the lists, or leave out what a tool of its own can look up"
-            self.refuse(event, "yaml-values", f"more than {self.most:,} values in this file", help)
+            self.stop(
+                event, "yaml-values", f"more than {self.max_values:,} values in this file", help
+            )
         if isinstance(event, ScalarEvent):
-            self.extras(event)
-            return self.scalar(event), Mark(event, key, {})
+            self.check_properties(event)
+            return self.parse_scalar(event), Node(event, key, {})
         if isinstance(event, AliasEvent):
             help = "write the value out: aliases are not read, because they can expand without end"
-            self.fault(event, "yaml-alias", f"alias `*{event.anchor}`", help)
-            return None, Mark(event, key, {})
-        if depth > self.deepest:
-            self.refuse(
+            self.add_fault(event, "yaml-alias", f"alias `*{event.anchor}`", help)
+            return None, Node(event, key, {})
+        if depth > self.max_depth:
+            self.stop(
                 event,
                 "yaml-depth",
-                f"nested more than {self.deepest} levels deep",
+                f"nested more than {self.max_depth} levels deep",
                 "flatten the structure",
             )
-        self.extras(event)
+        self.check_properties(event)
         return (
-            self.mapping(event, key, depth)
+            self.parse_mapping(event, key, depth)
             if isinstance(event, MappingStartEvent)
-            else self.sequence(event, key, depth)
+            else self.parse_sequence(event, key, depth)
         )
 
-    def mapping(self, start: Event, key: Event | None, depth: int) -> tuple[dict[str, Any], Mark]:
+    def parse_mapping(
+        self, start: Event, key: Event | None, depth: int
+    ) -> tuple[dict[str, Any], Node]:
         value: dict[str, Any] = {}
-        children: dict[str | int, Mark] = {}
-        while not isinstance(event := self.next(), MappingEndEvent):
+        children: dict[str | int, Node] = {}
+        while not isinstance(event := self.next_event(), MappingEndEvent):
             if not isinstance(event, ScalarEvent):
-                self.refuse(
+                self.stop(
                     event,
                     "yaml-key",
                     "a key that is not a plain word",
                     "write keys as single words or quoted strings",
                 )
-            self.extras(event)
-            item, mark = self.node(self.next(), event, depth + 1)
+            self.check_properties(event)
+            item, mark = self.parse_node(self.next_event(), event, depth + 1)
             if event.value in value:
                 first = children[event.value].key
                 where = f", first on line {_span(first)[0]}" if first else ""
-                self.fault(
+                self.add_fault(
                     event,
                     "yaml-duplicate-key",
                     f"key `{event.value}` stands here again{where}",
@@ -404,31 +431,31 @@ class _Constructor:
                 )
             else:
                 value[event.value], children[event.value] = item, mark
-        return value, Mark(start, key, children)
+        return value, Node(start, key, children)
 
-    def sequence(self, start: Event, key: Event | None, depth: int) -> tuple[list[Any], Mark]:
+    def parse_sequence(self, start: Event, key: Event | None, depth: int) -> tuple[list[Any], Node]:
         value: list[Any] = []
-        children: dict[str | int, Mark] = {}
-        while not isinstance(event := self.next(), SequenceEndEvent):
-            item, children[len(value)] = self.node(event, None, depth + 1)
+        children: dict[str | int, Node] = {}
+        while not isinstance(event := self.next_event(), SequenceEndEvent):
+            item, children[len(value)] = self.parse_node(event, None, depth + 1)
             value.append(item)
-        return value, Mark(start, key, children)
+        return value, Node(start, key, children)
 
-    def scalar(self, event: ScalarEvent) -> Any:
+    def parse_scalar(self, event: ScalarEvent) -> Any:
         """The value of a scalar: a string, unless it is plain and a JSON literal."""
         text: str = event.value
         if event.style or not event.implicit[0]:
             return text
         try:
-            return _typed(text)
-        except _TooLarge as refusal:
+            return _resolve_scalar(text)
+        except _NumberTooLarge as refusal:
             message, help, instead = refusal.args
-            self.fault(event, "yaml-number", message, help)
+            self.add_fault(event, "yaml-number", message, help)
             return instead
 
-    def extras(self, event: Any) -> None:
+    def check_properties(self, event: Any) -> None:
         if event.anchor:
-            self.fault(
+            self.add_fault(
                 event,
                 "yaml-anchor",
                 f"anchor `&{event.anchor}`",
@@ -436,14 +463,14 @@ class _Constructor:
             )
         if event.tag:
             short = event.tag.replace("tag:yaml.org,2002:", "!!")
-            self.fault(
+            self.add_fault(
                 event,
                 "yaml-tag",
                 f"tag `{short}`",
                 "remove it: only JSON values are read; quotes make a value a string",
             )
         if (
-            self.joined
+            self.joins_surrogates
             and isinstance(event, ScalarEvent)
             and event.style != '"'
             and "\\U000" in event.value
@@ -451,23 +478,23 @@ class _Constructor:
             help = (
                 "write the character itself: outside double quotes a backslash is only a backslash"
             )
-            self.refuse(event, "yaml-syntax", "a surrogate pair outside double quotes", help)
+            self.stop(event, "yaml-syntax", "a surrogate pair outside double quotes", help)
 
-    def refuse(self, event: Event, rule: str, message: str, help: str) -> NoReturn:
-        self.fault(event, rule, message, help)
-        raise _Unreadable
+    def stop(self, event: Event, rule: str, message: str, help: str) -> NoReturn:
+        self.add_fault(event, rule, message, help)
+        raise _StopParsing
 
-    def fault(self, event: Event, rule: str, message: str, help: str) -> None:
+    def add_fault(self, event: Event, rule: str, message: str, help: str) -> None:
         line, column, length = _span(event)
         self.faults.append(Fault(line, column, rule, message, help, length))
-        if len(self.faults) > MOST:
-            raise _Unreadable
+        if len(self.faults) > MAX_FINDINGS_PER_FILE:
+            raise _StopParsing
 
 
-def _syntax(error: yaml.YAMLError) -> Fault:
+def _syntax_fault(error: yaml.YAMLError) -> Fault:
     problem = str(getattr(error, "problem", ""))
     marks = [getattr(error, name, None) for name in ("problem_mark", "context_mark")]
-    mark = marks[1] if problem in _BEGAN_BEFORE and marks[1] else marks[0] or marks[1]
+    mark = marks[1] if problem in _STARTED_EARLIER and marks[1] else marks[0] or marks[1]
     said = [
         part for part in (getattr(error, "context", None), getattr(error, "problem", None)) if part
     ]

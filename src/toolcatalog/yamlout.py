@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-_SHORT = 100  # characters of a list that stands on one line
+_MAX_INLINE_LENGTH = 100  # characters of a list that stands on one line
 _TAGS = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
 _SEPARATOR = re.compile("[\u2028\u2029]")  # a line end for YAML, nothing special for an editor
 _BLOCK = re.compile(r"\S[^\n]*\n")
@@ -33,40 +33,40 @@ _Dumper.add_implicit_resolver(
 )
 
 
-def emit(value: Any) -> bytes:
+def to_yaml(value: Any) -> bytes:
     """The YAML text, as UTF-8, of a JSON value whose keys are all strings.
 
     Raises ValueError for what no file can hold: a number that is not finite, a whole number beyond
     64 bits, half of a surrogate pair. How deep a file may nest is the reader's affair.
     """
-    text: str = yaml.serialize(_node(value), Dumper=_Dumper, allow_unicode=True, width=-1)
+    text: str = yaml.serialize(_make_node(value), Dumper=_Dumper, allow_unicode=True, width=-1)
     # a marker that only a further document would need
     return (text[: -len("...\n")] if text.endswith("\n...\n") else text).encode()
 
 
-def _node(value: Any) -> Node:
+def _make_node(value: Any) -> Node:
     """Made anew for each value, also for one that stands in several places, so that none is written
     as an alias.
     """
     if isinstance(value, dict):
         return MappingNode(
             _tag("map"),
-            [(_text(key), _node(inner)) for key, inner in value.items()],
+            [(_make_text(key), _make_node(inner)) for key, inner in value.items()],
             flow_style=not value,
         )
     if isinstance(value, list):
-        nodes = [_node(inner) for inner in value]
+        nodes = [_make_node(inner) for inner in value]
         return SequenceNode(_tag("seq"), nodes, flow_style=_is_short(nodes))
-    return _text(value) if isinstance(value, str) else _literal(value)
+    return _make_text(value) if isinstance(value, str) else _make_literal(value)
 
 
-def _literal(value: Any) -> ScalarNode:
+def _make_literal(value: Any) -> ScalarNode:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError(f"{value} is beyond 64 bits")
     return ScalarNode(_tag(_TAGS[type(value)]), json.dumps(value, allow_nan=False))
 
 
-def _text(text: str) -> ScalarNode:
+def _make_text(text: str) -> ScalarNode:
     text.encode()  # UnicodeEncodeError is a ValueError
     style = (
         '"'
@@ -80,7 +80,7 @@ def _is_short(nodes: list[Node]) -> bool:
     lengths = [
         len(node.value) + 2 for node in nodes if isinstance(node, ScalarNode) and node.style is None
     ]
-    return len(lengths) == len(nodes) and sum(lengths) <= _SHORT
+    return len(lengths) == len(nodes) and sum(lengths) <= _MAX_INLINE_LENGTH
 
 
 def _tag(name: str) -> str:

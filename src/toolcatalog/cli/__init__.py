@@ -14,9 +14,9 @@ import click
 from toolcatalog import __version__, names, threads
 from toolcatalog.cli import terminal
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, remedy
-from toolcatalog.interrupts import loading
+from toolcatalog.interrupts import exit_on_interrupt
 
-_COMMANDS = {  # name: (module, what it does, the heading it stands under)
+_COMMAND_TABLE = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),
     "check": ("check", "Validate the catalog; write nothing.", "Catalog"),
     "explain": ("explain", "Tell what a rule means and how to mend what it finds.", "Catalog"),
@@ -61,7 +61,7 @@ _COMMANDS = {  # name: (module, what it does, the heading it stands under)
     "mcp": ("mcp", "Let an agent search the catalog, as a server of MCP.", "Service"),
     "completion": ("completion", "Print the completion script of a shell.", "Help"),
 }
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 _EPILOG = """\b
 Examples:
   toolcatalog build                     catalog/ to build/ and site/
@@ -70,18 +70,18 @@ Examples:
 """
 
 
-class _Commands(click.Group):
+class _LazyGroup(click.Group):
     """Loads a command's room only when it is called, so that `--help` and completion stay quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*_COMMANDS]
+        return [*_COMMAND_TABLE]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _COMMAND_TABLE:
             return None
-        with loading():
+        with exit_on_interrupt():
             command: click.Command = importlib.import_module(
-                f"toolcatalog.cli.{_COMMANDS[cmd_name][0]}"
+                f"toolcatalog.cli.{_COMMAND_TABLE[cmd_name][0]}"
             ).command
         return command
 
@@ -91,21 +91,21 @@ class _Commands(click.Group):
         """As click does, with the nearest name for one that is not there: click knows only commands
         that are loaded.
         """
-        near = names.nearest(args[0], _COMMANDS) if args[0] not in _COMMANDS else []
+        near = names.find_nearest(args[0], _COMMAND_TABLE) if args[0] not in _COMMAND_TABLE else []
         if near and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        for heading in dict.fromkeys(row[2] for row in _COMMANDS.values()):
+        for heading in dict.fromkeys(row[2] for row in _COMMAND_TABLE.values()):
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(name, row[1]) for name, row in _COMMANDS.items() if row[2] == heading]
+                    [(name, row[1]) for name, row in _COMMAND_TABLE.items() if row[2] == heading]
                 )
 
 
 @click.group(
-    cls=_Commands,
+    cls=_LazyGroup,
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
@@ -127,45 +127,45 @@ def main(argv: Sequence[str] | None = None) -> int:  # noqa: PLR0911 - one line 
         error.show()
         return 2
     except InvalidCatalog as error:
-        terminal.problems(error.problems, error.files, "Nothing was built.")
+        terminal.print_problems(error.problems, error.file_count, "Nothing was built.")
         return 1
     except ToolcatalogError as error:
-        terminal.error(str(error))
+        terminal.print_error(str(error))
         return 1 if isinstance(error, ShrunkCatalog) else 2
     except OSError as error:
-        return _refused(error)
+        return _report_os_error(error)
     # click, when whoever reads our output has gone; `serve`, when it is told to stop
     except SystemExit:
         return 0
     except Exception as bug:  # noqa: BLE001 - whatever it is, it is told as ours
-        return _limited() if threads.is_refusal(bug) else _bug(bug)
+        return _report_thread_limit() if threads.is_limit_error(bug) else _report_bug(bug)
     return code if isinstance(code, int) else 0
 
 
-def _refused(error: OSError) -> int:
+def _report_os_error(error: OSError) -> int:
     """What a disk refuses is no bug, wherever it is met: most often the one that our output is
     written to.
     """
     if isinstance(error, BrokenPipeError):  # whoever reads our output has gone
         return 0
-    if error.errno not in _DISK:
-        return _bug(error)
-    terminal.error(
+    if error.errno not in _DISK_ERRORS:
+        return _report_bug(error)
+    terminal.print_error(
         f"Cannot write {error.filename or 'standard output'} ({error.strerror}): "
         f"{remedy(error)}, and run this again."
     )
     return 2
 
 
-def _limited() -> int:
+def _report_thread_limit() -> int:
     """A thread that a library may not begin is no bug."""
-    terminal.error(threads.NO_MORE)
+    terminal.print_error(threads.LIMIT_MESSAGE)
     return 2
 
 
-def _bug(bug: Exception) -> int:
+def _report_bug(bug: Exception) -> int:
     sys.excepthook(type(bug), bug, bug.__traceback__)
-    terminal.error(
+    terminal.print_error(
         "This is a bug in toolcatalog, not your mistake. Please report it with the lines "
         "above and what you ran."
     )

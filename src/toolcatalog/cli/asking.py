@@ -14,16 +14,19 @@ from typing import IO, Any
 import orjson
 
 from toolcatalog import __version__
-from toolcatalog.cli.sources import Look
+from toolcatalog.cli.sources import DocumentSource
 from toolcatalog.errors import UsageError
-from toolcatalog.exports import KEY
-from toolcatalog.locking import FIELDS, Document, Gone
+from toolcatalog.exports import KEY_VARIABLE
+from toolcatalog.locking import FIELDS, Document, MissingReason
 
-_SECONDS = 30.0  # for one answer, from the first byte sent to the last one read
-_LARGEST = 8 << 20  # bytes of an answer: a tool's file has at most 1 MiB
-_PIECE = 1 << 16
-_GONE = {"tool_not_found": Gone.TOOL, "tool_version_not_found": Gone.VERSION}
-_MEND = "the tools could not be verified"
+_TIMEOUT = 30.0  # for one answer, from the first byte sent to the last one read
+_MAX_BODY_SIZE = 8 << 20  # bytes of an answer: a tool's file has at most 1 MiB
+_READ_SIZE = 1 << 16
+_GONE_BY_SLUG = {
+    "tool_not_found": MissingReason.TOOL,
+    "tool_version_not_found": MissingReason.VERSION,
+}
+_FAILURE = "the tools could not be verified"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -41,14 +44,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Nowhere."""
 
 
-def of_server(base: str, key: str) -> Look:
+def open_server_source(base_url: str, key: str) -> DocumentSource:
     """The documents that a server answers to the holder of a key; `base` is its address as clients
     are given it.
 
     Raises UsageError where the address is none, where the key would cross a network in the clear,
     and for each answer that is neither a tool nor the server's word that there is none.
     """
-    base = _checked(base.rstrip("/"), key)
+    base_url = _validate_base_url(base_url.rstrip("/"), key)
     opener = urllib.request.build_opener(_NoRedirect)
     headers = {
         "Accept": "application/json",
@@ -56,17 +59,17 @@ def of_server(base: str, key: str) -> Look:
         **({"x-api-key": key} if key else {}),
     }
 
-    def look(slug: str, version: str) -> Document | Gone:
-        url = f"{base}/api/v3/tools/{slug}?version={version}"
-        status, body = _get(opener, urllib.request.Request(url, headers=headers))  # noqa: S310 - http or https: see _checked
-        return _read(url, status, body, slug, version)
+    def look(slug: str, version: str) -> Document | MissingReason:
+        url = f"{base_url}/api/v3/tools/{slug}?version={version}"
+        status, body = _fetch(opener, urllib.request.Request(url, headers=headers))  # noqa: S310 - http or https: see _checked
+        return _parse_response(url, status, body, slug, version)
 
     return look
 
 
-def _checked(base: str, key: str) -> str:
+def _validate_base_url(base_url: str, key: str) -> str:
     try:
-        parts = urllib.parse.urlsplit(base)
+        parts = urllib.parse.urlsplit(base_url)
         host = parts.hostname or ""
     except ValueError:
         host = ""
@@ -76,55 +79,57 @@ def _checked(base: str, key: str) -> str:
         or parts.query
         or parts.fragment
         or parts.username
-        or not base.isprintable()
+        or not base_url.isprintable()
     ):
         raise UsageError(
-            f"{base!r} is no address of a server: give it as clients have it, such as "
+            f"{base_url!r} is no address of a server: give it as clients have it, such as "
             "https://tools.example.com."
         )
     if key and not (key.isascii() and key.isprintable()):
-        raise UsageError(f"The key in {KEY} has characters that no key has: set it again.")
-    if key and parts.scheme == "http" and not _is_here(host):
-        raise UsageError(f"{base} would get the API key unencrypted: use its https address.")
-    return base
+        raise UsageError(f"The key in {KEY_VARIABLE} has characters that no key has: set it again.")
+    if key and parts.scheme == "http" and not _is_loopback(host):
+        raise UsageError(f"{base_url} would get the API key unencrypted: use its https address.")
+    return base_url
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
-def _get(
+def _fetch(
     opener: urllib.request.OpenerDirector, request: urllib.request.Request
 ) -> tuple[int, bytes]:
     """Status and body of an answer."""
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + _TIMEOUT
     try:
         try:
-            answer: Any = opener.open(request, timeout=_SECONDS)
+            answer: Any = opener.open(request, timeout=_TIMEOUT)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
             body = bytearray()
-            while piece := answer.read1(_PIECE):
+            while piece := answer.read1(_READ_SIZE):
                 body += piece
-                if len(body) > _LARGEST or time.monotonic() > end:
+                if len(body) > _MAX_BODY_SIZE or time.monotonic() > end:
                     raise UsageError(
-                        f"{request.full_url} answers with too much, or too slowly: {_MEND}."
+                        f"{request.full_url} answers with too much, or too slowly: {_FAILURE}."
                     )
             return answer.status, bytes(body)
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         reason = getattr(reason, "strerror", None) or reason
         raise UsageError(
-            f"{request.full_url} does not answer ({reason}): {_MEND}. Is the server running, "
+            f"{request.full_url} does not answer ({reason}): {_FAILURE}. Is the server running, "
             "and is this its address?"
         ) from None
 
 
-def _read(url: str, status: int, body: bytes, slug: str, version: str) -> Document | Gone:
+def _parse_response(
+    url: str, status: int, body: bytes, slug: str, version: str
+) -> Document | MissingReason:
     """The document, or that there is none, in an answer."""
     try:
         value = orjson.loads(body)
@@ -139,17 +144,17 @@ def _read(url: str, status: int, body: bytes, slug: str, version: str) -> Docume
         return document
     error = value.get("error") if isinstance(value, dict) else None
     error = error if isinstance(error, dict) else {}
-    if status == 404 and error.get("slug") in _GONE:
-        return _GONE[error["slug"]]
+    if status == 404 and error.get("slug") in _GONE_BY_SLUG:
+        return _GONE_BY_SLUG[error["slug"]]
     if status in (401, 403):
         raise UsageError(
-            f"The server refuses the key ({status}): {_MEND}. Set {KEY} to a key that may "
+            f"The server refuses the key ({status}): {_FAILURE}. Set {KEY_VARIABLE} to a key that may "
             "see these tools."
         )
     said = f": {error['message']}" if isinstance(error.get("message"), str) else ""
     raise UsageError(
         f"{url} answers {status}, which is no answer of a tool catalog's API to "
-        f"that{said[:200]}: {_MEND}."
+        f"that{said[:200]}: {_FAILURE}."
     )
 
 

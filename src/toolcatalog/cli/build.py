@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from toolcatalog import holding, publishing
-from toolcatalog.build import Hire, build
+from toolcatalog.build import WorkerSource, build
 from toolcatalog.cli import options, terminal
-from toolcatalog.crew import calm, cores
+from toolcatalog.crew import available_cpus, tune_garbage_collection
 
 _EPILOG = """\b
 Examples:
@@ -22,11 +22,11 @@ of the tools that the last build has would be gone, unless --allow-shrink says t
 """
 
 
-def _hire(url: str) -> Hire:
+def _load_worker_source(url: str) -> WorkerSource:
     """How the workers of a cluster are hired."""
     from toolcatalog import cluster  # noqa: PLC0415 - it loads much that a build of what has not changed does without
 
-    return partial(cluster.hire, url)
+    return partial(cluster.connect, url)
 
 
 @click.command("build", epilog=_EPILOG)
@@ -65,31 +65,33 @@ def command(
     allow_shrink: bool,
 ) -> None:
     """Validate the catalog and build its snapshot and site."""
-    calm()
-    may_lose = publishing.ALL if allow_shrink else publishing.FEW
-    hire = _hire(cluster) if cluster else None
+    tune_garbage_collection()
+    may_lose = (
+        publishing.UNLIMITED_LOSS_PERCENT if allow_shrink else publishing.DEFAULT_MAX_LOSS_PERCENT
+    )
+    hire = _load_worker_source(cluster) if cluster else None
     where = None if no_site else site
     built = build(
         catalog,
         out,
         where,
-        terminal.track,
-        jobs or cores(),
+        terminal.show_progress,
+        jobs or available_cpus(),
         semantic=semantic,
-        hire=hire,
-        may_lose=may_lose,
+        worker_source=hire,
+        max_loss_percent=may_lose,
     )
     counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
-    terminal.say(
+    terminal.print_message(
         f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages."
     )
     if built.kept:
-        terminal.say(
+        terminal.print_message(
             f"{site} holds {built.kept:,} pages that are no longer made and that were not made by "
             "you on this machine: they stay. Remove the folder and build again to be rid of them."
         )
-    if built.changed and (held := len(holding.digests(out))) > holding.MANY:
-        terminal.say(
+    if built.changed and (held := len(holding.list_digests(out))) > holding.PRUNE_HINT_THRESHOLD:
+        terminal.print_message(
             f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build "
             f"{out}` removes old ones."
         )

@@ -9,7 +9,7 @@ import click
 from toolcatalog import files, locating, tree, versions
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import Finding, UsageError, remedy
-from toolcatalog.locating import Home
+from toolcatalog.locating import ToolFolder
 
 _EPILOG = """\b
 Examples:
@@ -22,7 +22,7 @@ printed on standard output; at a terminal it is opened where VISUAL or EDITOR na
 
 
 @click.command("bump", epilog=_EPILOG)
-@click.argument("slug", shell_complete=options.slugs)
+@click.argument("slug", shell_complete=options.complete_slugs)
 @options.catalog
 @click.option(
     "--version",
@@ -32,41 +32,43 @@ printed on standard output; at a terminal it is opened where VISUAL or EDITOR na
 )
 def command(slug: str, catalog: Path, version: str) -> None:
     """Begin the next version of the tool SLUG from its newest one."""
-    home = locating.the_home(catalog, slug)
-    before, after = home.versions[-1], _version(slug, home, version)
-    data = tree.content(catalog, home.path(before))
+    home = locating.get_tool(catalog, slug)
+    before, after = home.versions[-1], _choose_version(slug, home, version)
+    data = tree.read_file(catalog, home.version_path(before))
     if isinstance(data, Finding):
-        raise UsageError(f"{catalog / home.path(before)}: {data.message}. Try `toolcatalog check`.")
-    file = catalog / home.path(after)
-    files.refuse_links(file, catalog)
+        raise UsageError(
+            f"{catalog / home.version_path(before)}: {data.message}. Try `toolcatalog check`."
+        )
+    file = catalog / home.version_path(after)
+    files.require_no_links(file, catalog)
     try:
-        files.write_changed(file, data)
+        files.write_if_changed(file, data)
     except OSError as error:
         raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}.") from None
-    terminal.say(f"Begun {slug} {after} from {before}:")
+    terminal.print_message(f"Begun {slug} {after} from {before}:")
     click.echo(file)
     if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         click.edit(filename=str(file))
-    terminal.say(
+    terminal.print_message(
         f"Next: edit it. `toolcatalog diff {slug}@{before} {slug}@{after}` tells whom it "
         "concerns; then `toolcatalog check`, `git add`."
     )
 
 
-def _version(slug: str, home: Home, said: str) -> str:
+def _choose_version(slug: str, home: ToolFolder, requested: str) -> str:
     """The new version. Raises UsageError where it is none, or not the newest."""
     newest = home.versions[-1]
-    if said and not versions.is_version(said):
+    if requested and not versions.is_version(requested):
         raise UsageError(
-            f"`{said}` is not a version: it needs eight digits, `_` and two digits, such as "
-            f"{clock.day()}_00."
+            f"`{requested}` is not a version: it needs eight digits, `_` and two digits, such as "
+            f"{clock.today_compact()}_00."
         )
-    if said and said <= newest:
+    if requested and requested <= newest:
         raise UsageError(
-            f"{slug} has version {newest}, and {said} is not newer: leave --version out, or "
+            f"{slug} has version {newest}, and {requested} is not newer: leave --version out, or "
             "give a newer one."
         )
-    found = said or versions.following(newest, clock.day())
+    found = requested or versions.next_version(newest, clock.today_compact())
     if found is None:
         raise UsageError(f"No version is newer than {newest} of {slug}: rename that file first.")
     return found

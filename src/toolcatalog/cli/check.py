@@ -14,9 +14,9 @@ import orjson
 
 from toolcatalog import build, files
 from toolcatalog.cli import options, terminal
-from toolcatalog.crew import calm, cores
+from toolcatalog.crew import available_cpus, tune_garbage_collection
 from toolcatalog.errors import Problem, UsageError, remedy
-from toolcatalog.memory import Verdict
+from toolcatalog.memory import CheckResult
 
 _EPILOG = """\b
 Examples:
@@ -32,10 +32,10 @@ warnings), with 2 where something could not be checked.
 """
 _FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
 _SEVERITIES = ("error", "warning", "note")
-_SHOWN = ("path", "line", "column", "rule", "severity", "message", "help")
+_JSON_FIELDS = ("path", "line", "column", "rule", "severity", "message", "help")
 
 
-class Asked(NamedTuple):
+class CheckOptions(NamedTuple):
     """What is to be checked, which problems are to be shown, in which form, and what is to be done
     about them: the options.
     """
@@ -53,13 +53,13 @@ class Asked(NamedTuple):
     out: Path | None
 
 
-class Seen(NamedTuple):
+class ShownProblems(NamedTuple):
     """The problems to be shown; how many there are elsewhere; files read; paths that have changed."""
 
     problems: Sequence[Problem]
-    elsewhere: int
+    hidden_count: int
     files: int
-    changed: Collection[str]
+    changed_paths: Collection[str]
 
 
 @click.command("check", epilog=_EPILOG)
@@ -101,23 +101,23 @@ class Seen(NamedTuple):
 )
 @click.option(
     "--out",
-    type=options.FOLDER,
+    type=options.FOLDER_TYPE,
     help="Whose .cache remembers what has been checked.  [default: build, beside the catalog]",
 )
-def command(**said: Any) -> int:
+def command(**values: Any) -> int:
     """Validate the catalog, or show only what is wrong at PATHS; write nothing but what is
     remembered for the next time.
     """
-    asked = Asked(**said)
-    _see_accepted(asked)
-    calm()
-    code = _once(asked)
+    asked = CheckOptions(**values)
+    _check_accept_option(asked)
+    tune_garbage_collection()
+    code = _check_once(asked)
     if asked.watch:
-        _watched(asked)
+        _watch_catalog(asked)
     return code
 
 
-def _see_accepted(asked: Asked) -> None:
+def _check_accept_option(asked: CheckOptions) -> None:
     """Raise UsageError where --accept would mean nothing."""
     if not asked.accept:
         return
@@ -125,107 +125,125 @@ def _see_accepted(asked: Asked) -> None:
 
     if asked.against is None:
         raise UsageError("--accept goes with --against REV: without it all comments count.")
-    if unknown := sorted({*asked.accept} - suppressions.PROTECTED):
+    if unknown := sorted({*asked.accept} - suppressions.PROTECTED_RULES):
         raise UsageError(
             f"--accept {unknown[0]} is for rules that a change cannot silence itself only: "
-            f"{', '.join(sorted(suppressions.PROTECTED))}."
+            f"{', '.join(sorted(suppressions.PROTECTED_RULES))}."
         )
 
 
-def _once(asked: Asked) -> int:
-    seen = _seen(asked)
-    if asked.fix and (mended := _mended(asked.catalog, seen.problems)):
-        terminal.say(
+def _check_once(check_options: CheckOptions) -> int:
+    seen = _run_check(check_options)
+    if check_options.fix and (mended := _apply_fixes(check_options.catalog, seen.problems)):
+        terminal.print_message(
             f"Mended {sum(mended.values()):,} problem(s) in {len(mended):,} file(s): "
             f"{', '.join(sorted(mended)[:5])}"
         )
-        seen = _seen(asked)
-    _show(seen, asked)
-    failing = {"error", "warning"} if asked.strict else {"error"}
+        seen = _run_check(check_options)
+    _print_result(seen, check_options)
+    failing = {"error", "warning"} if check_options.strict else {"error"}
     return 1 if any(problem.severity in failing for problem in seen.problems) else 0
 
 
-def _watched(asked: Asked) -> None:
+def _watch_catalog(check_options: CheckOptions) -> None:
     from watchfiles import watch  # noqa: PLC0415 - only here is it needed
 
-    terminal.say(f"Watching {asked.catalog}; Ctrl-C ends.")
-    for _ in watch(asked.catalog, raise_interrupt=True):
-        terminal.say(f"--- {datetime.now(UTC).astimezone():%H:%M:%S}")
-        _once(asked)
+    terminal.print_message(f"Watching {check_options.catalog}; Ctrl-C ends.")
+    for _ in watch(check_options.catalog, raise_interrupt=True):
+        terminal.print_message(f"--- {datetime.now(UTC).astimezone():%H:%M:%S}")
+        _check_once(check_options)
 
 
-def _seen(asked: Asked) -> Seen:
-    verdict = _verdict(asked)
+def _run_check(check_options: CheckOptions) -> ShownProblems:
+    verdict = _check_catalog(check_options)
     problems, changed = verdict.problems, frozenset[str]()
-    if asked.against is not None:
-        problems, changed = _with_history(asked, verdict)
-    within = _within(asked)
-    shown = [problem for problem in problems if _is_at(problem.path, within)]
+    if check_options.against is not None:
+        problems, changed = _add_history(check_options, verdict)
+    within = _selected_paths(check_options)
+    shown = [problem for problem in problems if _is_selected(problem.path, within)]
     ordered = sorted(shown, key=lambda problem: problem.path not in changed)
-    return Seen(ordered, len(problems) - len(shown), verdict.files, changed)
+    return ShownProblems(ordered, len(problems) - len(shown), verdict.files, changed)
 
 
-def _verdict(asked: Asked) -> Verdict:
+def _check_catalog(check_options: CheckOptions) -> CheckResult:
     """Where nothing can be written, nothing is remembered, and that is all."""
-    out = asked.out or asked.catalog.resolve().parent / "build"
+    out = check_options.out or check_options.catalog.resolve().parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
         return build.check(
-            asked.catalog, out, _severities(asked), terminal.track, asked.jobs or cores()
+            check_options.catalog,
+            out,
+            _shown_severities(check_options),
+            terminal.show_progress,
+            check_options.jobs or available_cpus(),
         )
     from toolcatalog import checking  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
 
-    checked = checking.check(asked.catalog, terminal.track, _severities(asked))
-    return Verdict(checked.problems, checked.files, checked.catalog.about.rules)
+    checked = checking.check_folder(
+        check_options.catalog, terminal.show_progress, _shown_severities(check_options)
+    )
+    return CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
 
 
-def _with_history(asked: Asked, verdict: Verdict) -> tuple[Sequence[Problem], frozenset[str]]:
+def _add_history(
+    check_options: CheckOptions, verdict: CheckResult
+) -> tuple[Sequence[Problem], frozenset[str]]:
     """The problems with those that only a revision before can tell, and the paths that have changed
     since, as they are shown. What protects against a change is not silenced by that change.
     """
     from toolcatalog import against, checking, suppressions, tree  # noqa: PLC0415 - only here are they all needed
 
-    since = against.since(asked.catalog, asked.against or "", f"{datetime.now(UTC):%Y-%m-%d}")
-    changed = frozenset(tree.shown(asked.catalog, path) for path in since.changed)
-    rules = suppressions.severities(asked.catalog, since.base, verdict.rules, asked.accept)
-    lowered = suppressions.lowered(rules, verdict.rules)
-    found = suppressions.security(
-        asked.catalog,
-        since.base,
-        since.changed,
-        everywhere=bool(lowered & suppressions.SECURITY),
+    since = against.check_against_revision(
+        check_options.catalog, check_options.against or "", f"{datetime.now(UTC):%Y-%m-%d}"
     )
-    more = suppressions.heard(asked.catalog, since.base, [*since.findings, *found], asked.accept)
+    changed = frozenset(
+        tree.display_path(check_options.catalog, path) for path in since.changed_paths
+    )
+    rules = suppressions.protect_severities(
+        check_options.catalog, since.base, verdict.rules, check_options.accept
+    )
+    lowered = suppressions.find_lowered_rules(rules, verdict.rules)
+    found = suppressions.check_security(
+        check_options.catalog,
+        since.base,
+        since.changed_paths,
+        everywhere=bool(lowered & suppressions.SECURITY_RULES),
+    )
+    more = suppressions.locate_unsuppressed(
+        check_options.catalog, since.base, [*since.findings, *found], check_options.accept
+    )
     kept = [problem for problem in verdict.problems if problem.rule not in lowered]
     more = [
-        suppressions.explained(problem, since.base) if problem.rule in lowered else problem
+        suppressions.explain_lowered(problem, since.base) if problem.rule in lowered else problem
         for problem in more
     ]
-    weighed = checking.weighed(rules, [*kept, *more])
-    return [problem for problem in weighed if problem.severity in _severities(asked)], changed
+    weighed = checking.apply_severities(rules, [*kept, *more])
+    return [
+        problem for problem in weighed if problem.severity in _shown_severities(check_options)
+    ], changed
 
 
-def _within(asked: Asked) -> list[str]:
+def _selected_paths(check_options: CheckOptions) -> list[str]:
     """The paths whose problems are shown, as they are shown; none: all."""
-    parent = asked.catalog.resolve().parent
-    for path in asked.paths:
-        if not path.resolve().is_relative_to(asked.catalog.resolve()):
+    parent = check_options.catalog.resolve().parent
+    for path in check_options.paths:
+        if not path.resolve().is_relative_to(check_options.catalog.resolve()):
             raise UsageError(
-                f"{path} is not in {asked.catalog}: name files or folders of the catalog, or "
+                f"{path} is not in {check_options.catalog}: name files or folders of the catalog, or "
                 "another one with --catalog."
             )
-    return [str(path.resolve().relative_to(parent)) for path in asked.paths]
+    return [str(path.resolve().relative_to(parent)) for path in check_options.paths]
 
 
-def _is_at(path: str, within: Sequence[str]) -> bool:
-    return not within or any(path == one or path.startswith(f"{one}/") for one in within)
+def _is_selected(path: str, selected: Sequence[str]) -> bool:
+    return not selected or any(path == one or path.startswith(f"{one}/") for one in selected)
 
 
-def _severities(asked: Asked) -> Sequence[str]:
+def _shown_severities(check_options: CheckOptions) -> Sequence[str]:
     """Those that are shown."""
-    return _SEVERITIES[: _SEVERITIES.index(asked.least) + 1]
+    return _SEVERITIES[: _SEVERITIES.index(check_options.least) + 1]
 
 
-def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
+def _apply_fixes(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     """Mend what can be mended, file by file: how many problems of each file that were. A file that
     becomes no better stays as it was.
     """
@@ -234,95 +252,100 @@ def _mended(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     mended: Counter[str] = Counter()
     paths = {problem.path: None for problem in problems if problem.fix is not None}
     for path in paths:
-        files.refuse_links(catalog.resolve().parent / path, catalog.resolve())
+        files.require_no_links(catalog.resolve().parent / path, catalog.resolve())
     for path in paths:
         file, name = catalog.resolve().parent / path, path.partition("/")[2]
         before = file.read_bytes()
-        old = Counter(problem.rule for problem in checking.examine(catalog, name).problems)
-        fixed = fixing.settled(
+        old = Counter(problem.rule for problem in checking.check_file(catalog, name).problems)
+        fixed = fixing.fix_until_stable(
             before,
             [problem for problem in problems if problem.path == path],
-            partial(_looked, catalog, name),
+            partial(_check_file, catalog, name),
         )
-        new = Counter(problem.rule for problem in _looked(catalog, name, fixed.data))
-        if new - old or (new == old and fixed.errors):
-            _write(file, before)
+        new = Counter(problem.rule for problem in _check_file(catalog, name, fixed.data))
+        if new - old or (new == old and fixed.error_count):
+            _write_file(file, before)
         else:
-            mended[path] = fixed.mended
+            mended[path] = fixed.fix_count
     return mended
 
 
-def _looked(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:
+def _check_file(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:
     """The problems of one file, once it holds these bytes."""
     from toolcatalog import checking  # noqa: PLC0415 - only here is it needed
 
-    _write(catalog.resolve() / name, data)
-    return checking.examine(catalog, name).problems
+    _write_file(catalog.resolve() / name, data)
+    return checking.check_file(catalog, name).problems
 
 
-def _write(file: Path, data: bytes) -> None:
+def _write_file(file: Path, data: bytes) -> None:
     try:
-        files.write_changed(file, data)
+        files.write_if_changed(file, data)
     except OSError as error:
         raise UsageError(
             f"Cannot write {file} ({error.strerror}): {remedy(error)}, and check again."
         ) from None
 
 
-def _show(seen: Seen, asked: Asked) -> None:
-    match asked.form:
+def _print_result(shown: ShownProblems, check_options: CheckOptions) -> None:
+    match check_options.form:
         case "json":
-            rows = [{name: getattr(problem, name) for name in _SHOWN} for problem in seen.problems]
+            rows = [
+                {name: getattr(problem, name) for name in _JSON_FIELDS}
+                for problem in shown.problems
+            ]
             click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         case "concise":
             click.echo(
                 "".join(
-                    f"{_place(problem)}: {problem.rule}: {problem.message}\n"
-                    for problem in seen.problems
+                    f"{_format_location(problem)}: {problem.rule}: {problem.message}\n"
+                    for problem in shown.problems
                 ),
                 nl=False,
             )
         case "full":
-            terminal.problems(seen.problems, seen.files, _rest(seen))
+            terminal.print_problems(shown.problems, shown.files, _summarize_hidden(shown))
         case _:
-            _report(seen, asked)
+            _print_report(shown, check_options)
 
 
-def _rest(seen: Seen) -> str:
-    return f"{seen.elsewhere:,} elsewhere in the catalog." if seen.elsewhere else ""
+def _summarize_hidden(shown: ShownProblems) -> str:
+    return f"{shown.hidden_count:,} elsewhere in the catalog." if shown.hidden_count else ""
 
 
-def _place(problem: Problem) -> str:
+def _format_location(problem: Problem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}"
 
 
-def _report(seen: Seen, asked: Asked) -> None:
+def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
     """What other programs read. Paths are relative to the root of the repository, as those expect
     it.
     """
     from toolcatalog import reports, rulebook  # noqa: PLC0415 - only here are they needed
 
-    root = _root(asked.catalog.resolve().parent)
-    problems = [replace(problem, path=f"{root}{problem.path}") for problem in seen.problems]
-    changed = {f"{root}{path}" for path in seen.changed}
-    if asked.form == "sarif":
+    root = _repository_prefix(check_options.catalog.resolve().parent)
+    problems = [replace(problem, path=f"{root}{problem.path}") for problem in shown.problems]
+    changed = {f"{root}{path}" for path in shown.changed_paths}
+    if check_options.form == "sarif":
         rules = {
-            rule: reports.Advice(
-                rulebook.summary(rule), rulebook.page(rule), rulebook.severity(rule)
+            rule: reports.RuleDescription(
+                rulebook.load_summary(rule),
+                rulebook.load_page(rule),
+                rulebook.default_severity(rule),
             )
             for rule in {problem.rule for problem in problems}
         }
-        click.echo(reports.sarif(problems, seen.files, changed, rules))
-    elif asked.form == "junit":
-        click.echo(reports.junit(problems, seen.files, changed), nl=False)
+        click.echo(reports.render_sarif(problems, shown.files, changed, rules))
+    elif check_options.form == "junit":
+        click.echo(reports.render_junit(problems, shown.files, changed), nl=False)
     else:
-        click.echo(reports.github(problems, seen.files, changed), nl=False)
+        click.echo(reports.render_github(problems, shown.files, changed), nl=False)
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as page:
-                page.write(reports.summary(problems, seen.files, changed))
+                page.write(reports.render_summary(problems, shown.files, changed))
 
 
-def _root(folder: Path) -> str:
+def _repository_prefix(folder: Path) -> str:
     """The path of a folder in its repository, with a slash behind it; empty where it is the root,
     or in no repository.
     """

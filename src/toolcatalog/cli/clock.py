@@ -3,11 +3,11 @@
 from datetime import datetime
 
 
-def day() -> str:
+def today_compact() -> str:
     """Today, as versions begin: 20251027."""
     return f"{datetime.now().astimezone():%Y%m%d}"
 
 
-def date() -> str:
+def today_iso() -> str:
     """Today, as dates are written: 2025-10-27."""
     return f"{datetime.now().astimezone():%Y-%m-%d}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolcatalog import ownership, tree
-from toolcatalog.checking import examine
+from toolcatalog.checking import check_file
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import InvalidCatalog, UsageError, remedy
 from toolcatalog.model import Toolkit
@@ -19,7 +19,7 @@ Examples:
 Run it where the repository begins. Exits with 1 where --check finds that the file is not up to date.
 """
 # anything else would mean something in a pattern of CODEOWNERS
-_PLAIN = re.compile("[A-Za-z0-9._/-]+")
+_SAFE_PATH = re.compile("[A-Za-z0-9._/-]+")
 
 
 @click.command("codeowners", epilog=_EPILOG)
@@ -35,38 +35,38 @@ def command(catalog: Path, checked: Path | None) -> int:
 
     Owners that begin with `@`, and e-mail addresses, are told to GitHub; others are no accounts.
     """
-    toolkits = _toolkits(catalog)
-    lines = ownership.codeowners(toolkits, _folder(catalog))
+    toolkits = _load_toolkits(catalog)
+    lines = ownership.render_codeowners(toolkits, _relative_folder(catalog))
     if checked is None:
         click.echo(lines, nl=False)
-        if unowned := ownership.unowned(toolkits):
-            terminal.say(
+        if unowned := ownership.find_unowned(toolkits):
+            terminal.print_message(
                 "Without an owner that GitHub knows (`@account`, `@organization/team`, an "
                 f"e-mail address): {', '.join(unowned)}"
             )
         return 0
-    if ownership.holds(_text(checked), lines):
-        terminal.say(f"{checked} is up to date.")
+    if ownership.contains_lines(_read_text(checked), lines):
+        terminal.print_message(f"{checked} is up to date.")
         return 0
-    terminal.error(
+    terminal.print_error(
         f"{checked} is not what the owners of the toolkits say: put in it what `toolcatalog "
         "codeowners` prints, and commit it."
     )
     return 1
 
 
-def _toolkits(catalog: Path) -> list[Toolkit]:
+def _load_toolkits(catalog: Path) -> list[Toolkit]:
     """The toolkits of a catalog. Raises InvalidCatalog where one of their files has problems: its
     owners may be among them.
     """
-    paths, _, _ = tree.outline(catalog)
-    examined = [examine(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
+    paths, _, _ = tree.list_layout(catalog)
+    examined = [check_file(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
     if problems := sorted(problem for one in examined for problem in one.problems):
         raise InvalidCatalog(problems, len(examined))
     return [one.record for one in examined if isinstance(one.record, Toolkit)]
 
 
-def _folder(catalog: Path) -> str:
+def _relative_folder(catalog: Path) -> str:
     """The catalog's folder as the repository sees it, which is where the command runs."""
     try:
         folder = catalog.resolve().relative_to(Path.cwd()).as_posix()
@@ -75,7 +75,7 @@ def _folder(catalog: Path) -> str:
             f"{catalog} is not below this folder: run `toolcatalog codeowners` where the "
             "repository begins."
         ) from None
-    if not _PLAIN.fullmatch(folder):
+    if not _SAFE_PATH.fullmatch(folder):
         raise UsageError(
             f"CODEOWNERS cannot name the folder {catalog}: give it a name of letters, "
             "digits, `.`, `_` and `-`."
@@ -83,7 +83,7 @@ def _folder(catalog: Path) -> str:
     return folder
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     """What a file says; nothing where there is none yet."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")

@@ -10,16 +10,21 @@ from click.core import ParameterSource
 from toolcatalog.cli import terminal
 from toolcatalog.errors import UsageError
 from toolcatalog.server import metrics
-from toolcatalog.server.tallies import FAILED, FETCHED, REFUSED, Counts
+from toolcatalog.server.tallies import (
+    REFUSED_SNAPSHOTS,
+    SNAPSHOTS_FETCHED,
+    STORE_FAILURES,
+    CounterValues,
+)
 from toolcatalog.signing import VerifyKeys
 
-from_ = click.option(
+from_option = click.option(
     "--from",
     "url",
     metavar="URL",
     help="Serve what is published there (s3://bucket/prefix), and follow it; not with --build.",
 )
-_UNITS = {
+_SIZE_UNITS = {
     "": 1,
     "B": 1,
     **{f"{prefix}iB": 1 << 10 * power for power, prefix in enumerate("KMGT", 1)},
@@ -27,49 +32,49 @@ _UNITS = {
 }
 
 
-class _Size(click.ParamType[int]):
+class _SizeType(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"([1-9][0-9]{0,14}) ?([kKMGT]?i?B?)", str(value))
-        if not match or match[2] not in _UNITS:
+        if not match or match[2] not in _SIZE_UNITS:
             self.fail(
                 f"{value!r} is not a size: write a whole number and B, MiB or GiB, as in 8GiB",
                 param,
                 ctx,
             )
-        unit: int = _UNITS[match[2]]
+        unit: int = _SIZE_UNITS[match[2]]
         return int(match[1]) * unit
 
 
-max_size = click.option(
+max_size_option = click.option(
     "--max-snapshot-size",
     "most",
-    type=_Size(),
+    type=_SizeType(),
     metavar="SIZE",
     help="Refuse to fetch a snapshot that is larger, as in 20GiB.  [default: 8GiB]",
 )
-verify_key = click.option(
+verify_key_option = click.option(
     "--verify-key",
     "key_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Serve only what was published with --sign and the private half of this key (PEM).",
 )
-allow_rollback = click.option(
+allow_rollback_option = click.option(
     "--allow-rollback",
     is_flag=True,
     help="With --verify-key: take a snapshot that was signed before the last one.",
 )
-cache = click.option(
+cache_option = click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     help="Where the copy of it goes.  [default: a folder in the user's cache]",
 )
 
 
-def check(
-    url: str | None, most: int | None, key_file: Path | None, *, allow_rollback: bool
+def load_verify_keys(
+    url: str | None, max_bytes: int | None, key_file: Path | None, *, allow_rollback: bool
 ) -> VerifyKeys | None:
     """The keys of `--verify-key`. Raises UsageError where there are none in the file, or where an
     option has nothing to go with.
@@ -78,20 +83,20 @@ def check(
         raise UsageError(
             "--allow-rollback goes with --verify-key FILE: without a key every snapshot is taken."
         )
-    for value, option in ((most, "--max-snapshot-size"), (key_file, "--verify-key")):
+    for value, option in ((max_bytes, "--max-snapshot-size"), (key_file, "--verify-key")):
         if value is not None and not url:
             raise UsageError(f"{option} goes with --from URL: a build of this machine is trusted.")
     return VerifyKeys.load(key_file) if key_file else None
 
 
-def followed(
+def start_follower(
     url: str,
     folder: Path | None,
     *,
-    most: int | None = None,
+    max_bytes: int | None = None,
     keys: VerifyKeys | None = None,
     allow_rollback: bool = False,
-) -> tuple[Path, metrics.Counted]:
+) -> tuple[Path, metrics.ReadCounts]:
     """The folder of a build that follows the URL from now on, as long as this process lives, and
     what tells how that goes. `most`, in bytes, `keys` and `allow_rollback` are as `Follower` takes
     them.
@@ -108,17 +113,23 @@ def followed(
     follower = following.Follower(
         url,
         folder or following.default_cache(url),
-        most=most or following.MOST_SIZE,
+        max_size=max_bytes or following.MAX_SNAPSHOT_SIZE,
         keys=keys,
         allow_rollback=allow_rollback,
     )
-    if not follower.has_one():
-        terminal.say(f"Fetching the catalog from {url}: until it is here, every call answers 503.")
+    if not follower.has_snapshot():
+        terminal.print_message(
+            f"Fetching the catalog from {url}: until it is here, every call answers 503."
+        )
     follower.start()
 
-    def counted() -> Counts:
-        return Counts(
-            events={REFUSED: follower.refused, FETCHED: follower.fetched, FAILED: follower.failed}
+    def counted() -> CounterValues:
+        return CounterValues(
+            events={
+                REFUSED_SNAPSHOTS: follower.snapshots_rejected,
+                SNAPSHOTS_FETCHED: follower.snapshots_fetched,
+                STORE_FAILURES: follower.failed_polls,
+            }
         )
 
     return follower.cache, counted

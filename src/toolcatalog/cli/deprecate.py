@@ -10,7 +10,7 @@ from toolcatalog import files, locating, rewriting, tree, yaml12
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.locating import Home
+from toolcatalog.locating import ToolFolder
 
 _EPILOG = """\b
 Examples:
@@ -20,57 +20,65 @@ Examples:
 
 Only the deprecation is written; all else in the file stays as it is, comments too. What it said before stays unless it is said anew.
 """
-_KEY = "deprecation"
-_DATE = click.DateTime(["%Y-%m-%d"])
-_BEFORE = (*SCHEMAS["tool"]["properties"],)[: [*SCHEMAS["tool"]["properties"]].index(_KEY)]
+_DEPRECATION_KEY = "deprecation"
+_DATE_TYPE = click.DateTime(["%Y-%m-%d"])
+_PRECEDING_KEYS = (*SCHEMAS["tool"]["properties"],)[
+    : [*SCHEMAS["tool"]["properties"]].index(_DEPRECATION_KEY)
+]
 
 
 @click.command("deprecate", epilog=_EPILOG)
-@click.argument("slug", shell_complete=options.slugs)
+@click.argument("slug", shell_complete=options.complete_slugs)
 @options.catalog
 @click.option(
     "--replaced-by",
     default="",
     metavar="SLUG",
-    shell_complete=options.slugs,
+    shell_complete=options.complete_slugs,
     help="The tool to use instead.",
 )
 @click.option("--reason", default="", metavar="TEXT", help="Why.")
-@click.option("--since", type=_DATE, metavar="DATE", help="Since when.  [default: today]")
-@click.option("--sunset", type=_DATE, metavar="DATE", help="From when on the tool may be gone.")
+@click.option("--since", type=_DATE_TYPE, metavar="DATE", help="Since when.  [default: today]")
+@click.option(
+    "--sunset", type=_DATE_TYPE, metavar="DATE", help="From when on the tool may be gone."
+)
 @click.option(
     "--all-versions", is_flag=True, help="Older versions too: whoever has pinned one hears of it."
 )
 @click.option("--undo", is_flag=True, help="Take the deprecation back.")
-def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **said: Any) -> None:
+def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: Any) -> None:
     """Say that the tool SLUG should not be used any more: in its newest version, which is in force
     where none is pinned.
     """
     told = {
         key: f"{value:%Y-%m-%d}" if hasattr(value, "strftime") else value
-        for key, value in said.items()
+        for key, value in values.items()
         if value
     }
     if undo and told:
         raise UsageError("--undo takes the whole deprecation back: give it alone.")
-    home = locating.the_home(catalog, slug)
+    home = locating.get_tool(catalog, slug)
     if "replaced_by" in told:
-        _see_replacement(catalog, slug, home, told["replaced_by"])
+        _check_replacement(catalog, slug, home, told["replaced_by"])
     chosen = home.versions if all_versions else home.versions[-1:]
-    texts = {home.path(version): _text(catalog, home.path(version)) for version in chosen}
-    changed = {
-        path: _changed(catalog / path, data, None if undo else told) for path, data in texts.items()
+    texts = {
+        home.version_path(version): _read_file(catalog, home.version_path(version))
+        for version in chosen
     }
-    _write(catalog, {path: data for path, data in changed.items() if data != texts[path]})
+    changed = {
+        path: _update_deprecation(catalog / path, data, None if undo else told)
+        for path, data in texts.items()
+    }
+    _write_files(catalog, {path: data for path, data in changed.items() if data != texts[path]})
     left = len(home.versions) - len(chosen)
     if left and not undo:
         others = "1 older version is" if left == 1 else f"{left:,} older versions are"
-        terminal.say(
+        terminal.print_message(
             f"{others} as before, for whoever has pinned one: --all-versions deprecates those too."
         )
 
 
-def _see_replacement(catalog: Path, slug: str, home: Home, replacement: str) -> None:
+def _check_replacement(catalog: Path, slug: str, home: ToolFolder, replacement: str) -> None:
     """Raises UsageError where a tool cannot be replaced by another: that is not there, or of
     another kind, or deprecated itself.
     """
@@ -78,15 +86,15 @@ def _see_replacement(catalog: Path, slug: str, home: Home, replacement: str) -> 
         raise UsageError(
             f"{slug} cannot replace itself: name another tool, or leave --replaced-by out."
         )
-    other = locating.the_home(catalog, replacement)
-    if other.is_meta != home.is_meta:
+    other = locating.get_tool(catalog, replacement)
+    if other.is_meta_tool != home.is_meta_tool:
         raise UsageError(
             "A meta tool is replaced by a meta tool, and any other tool by one that is none: "
             "name another."
         )
-    path = other.path(other.versions[-1])
-    value = yaml12.read(_text(catalog, path)).value
-    block = value.get(_KEY) if isinstance(value, dict) else None
+    path = other.version_path(other.versions[-1])
+    value = yaml12.parse(_read_file(catalog, path)).value
+    block = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
     if block is not None:
         instead = block.get("replaced_by") if isinstance(block, dict) else None
         help = (
@@ -97,23 +105,26 @@ def _see_replacement(catalog: Path, slug: str, home: Home, replacement: str) -> 
         raise UsageError(f"{replacement} is deprecated itself: {help}")
 
 
-def _text(catalog: Path, path: str) -> bytes:
-    data = tree.content(catalog, path)
+def _read_file(catalog: Path, path: str) -> bytes:
+    data = tree.read_file(catalog, path)
     if not isinstance(data, bytes):
         raise UsageError(f"{catalog / path}: {data.message}. Try `toolcatalog check`.")
     return data
 
 
-def _changed(file: Path, data: bytes, told: Mapping[str, str] | None) -> bytes:
+def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] | None) -> bytes:
     """The text of a file with its deprecation as told beside what it said before; None: without.
     Raises UsageError.
     """
     try:
-        if told is None:
-            return rewriting.drop(data, (_KEY,))
-        value = yaml12.read(data).value
-        before = value.get(_KEY) if isinstance(value, dict) else None
-        block = {**(before if isinstance(before, dict) else {"since": clock.date()}), **told}
+        if deprecation is None:
+            return rewriting.remove_key(data, (_DEPRECATION_KEY,))
+        value = yaml12.parse(data).value
+        before = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
+        block = {
+            **(before if isinstance(before, dict) else {"since": clock.today_iso()}),
+            **deprecation,
+        }
         if "since" in block and "sunset" in block and str(block["sunset"]) < str(block["since"]):
             raise UsageError(
                 f"A tool that is deprecated since {block['since']} cannot go on "
@@ -121,26 +132,30 @@ def _changed(file: Path, data: bytes, told: Mapping[str, str] | None) -> bytes:
             )
         ordered = {
             key: block[key]
-            for key in (*SCHEMAS["tool"]["properties"][_KEY]["properties"], *block)
+            for key in (*SCHEMAS["tool"]["properties"][_DEPRECATION_KEY]["properties"], *block)
             if key in block
         }
-        return data if ordered == before else rewriting.put(data, (_KEY,), ordered, _BEFORE)
-    except rewriting.Unsure as reason:
+        return (
+            data
+            if ordered == before
+            else rewriting.set_value(data, (_DEPRECATION_KEY,), ordered, _PRECEDING_KEYS)
+        )
+    except rewriting.UnsafeEdit as reason:
         raise UsageError(f"{file} is left as it is, for {reason}. Edit it by hand.") from None
 
 
-def _write(catalog: Path, changed: Mapping[str, bytes]) -> None:
+def _write_files(catalog: Path, changed: Mapping[str, bytes]) -> None:
     for path in changed:
-        files.refuse_links(catalog / path, catalog)
+        files.require_no_links(catalog / path, catalog)
     try:
         for path, data in changed.items():
-            files.write_changed(catalog / path, data)
+            files.write_if_changed(catalog / path, data)
             click.echo(catalog / path)
     except OSError as error:
         raise UsageError(
             f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}."
         ) from None
-    terminal.say(
+    terminal.print_message(
         "Next: `toolcatalog check`, `git add`, `git commit`."
         if changed
         else "Nothing to change: it is so already."

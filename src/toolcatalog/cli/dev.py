@@ -8,7 +8,7 @@ import uvicorn
 from toolcatalog import developing
 from toolcatalog.build import build
 from toolcatalog.cli import listening, options, terminal
-from toolcatalog.crew import cores
+from toolcatalog.crew import available_cpus
 
 _EPILOG = """\b
 Examples:
@@ -34,16 +34,16 @@ page, with file and line. Stops with Ctrl-C.
 )
 def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     """Serve the site while the catalog is edited."""
-    listener = listening.listen(host, port)  # before the long work
-    digest = build(catalog, out, site, terminal.track, cores()).digest
+    listener = listening.open_listener(host, port)  # before the long work
+    digest = build(catalog, out, site, terminal.show_progress, available_cpus()).digest
 
     def again() -> str:
         # by one process: others cannot be forked beside a running server
         return build(catalog, out, site).digest
 
-    app = developing.application(catalog, site, again, digest, terminal.say, host)
-    terminal.say(
-        f"The site is at {listening.url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
+    app = developing.create_dev_app(catalog, site, again, digest, terminal.print_message, host)
+    terminal.print_message(
+        f"The site is at {listening.listener_url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
     )
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])

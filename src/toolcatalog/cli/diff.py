@@ -22,7 +22,7 @@ Examples:
 
 Exits with 0 whatever the difference is, and with 2 where it could not be found out.
 """
-_COLOURS = {
+_COLORS = {
     "unknown": "red",
     "breaking": "red",
     "scope": "yellow",
@@ -53,37 +53,37 @@ def command(before: str, after: str | None, catalog: Path, form: str) -> None:
     """
     from toolcatalog import against, announcing  # noqa: PLC0415 - not for `--help`
 
-    found = against.compare(catalog, before, after)
+    found = against.compare_targets(catalog, before, after)
     if form == "json":
         import orjson  # noqa: PLC0415
 
-        click.echo(orjson.dumps(announcing.values(found), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(announcing.to_values(found), option=orjson.OPT_INDENT_2))
     elif form == "markdown":
-        click.echo(announcing.markdown(found), nl=False)
+        click.echo(announcing.render_markdown(found), nl=False)
     else:
         click.echo(
-            "".join(f"{line}\n" for line in _lines(found)),
+            "".join(f"{line}\n" for line in _format_lines(found)),
             nl=False,
             color=False if os.environ.get("NO_COLOR") else None,
         )
 
 
-def _lines(found: "Comparison") -> Iterator[str]:
+def _format_lines(comparison: "Comparison") -> Iterator[str]:
     """The comparison for a person: toolkits, what happened in them, and each change."""
     from toolcatalog import announcing  # noqa: PLC0415
 
-    for toolkit, entries in found.toolkits.items():
-        yield click.style(announcing.shown(toolkit) or "other files", bold=True)
+    for toolkit, entries in comparison.by_toolkit.items():
+        yield click.style(announcing.display_text(toolkit) or "other files", bold=True)
         for entry in entries:
-            name, what = announcing.heading(entry)
-            colour = _COLOURS[entry.kind]
-            why = f": {announcing.shown(entry.why)}" if entry.why else ""
-            yield f"  {click.style(announcing.shown(name), fg=colour)}  {what}{why}"
+            name, what = announcing.format_heading(entry)
+            colour = _COLORS[entry.kind]
+            why = f": {announcing.display_text(entry.reason)}" if entry.reason else ""
+            yield f"  {click.style(announcing.display_text(name), fg=colour)}  {what}{why}"
             for change in entry.changes:
                 place, said = (
-                    announcing.shown(change.place),
-                    announcing.shown(change.what, announcing.LONGEST),
+                    announcing.display_text(change.place),
+                    announcing.display_text(change.what, announcing.MAX_LENGTH),
                 )
-                yield f"    {click.style(f'{change.kind:<8}', fg=_COLOURS[change.kind])}  {place}  {said}"
+                yield f"    {click.style(f'{change.kind:<8}', fg=_COLORS[change.kind])}  {place}  {said}"
         yield ""
-    yield announcing.summary(found)
+    yield announcing.format_summary(comparison)

@@ -26,28 +26,30 @@ from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
 
-def _console() -> Console:
+def _create_console() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
-def shown(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+def print_rich_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     """Lines of pieces with styles, on standard output."""
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     for line in lines:
         console.print(Text.assemble(*line))
 
 
-def error(text: str) -> None:
+def print_rich_error(text: str) -> None:
     """One sentence that says what is wrong and what to do."""
-    _console().print(Text.assemble(("error: ", "bold red"), text))
+    _create_console().print(Text.assemble(("error: ", "bold red"), text))
 
 
-def problems(found: Sequence[Problem], files: int, rest: str) -> None:
+def print_rich_problems(problems: Sequence[Problem], file_count: int, note: str) -> None:
     """Every problem as a compiler would show it, and a line that counts them; lines of the source
     as wide as the terminal.
     """
-    console = _console()
-    pieces = excerpts.told(found, files, rest, min(console.width, excerpts.WIDEST))
+    console = _create_console()
+    pieces = excerpts.format_problems(
+        problems, file_count, note, min(console.width, excerpts.MAX_WIDTH)
+    )
     console.print(
         Segments(
             Segment(text, console.get_style(style) if style else None) for text, style in pieces
@@ -57,21 +59,21 @@ def problems(found: Sequence[Problem], files: int, rest: str) -> None:
 
 
 @contextmanager
-def bar(label: str, total: int) -> Iterator[Advance]:
+def rich_progress_bar(label: str, total: int) -> Iterator[Advance]:
     """A progress bar for a stage of work, with its rate and the time that is left."""
     columns = (
         TextColumn("{task.description:24}"),
         BarColumn(),
         MofNCompleteColumn(),
-        _Rate(),
+        _RateColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=_console(), transient=True) as progress:
+    with Progress(*columns, console=_create_console(), transient=True) as progress:
         task = progress.add_task(label, total=total)
         yield lambda done: progress.advance(task, done)
 
 
-class _Rate(ProgressColumn):
+class _RateColumn(ProgressColumn):
     """How many items a second."""
 
     def render(self, task: Task) -> Text:

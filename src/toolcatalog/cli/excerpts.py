@@ -10,39 +10,43 @@ from collections.abc import Iterator, Sequence
 
 from toolcatalog.errors import Problem
 
-WIDEST = 110  # cells of a line with a part of a source file
-_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+MAX_WIDTH = 110  # cells of a line with a part of a source file
+_SEVERITY_COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
-Piece = tuple[str, str]  # a text and its style; none: plain
+StyledText = tuple[str, str]  # a text and its style; none: plain
 
 
-def told(found: Sequence[Problem], files: int, rest: str, room: int = WIDEST) -> Iterator[Piece]:
+def format_problems(
+    problems: Sequence[Problem], file_count: int, note: str, width: int = MAX_WIDTH
+) -> Iterator[StyledText]:
     """Every problem with an empty line behind it, and a line that counts them, with the rest that
     there is to say.
     """
-    for problem in found:
-        yield from explained(problem, room)
+    for problem in problems:
+        yield from format_problem(problem, width)
         yield "\n", ""
-    severities = Counter(problem.severity for problem in found)
+    severities = Counter(problem.severity for problem in problems)
     counts = ", ".join(
-        _count(severities[severity], severity) for severity in _COLOURS if severities[severity]
+        _pluralize(severities[severity], severity)
+        for severity in _SEVERITY_COLORS
+        if severities[severity]
     )
-    places = len({problem.path for problem in found})
+    places = len({problem.path for problem in problems})
     yield (
-        f"{counts} in {_count(places, 'file')}, of {_count(files, 'file')} read. {rest}".rstrip()
+        f"{counts} in {_pluralize(places, 'file')}, of {_pluralize(file_count, 'file')} read. {note}".rstrip()
         + "\n",
         "bold",
     )
 
 
-def explained(problem: Problem, room: int = WIDEST) -> list[Piece]:
+def format_problem(problem: Problem, width: int = MAX_WIDTH) -> list[StyledText]:
     """One problem: place, rule, what was found, the source line with a caret, what was expected and
     what to do.
 
     Lines of the source are cut to `room` cells, so that the caret stays below its place; sentences
     are left to wrap.
     """
-    colour = _COLOURS[problem.severity]
+    colour = _SEVERITY_COLORS[problem.severity]
     gutter = " " * len(str(problem.line))
     pieces = [
         (f"{problem.path}:{problem.line}:{problem.column}", "bold"),
@@ -52,8 +56,8 @@ def explained(problem: Problem, room: int = WIDEST) -> list[Piece]:
         (f" {problem.message}\n", ""),
     ]
     if problem.excerpt.strip():
-        before, marked, after = _window(problem, room - len(gutter) - 4)
-        caret = " " * _cells(before) + "^" * max(1, _cells(marked))
+        before, marked, after = _cut_source_line(problem, width - len(gutter) - 4)
+        caret = " " * _cell_width(before) + "^" * max(1, _cell_width(marked))
         pieces += [(f" {gutter} |\n {problem.line} | ", "blue"), (f"{before}{marked}{after}\n", "")]
         pieces += [(f" {gutter} | ", "blue"), (f"{caret}\n", f"bold {colour}")]
     for label, said in (("expected", problem.expected), ("help", problem.help)):
@@ -62,12 +66,14 @@ def explained(problem: Problem, room: int = WIDEST) -> list[Piece]:
     return pieces
 
 
-def _window(problem: Problem, room: int) -> tuple[str, str, str]:
+def _cut_source_line(problem: Problem, width: int) -> tuple[str, str, str]:
     """The source line as far as there is room, one printable character for each of it: before the
     place, at it, after it.
     """
     line = (
-        problem.excerpt if problem.excerpt.isprintable() else "".join(map(_shown, problem.excerpt))
+        problem.excerpt
+        if problem.excerpt.isprintable()
+        else "".join(map(_printable_char, problem.excerpt))
     )
     start = problem.column - 1
     before, marked, after = (
@@ -75,28 +81,28 @@ def _window(problem: Problem, room: int) -> tuple[str, str, str]:
         line[start : start + problem.length],
         line[start + problem.length :],
     )
-    if _cells(line) > room:
-        before = _cut(before[::-1], max(room // 3, room - _cells(marked + after)))[::-1]
-        marked = _cut(marked, room - _cells(before))
-        after = _cut(after, room - _cells(before + marked))
+    if _cell_width(line) > width:
+        before = _truncate(before[::-1], max(width // 3, width - _cell_width(marked + after)))[::-1]
+        marked = _truncate(marked, width - _cell_width(before))
+        after = _truncate(after, width - _cell_width(before + marked))
     return before, marked, after
 
 
-def _shown(char: str) -> str:
+def _printable_char(char: str) -> str:
     """A character, or something of its width in place of one that cannot be printed."""
     return char if char.isprintable() else ("\N{REPLACEMENT CHARACTER}" if char != "\t" else " ")
 
 
-def _cut(text: str, room: int) -> str:
+def _truncate(text: str, width: int) -> str:
     """The text, or as much of it as fits before an ellipsis."""
-    if _cells(text) <= room:
+    if _cell_width(text) <= width:
         return text
     from rich.cells import set_cell_size  # noqa: PLC0415 - see above
 
-    return f"{set_cell_size(text, room - 1)}\N{HORIZONTAL ELLIPSIS}" if room > 0 else ""
+    return f"{set_cell_size(text, width - 1)}\N{HORIZONTAL ELLIPSIS}" if width > 0 else ""
 
 
-def _cells(text: str) -> int:
+def _cell_width(text: str) -> int:
     """How many cells of a terminal a printable text takes."""
     if text.isascii():
         return len(text)
@@ -105,5 +111,5 @@ def _cells(text: str) -> int:
     return cell_len(text)
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _pluralize(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -13,45 +13,46 @@ Examples:
 
 The severity is the usual one; `rules:` in catalog.yaml changes it, but for rules that are errors always.
 """
-_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+_COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-def _completed(
+def _complete_rule(
     context: click.Context,  # noqa: ARG001
     argument: click.Parameter,  # noqa: ARG001
-    begun: str,
+    incomplete: str,
 ) -> list[CompletionItem]:
     return [
-        CompletionItem(rule, help=rulebook.summary(rule))
-        for rule in rulebook.rules()
-        if rule.startswith(begun)
+        CompletionItem(rule, help=rulebook.load_summary(rule))
+        for rule in rulebook.rule_ids()
+        if rule.startswith(incomplete)
     ]
 
 
 @click.command("explain", epilog=_EPILOG)
-@click.argument("rule", default="", shell_complete=_completed)
+@click.argument("rule", default="", shell_complete=_complete_rule)
 def command(rule: str) -> None:
     """Print what a rule means, why it matters and how to mend what it finds; without RULE, list all
     rules.
     """
     if rule:
-        title, *lines = rulebook.page(rule).splitlines()
-        click.echo("\n".join([click.style(title, bold=True), *map(_line, lines)]))
+        title, *lines = rulebook.load_page(rule).splitlines()
+        click.echo("\n".join([click.style(title, bold=True), *map(_style_line, lines)]))
     else:
-        click.echo("\n\n".join(_group(name) for name in rulebook.GROUPS))
+        click.echo("\n\n".join(_format_group(name) for name in rulebook.GROUPS))
 
 
-def _line(line: str) -> str:
+def _style_line(line: str) -> str:
     return click.style(line, bold=True) if line.startswith("## ") else line
 
 
-def _group(name: str) -> str:
-    widest = max(map(len, rulebook.rules()))
+def _format_group(name: str) -> str:
+    widest = max(map(len, rulebook.rule_ids()))
     rows = (
-        (rule, rulebook.severity(rule), rulebook.summary(rule)) for rule in rulebook.GROUPS[name]
+        (rule, rulebook.default_severity(rule), rulebook.load_summary(rule))
+        for rule in rulebook.GROUPS[name]
     )
     lines = (
-        f"  {rule:{widest}}  {click.style(f'{severity:7}', _COLOURS[severity])}  {summary}"
+        f"  {rule:{widest}}  {click.style(f'{severity:7}', _COLORS[severity])}  {summary}"
         for rule, severity, summary in rows
     )
     return "\n".join([click.style(name, bold=True), *lines])

@@ -8,7 +8,7 @@ import orjson
 
 from toolcatalog import exports, providers, snapshot
 from toolcatalog.cli import options, terminal
-from toolcatalog.cli.choosing import chosen
+from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError
 from toolcatalog.opening import open_build
 from toolcatalog.store import Store
@@ -27,7 +27,7 @@ out because the provider would refuse it, and all others with it.
 
 @click.command("export", epilog=_EPILOG)
 @click.argument(
-    "form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(exports.FORMS)
+    "form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(exports.FORMATS)
 )
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
 @click.option(
@@ -71,16 +71,16 @@ def command(
         )
     store = open_build(build)
     documents = (
-        _of_session(store, session)
+        _read_session_documents(store, session)
         if session
-        else [store.document(one)[0] for one in chosen(store, slugs, toolkits, at)]
+        else [store.read_document(one)[0] for one in select_tool_ids(store, slugs, toolkits, at)]
     )
-    return _print(form, documents)
+    return _print_definitions(form, documents)
 
 
-def _of_session(store: Store, id: str) -> list[bytes]:
+def _read_session_documents(store: Store, id: str) -> list[bytes]:
     """The documents of a session's meta tools."""
-    found = store.session(id)
+    found = store.get_session(id)
     if found is None:
         raise UsageError(
             f"There is no session {id} in this build: its sessions are the files in "
@@ -89,13 +89,15 @@ def _of_session(store: Store, id: str) -> list[bytes]:
     return [orjson.dumps(item) for item in orjson.loads(found.answer)["items"]]
 
 
-def _print(form: str, documents: Iterable[bytes | memoryview]) -> int:
+def _print_definitions(form: str, documents: Iterable[bytes | memoryview]) -> int:
     lines, missing = [], 0
     for document in documents:
-        made = providers.fitted(snapshot.tool_of(orjson.loads(document), None))[form]
+        made = providers.fit_definitions(snapshot.tool_from_document(orjson.loads(document), None))[
+            form
+        ]
         for note in made.notes:
-            terminal.say(note)
-        lines += [snapshot.dump(made.definition)] if made.definition else []
+            terminal.print_message(note)
+        lines += [snapshot.dump_json(made.definition)] if made.definition else []
         missing += made.definition is None
-    click.echo(providers.listed(lines), nl=False)
+    click.echo(providers.render_json_array(lines), nl=False)
     return 1 if missing else 0

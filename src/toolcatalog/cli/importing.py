@@ -15,7 +15,7 @@ Examples:
 
 Exits with 2, and writes nothing, where the source is wrong or a file of the catalog would change.
 """
-_WIRE = """\b
+_WIRE_EPILOG = """\b
 Examples:
   toolcatalog import wire tools.json --into catalog
   toolcatalog import wire github.json --into catalog --toolkit github --version 20251027_00
@@ -23,7 +23,7 @@ Examples:
 
 Exits with 2, and writes nothing, where a definition is none or a file of the catalog would change.
 """
-_OPENAPI = """\b
+_OPENAPI_EPILOG = """\b
 Examples:
   toolcatalog import openapi openapi.json --into catalog
   toolcatalog import openapi github.yaml --into catalog --toolkit github --name GitHub --logo https://github.com/favicon.ico
@@ -31,8 +31,8 @@ Examples:
 
 Exits with 2, and writes nothing, where the document is wrong or a file of the catalog would change.
 """
-_DOCUMENT = "an OpenAPI document"
-_DEFINITIONS = "tool definitions as an API sends them"
+_OPENAPI_DOCUMENT = "an OpenAPI document"
+_WIRE_DEFINITIONS = "tool definitions as an API sends them"
 
 
 @click.group("import", epilog=_EPILOG)
@@ -46,16 +46,16 @@ def command() -> None:
 command.add_command(import_mcp)
 
 
-@command.command("wire", epilog=_WIRE)
-@bringing.file
-@bringing.into
+@command.command("wire", epilog=_WIRE_EPILOG)
+@bringing.file_argument
+@bringing.into_option
 @click.option(
     "--toolkit",
     default="",
     metavar="SLUG",
     help="The toolkit of those that name none.  [default: the slug's first words]",
 )
-@bringing.version
+@bringing.version_option
 def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
     """Add the tool definitions in FILE, as APIs of this family send them, to a catalog.
 
@@ -64,22 +64,22 @@ def import_wire(file: Path, into: Path, toolkit: str, version: str) -> None:
     """
     from toolcatalog.importers import wire  # noqa: PLC0415 - each command loads its own importer
 
-    with bringing.bounded(file, _DEFINITIONS):
-        bringing.bring(
-            into, wire.additions(bringing.json_value(file, _DEFINITIONS)), toolkit, version
+    with bringing.report_deep_nesting(file, _WIRE_DEFINITIONS):
+        bringing.add_to_catalog(
+            into, wire.import_tools(bringing.read_json(file, _WIRE_DEFINITIONS)), toolkit, version
         )
 
 
-@command.command("openapi", epilog=_OPENAPI)
-@bringing.file
-@bringing.into
+@command.command("openapi", epilog=_OPENAPI_EPILOG)
+@bringing.file_argument
+@bringing.into_option
 @click.option(
     "--toolkit",
     default="",
     metavar="SLUG",
     help="The toolkit of the tools.  [default: the first words of the title]",
 )
-@bringing.version
+@bringing.version_option
 @click.option("--name", default="", help="The toolkit's display name.  [default: the title]")
 @click.option(
     "--logo",
@@ -98,6 +98,10 @@ def import_openapi(
     """
     from toolcatalog.importers import documents, openapi  # noqa: PLC0415 - each command loads its own importer
 
-    with bringing.bounded(file, _DOCUMENT):
-        source = documents.read(bringing.content(file, _DOCUMENT), str(file))
-        bringing.bring(into, openapi.additions(source, toolkit, name, logo), toolkit, version)
+    with bringing.report_deep_nesting(file, _OPENAPI_DOCUMENT):
+        source = documents.read_document(
+            bringing.read_input_file(file, _OPENAPI_DOCUMENT), str(file)
+        )
+        bringing.add_to_catalog(
+            into, openapi.import_tools(source, toolkit, name, logo), toolkit, version
+        )

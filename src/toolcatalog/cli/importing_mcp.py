@@ -20,24 +20,24 @@ Examples:
 One word that is a file is read; anything else is a command, which is started, asked for its tools, and stopped. Needs, for that,
 `pip install 'toolcatalog[mcp]'`. What follows `--` is the command's own. Exits with 2, and writes nothing, where there is no list.
 """
-_LIST = "what an MCP server answers to tools/list"
-_SECONDS = 60.0  # a server may be downloaded by its very command
+_MCP_TOOL_LIST = "what an MCP server answers to tools/list"
+_DEFAULT_TIMEOUT = 60.0  # a server may be downloaded by its very command
 
 
 @click.command("mcp", epilog=_EPILOG)
 @click.argument("source", metavar="FILE|COMMAND...", nargs=-1, required=True)
-@bringing.into
+@bringing.into_option
 @click.option(
     "--toolkit",
     default="",
     metavar="SLUG",
     help="The toolkit of all.  [default: the name of the server]",
 )
-@bringing.version
+@bringing.version_option
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 3600, min_open=True),
-    default=_SECONDS,
+    default=_DEFAULT_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
     help="How long a command may take to list its tools.",
@@ -53,15 +53,17 @@ def command(
     """
     from toolcatalog.importers import mcp  # noqa: PLC0415 - each command loads its own importer
 
-    with bringing.bounded(Path(source[0]), _LIST):
-        bringing.bring(into, mcp.additions(_value(source, timeout), toolkit), toolkit, version)
+    with bringing.report_deep_nesting(Path(source[0]), _MCP_TOOL_LIST):
+        bringing.add_to_catalog(
+            into, mcp.import_tools(_read_source(source, timeout), toolkit), toolkit, version
+        )
 
 
-def _value(source: Sequence[str], seconds: float) -> Any:
+def _read_source(source: Sequence[str], timeout: float) -> Any:
     """The JSON value of a file, or what a command answers."""
     if len(source) == 1 and (source[0] == "-" or Path(source[0]).is_file()):
-        return bringing.json_value(Path(source[0]), _LIST)
-    words = _words(source)
+        return bringing.read_json(Path(source[0]), _MCP_TOOL_LIST)
+    words = _split_command(source)
     if shutil.which(words[0]) is None:
         what = (
             f"There is no file {source[0]}, and no program {words[0]}"
@@ -73,10 +75,10 @@ def _value(source: Sequence[str], seconds: float) -> Any:
         )
     from toolcatalog.cli import listing_mcp  # noqa: PLC0415 - a file is read without what asks servers
 
-    return listing_mcp.listed(words, seconds)
+    return listing_mcp.fetch_tools(words, timeout)
 
 
-def _words(source: Sequence[str]) -> list[str]:
+def _split_command(source: Sequence[str]) -> list[str]:
     if len(source) > 1:
         return [*source]
     try:

@@ -9,7 +9,7 @@ import click
 
 from toolcatalog import keys, names
 from toolcatalog.cli import options, terminal
-from toolcatalog.keeping import KeyFile, Place
+from toolcatalog.keeping import FileKeyStorage, KeyStorage
 
 _EPILOG = """\b
 Examples:
@@ -23,32 +23,32 @@ Examples:
 A key is shown once, when it is made; the file keeps only its hash. A running server takes a change over within a second. With --redis
 the keys are those of all servers that were started with the same --redis, which have a change within two seconds.
 """
-_CREATE = """\b
+_CREATE_EPILOG = """\b
 Examples:
   toolcatalog keys create --project research
   toolcatalog keys create --project partner --toolkits github,slack --expires 90d
 """
-_LIST = """\b
+_LIST_EPILOG = """\b
 Example:
   toolcatalog keys list --keys /etc/toolcatalog/keys.json
 """
-_ROTATE = """\b
+_ROTATE_EPILOG = """\b
 Examples:
   toolcatalog keys rotate key_4Fq0aZ9b
   toolcatalog keys rotate key_4Fq0aZ9b --overlap 0s
 """
-_REVOKE = """\b
+_REVOKE_EPILOG = """\b
 Example:
   toolcatalog keys revoke key_4Fq0aZ9b
 """
-_PUSH = """\b
+_PUSH_EPILOG = """\b
 Example:
   toolcatalog keys push --keys /etc/toolcatalog/keys.json --redis redis://10.0.0.5:6379
 """
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-class _Duration(click.ParamType[timedelta]):
+class _DurationType(click.ParamType[timedelta]):
     name = "duration"
 
     def convert(
@@ -69,7 +69,7 @@ class _Duration(click.ParamType[timedelta]):
         return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-class _Toolkits(click.ParamType[tuple[str, ...]]):
+class _ToolkitsType(click.ParamType[tuple[str, ...]]):
     name = "slugs"
 
     def convert(
@@ -81,7 +81,7 @@ class _Toolkits(click.ParamType[tuple[str, ...]]):
             else value
         )
         for slug in slugs:
-            if not names.fits(names.TOOLKIT_SLUG, slug):
+            if not names.is_valid(names.TOOLKIT_SLUG, slug):
                 self.fail(
                     (
                         f"{slug!r} is not a toolkit slug: write lower-case slugs with commas "
@@ -100,18 +100,18 @@ def command() -> None:
     """Create, list, rotate and revoke API keys."""
 
 
-@command.command(epilog=_CREATE)
+@command.command(epilog=_CREATE_EPILOG)
 @click.option(
     "--project",
     required=True,
     help="The project that the key belongs to; it must own the sessions it reads.",
 )
 @click.option(
-    "--toolkits", type=_Toolkits(), metavar="A,B", help="Limit the key to these toolkits."
+    "--toolkits", type=_ToolkitsType(), metavar="A,B", help="Limit the key to these toolkits."
 )
 @click.option(
     "--expires",
-    type=_Duration(),
+    type=_DurationType(),
     metavar="DURATION",
     help="When the key ends, as in 90d. Never, if left out.",
 )
@@ -132,22 +132,22 @@ def create(
             "a key must live for a while: leave the option out for a key without end",
             param_hint="--expires",
         )
-    place = _place(keys_file, redis)
+    place = _open_storage(keys_file, redis)
     secret, key = keys.create(place, project.strip(), toolkits, expires)
     click.echo(secret)
-    terminal.say(
-        f"{_told(key)} Kept as a hash in {place.name}: store the key now, it is not shown again."
+    terminal.print_message(
+        f"{_describe_key(key)} Kept as a hash in {place.location}: store the key now, it is not shown again."
     )
 
 
-@command.command("list", epilog=_LIST)
+@command.command("list", epilog=_LIST_EPILOG)
 @options.keys
 @options.redis
 def list_(keys_file: Path | None, redis: str | None) -> None:
     """List the keys, without their secrets."""
     now = datetime.now(UTC)
     rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
-    for key in keys.load(_place(keys_file, redis)):
+    for key in keys.load_keys(_open_storage(keys_file, redis)):
         toolkits = "all" if key.toolkits is None else ",".join(key.toolkits) or "none"
         rows.append(
             (
@@ -167,11 +167,11 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
         )
 
 
-@command.command(epilog=_ROTATE)
+@command.command(epilog=_ROTATE_EPILOG)
 @click.argument("id")
 @click.option(
     "--overlap",
-    type=_Duration(),
+    type=_DurationType(),
     default="24h",
     show_default=True,
     metavar="DURATION",
@@ -181,58 +181,58 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
 @options.redis
 def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | None) -> None:
     """Make the successor of a key; the old one ends after the overlap."""
-    secret, key = keys.rotate(_place(keys_file, redis), id, overlap)
+    secret, key = keys.rotate(_open_storage(keys_file, redis), id, overlap)
     click.echo(secret)
-    terminal.say(
-        f"{_told(key)} It follows {id}, which ends in {overlap}. Store the key now, it is "
+    terminal.print_message(
+        f"{_describe_key(key)} It follows {id}, which ends in {overlap}. Store the key now, it is "
         "not shown again."
     )
 
 
-@command.command(epilog=_REVOKE)
+@command.command(epilog=_REVOKE_EPILOG)
 @click.argument("id")
 @options.keys
 @options.redis
 def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
     """End a key at once."""
-    key = keys.revoke(_place(keys_file, redis), id)
-    terminal.say(
+    key = keys.revoke(_open_storage(keys_file, redis), id)
+    terminal.print_message(
         f"Revoked {key.id} of project {key.project}: running servers refuse it within "
         f"{'two seconds' if redis else 'a second'}."
     )
 
 
-@command.command(epilog=_PUSH)
+@command.command(epilog=_PUSH_EPILOG)
 @options.keys
 @options.redis
 def push(keys_file: Path | None, redis: str | None) -> None:
     """Add the keys of a file to those in Redis; nothing that was revoked on either side comes back."""
-    from toolcatalog.relaying import joined  # noqa: PLC0415 - the other commands do without
+    from toolcatalog.relaying import merge_keys  # noqa: PLC0415 - the other commands do without
 
     if not redis:
         raise click.MissingParameter(param_hint="'--redis'", param_type="option")
-    remote, ours = _place(None, redis), keys.load(keys_file or keys.default_file())
+    remote, ours = _open_storage(None, redis), keys.load_keys(keys_file or keys.default_key_file())
 
     def grown(before: bytes | None) -> tuple[bytes, int]:
-        all_keys = joined(keys.read(before, remote) if before is not None else (), ours)
-        return keys.document(all_keys), len(all_keys)
+        all_keys = merge_keys(keys.parse_keys(before, remote) if before is not None else (), ours)
+        return keys.serialize_keys(all_keys), len(all_keys)
 
-    terminal.say(
-        f"{remote.change(grown):,} keys are in {remote.name} now, {len(ours):,} of them from "
+    terminal.print_message(
+        f"{remote.update(grown):,} keys are in {remote.location} now, {len(ours):,} of them from "
         "the file."
     )
 
 
-def _place(keys_file: Path | None, redis: str | None) -> Place:
+def _open_storage(keys_file: Path | None, redis: str | None) -> KeyStorage:
     """Where the keys are that a command is about."""
     if not redis:
-        return KeyFile(keys_file or keys.default_file())
-    from toolcatalog.remote import Address, RemoteKeys  # noqa: PLC0415 - only where it is asked for
+        return FileKeyStorage(keys_file or keys.default_key_file())
+    from toolcatalog.remote import RedisAddress, RedisKeyStorage  # noqa: PLC0415 - only where it is asked for
 
-    return RemoteKeys(Address(redis))
+    return RedisKeyStorage(RedisAddress(redis))
 
 
-def _told(key: keys.Key) -> str:
+def _describe_key(key: keys.ApiKey) -> str:
     toolkits = (
         "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
     )

@@ -12,7 +12,7 @@ from toolcatalog.errors import UsageError
 _BACKLOG = 2048  # connections that may wait to be taken
 
 
-def listen(host: str, port: int, flags: str = "--port or --host") -> socket.socket:
+def open_listener(host: str, port: int, option_names: str = "--port or --host") -> socket.socket:
     """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is
     none to be had, and these flags.
     """
@@ -26,11 +26,11 @@ def listen(host: str, port: int, flags: str = "--port or --host") -> socket.sock
         if error.errno == errno.EADDRINUSE:
             reason = "the port is in use"
         raise UsageError(
-            f"Cannot listen on {host}:{port} ({reason}): choose another with {flags}."
+            f"Cannot listen on {host}:{port} ({reason}): choose another with {option_names}."
         ) from None
 
 
-def address(text: str) -> tuple[str, int]:
+def parse_address(text: str) -> tuple[str, int]:
     """A host and a port that were written as `HOST:PORT`, or `[HOST]:PORT`. Raises UsageError."""
     host, colon, port = text.rpartition(":")
     if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (
@@ -42,7 +42,7 @@ def address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def url(listener: socket.socket) -> str:
+def listener_url(listener: socket.socket) -> str:
     """The address of a listening socket, as one types it into a browser."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -12,12 +12,12 @@ from typing import IO, Any
 
 from toolcatalog.errors import UsageError
 
-_PAGES = 1000  # of a list of tools: a server that never comes to an end is not waited for
-_LINES = 5  # of what a server wrote to standard error, the last ones
-_WIDTH = 200  # characters of each
+_MAX_PAGES = 1000  # of a list of tools: a server that never comes to an end is not waited for
+_MAX_LOG_LINES = 5  # of what a server wrote to standard error, the last ones
+_MAX_LOG_WIDTH = 200  # characters of each
 
 
-def listed(command: Sequence[str], seconds: float) -> dict[str, Any]:
+def fetch_tools(command: Sequence[str], timeout: float) -> dict[str, Any]:
     """What `tools/list` answers, all pages in one, with `serverInfo` beside it.
 
     Raises UsageError, with the server's last words, where it does not start, does not answer in
@@ -32,17 +32,17 @@ def listed(command: Sequence[str], seconds: float) -> dict[str, Any]:
     logging.getLogger("mcp").addHandler(logging.NullHandler())  # what it would say is said below
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         try:
-            return anyio.run(_listed, command, seconds, log)
+            return anyio.run(_fetch_tools, command, timeout, log)
         except Exception as error:
-            reason = _reason(error, seconds)
+            reason = _describe_failure(error, timeout)
             if not reason:
                 raise
             raise UsageError(
-                f"`{shlex.join(command)}` {reason}: try the command by itself.{_last_words(log)}"
+                f"`{shlex.join(command)}` {reason}: try the command by itself.{_last_log_lines(log)}"
             ) from None
 
 
-async def _listed(command: Sequence[str], seconds: float, log: IO[str]) -> dict[str, Any]:
+async def _fetch_tools(command: Sequence[str], timeout: float, log: IO[str]) -> dict[str, Any]:  # noqa: ASYNC109
     import anyio  # noqa: PLC0415
     from mcp import Client, StdioServerParameters, stdio_client  # noqa: PLC0415
 
@@ -51,10 +51,10 @@ async def _listed(command: Sequence[str], seconds: float, log: IO[str]) -> dict[
         command=command[0], args=[*command[1:]], env=dict(os.environ)
     )
     tools: list[Any] = []
-    with anyio.fail_after(seconds):
+    with anyio.fail_after(timeout):
         async with Client(stdio_client(parameters, errlog=log), cache=None) as client:  # type: ignore[arg-type] # it writes text to it
             cursor = None
-            for _ in range(_PAGES):
+            for _ in range(_MAX_PAGES):
                 page = await client.list_tools(cursor=cursor)
                 tools += [
                     tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -70,20 +70,20 @@ async def _listed(command: Sequence[str], seconds: float, log: IO[str]) -> dict[
                         else None,
                     }
     raise UsageError(
-        f"`{shlex.join(command)}` lists its tools on more than {_PAGES:,} pages: that is no "
+        f"`{shlex.join(command)}` lists its tools on more than {_MAX_PAGES:,} pages: that is no "
         "list with an end."
     )
 
 
-def _reason(error: BaseException, seconds: float) -> str:
+def _describe_failure(error: BaseException, timeout: float) -> str:
     """What a server did wrong, as the end of a sentence; empty where it was not the server."""
     from anyio import BrokenResourceError, ClosedResourceError, EndOfStream  # noqa: PLC0415
     from mcp import MCPError  # noqa: PLC0415
 
-    leaves = [*_leaves(error)]
+    leaves = [*_leaf_exceptions(error)]
     for kind, reason in (
         (UsageError, ""),
-        (TimeoutError, f"did not answer within {seconds:g} seconds"),
+        (TimeoutError, f"did not answer within {timeout:g} seconds"),
         (MCPError, "answers with an error ({0})"),
         (OSError, "cannot be started ({0.strerror})"),
         ((BrokenResourceError, ClosedResourceError, EndOfStream), "stopped before it had answered"),
@@ -95,23 +95,24 @@ def _reason(error: BaseException, seconds: float) -> str:
     return ""
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _leaf_exceptions(error: BaseException) -> Iterator[BaseException]:
     """The exceptions within a group, however deep; the exception itself where it is none."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from _leaf_exceptions(inner)
     else:
         yield error
 
 
-def _last_words(log: IO[str]) -> str:
+def _last_log_lines(log: IO[str]) -> str:
     """The last lines of a server's standard error, each on a line of its own."""
     with contextlib.suppress(OSError):
-        log.seek(max(0, os.fstat(log.fileno()).st_size - _LINES * 4 * _WIDTH))
-    lines = [line.rstrip() for line in log.read().splitlines() if line.strip()][-_LINES:]
+        log.seek(max(0, os.fstat(log.fileno()).st_size - _MAX_LOG_LINES * 4 * _MAX_LOG_WIDTH))
+    lines = [line.rstrip() for line in log.read().splitlines() if line.strip()][-_MAX_LOG_LINES:]
     shown = [
         "".join(
-            char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line[:_WIDTH]
+            char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+            for char in line[:_MAX_LOG_WIDTH]
         )
         for line in lines
     ]

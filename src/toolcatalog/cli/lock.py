@@ -8,9 +8,9 @@ import orjson
 
 from toolcatalog import files, locking
 from toolcatalog.cli import options, sources, terminal
-from toolcatalog.cli.choosing import chosen
+from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError, remedy
-from toolcatalog.locking import Gone, Lock, Locked
+from toolcatalog.locking import Lock, LockedTool, MissingReason
 from toolcatalog.opening import open_build
 from toolcatalog.store import Store
 
@@ -43,7 +43,7 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
     Tools that are named are added to the file, or renewed in it; the others stay as they are.
     Without any, all in the file are renewed.
     """
-    before = read(lock_file) if lock_file.exists() else {}
+    before = read_lock_file(lock_file) if lock_file.exists() else {}
     store = open_build(build)
     if not (slugs or toolkits or before):
         raise UsageError(
@@ -51,35 +51,38 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
             "a toolkit with --toolkit SLUG."
         )
     found = (
-        _named(store, slugs, toolkits)
+        _lock_named(store, slugs, toolkits)
         if slugs or toolkits
-        else {slug: _newest(store, slug) for slug in before}
+        else {slug: _lock_newest(store, slug) for slug in before}
     )
-    changes = {slug: entry for slug, entry in found.items() if isinstance(entry, Locked)}
-    upgraded = _upgraded(store, before, found)
-    faults = [*_faults(store, before, {**found, **upgraded})]
-    terminal.say(
+    changes = {slug: entry for slug, entry in found.items() if isinstance(entry, LockedTool)}
+    upgraded = _upgrade_entries(store, before, found)
+    faults = [*_find_differences(store, before, {**found, **upgraded})]
+    terminal.print_message(
         "\n".join(
             faults
-            or [_told(slug, before.get(slug), entry) for slug, entry in sorted(changes.items())]
+            or [
+                _describe_change(slug, before.get(slug), entry)
+                for slug, entry in sorted(changes.items())
+            ]
         )
     )
     if faults:
-        terminal.error(
+        terminal.print_error(
             f"{lock_file} was not written: mend what stands above, or remove those entries from it."
         )
         return 1
-    kept = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, Locked)}
+    kept = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
     if locking.is_old(before):
-        terminal.say(
+        terminal.print_message(
             f"{lock_file} had format 1, which does not see the order of parameters: all in it is as "
             f"it was locked, and now it has format {locking.FORMAT}."
         )
-    _write(lock_file, {**before, **kept, **changes})
+    _write_lock_file(lock_file, {**before, **kept, **changes})
     return 0
 
 
-def read(file: Path) -> dict[str, Locked]:
+def read_lock_file(file: Path) -> dict[str, LockedTool]:
     """The entries of a lock file. Raises UsageError where it cannot be read, or is none."""
     try:
         return locking.load(file.read_bytes(), str(file))
@@ -90,53 +93,58 @@ def read(file: Path) -> dict[str, Locked]:
         ) from None
 
 
-def _named(store: Store, slugs: Sequence[str], toolkits: Sequence[str]) -> dict[str, Locked | Gone]:
+def _lock_named(
+    store: Store, slugs: Sequence[str], toolkits: Sequence[str]
+) -> dict[str, LockedTool | MissingReason]:
     documents = (
-        orjson.loads(store.document(number)[0]) for number in chosen(store, slugs, toolkits)
+        orjson.loads(store.read_document(number)[0])
+        for number in select_tool_ids(store, slugs, toolkits)
     )
-    found: dict[str, Locked | Gone] = {}
+    found: dict[str, LockedTool | MissingReason] = {}
     for document in documents:
         if document["slug"] in found:
             raise UsageError(
                 f"{document['slug']} is named in two versions: a lock holds one of each tool."
             )
-        found[document["slug"]] = locking.locked(document)
+        found[document["slug"]] = locking.lock_tool(document)
     return found
 
 
-def _newest(store: Store, slug: str) -> Locked | Gone:
-    entry = store.tool(slug)
+def _lock_newest(store: Store, slug: str) -> LockedTool | MissingReason:
+    entry = store.get_tool(slug)
     return (
-        locking.locked(orjson.loads(store.document(entry.number(entry.versions[-1]))[0]))
+        locking.lock_tool(orjson.loads(store.read_document(entry.tool_id(entry.versions[-1]))[0]))
         if entry
-        else Gone.TOOL
+        else MissingReason.TOOL
     )
 
 
-def _upgraded(
-    store: Store, before: Lock, found: Mapping[str, Locked | Gone]
-) -> dict[str, Locked | Gone]:
+def _upgrade_entries(
+    store: Store, before: Lock, found: Mapping[str, LockedTool | MissingReason]
+) -> dict[str, LockedTool | MissingReason]:
     """The entries of format 1 that are not renewed, in the format of today, each in its version."""
-    look = sources.of_store(store)
+    look = sources.make_store_source(store)
     documents = {
         slug: look(slug, entry.version)
         for slug, entry in before.items()
         if entry.is_sorted and slug not in found
     }
     return {
-        slug: one if isinstance(one, Gone) else locking.locked(one)
+        slug: one if isinstance(one, MissingReason) else locking.lock_tool(one)
         for slug, one in documents.items()
     }
 
 
-def _faults(store: Store, before: Lock, found: Mapping[str, Locked | Gone]) -> list[str]:
+def _find_differences(
+    store: Store, before: Lock, entries: Mapping[str, LockedTool | MissingReason]
+) -> list[str]:
     """What is wrong with the tools to be renewed, as they were locked: that must be seen before a
     newer version hides it. A version that is gone matters only where it is to be kept.
     """
-    look = sources.of_store(store)
+    look = sources.make_store_source(store)
     differences = [
-        locking.difference(slug, before[slug], look(slug, before[slug].version))
-        for slug in found
+        locking.find_difference(slug, before[slug], look(slug, before[slug].version))
+        for slug in entries
         if slug in before
     ]
     return [
@@ -144,27 +152,30 @@ def _faults(store: Store, before: Lock, found: Mapping[str, Locked | Gone]) -> l
         for one in differences
         if one
         and (
-            one.rule in ("changed", Gone.TOOL.value)
-            or (one.rule == Gone.VERSION.value and found[one.slug] is Gone.VERSION)
+            one.rule in ("changed", MissingReason.TOOL.value)
+            or (
+                one.rule == MissingReason.VERSION.value
+                and entries[one.slug] is MissingReason.VERSION
+            )
         )
     ]
 
 
-def _told(slug: str, before: Locked | None, now: Locked) -> str:
+def _describe_change(slug: str, before: LockedTool | None, after: LockedTool) -> str:
     if before is None:
-        return f"{slug}: added, {now.version}"
+        return f"{slug}: added, {after.version}"
     return (
-        f"{slug}: unchanged, {now.version}"
-        if before.version == now.version
-        else f"{slug}: {before.version} -> {now.version}"
+        f"{slug}: unchanged, {after.version}"
+        if before.version == after.version
+        else f"{slug}: {before.version} -> {after.version}"
     )
 
 
-def _write(file: Path, lock: Lock) -> None:
+def _write_lock_file(file: Path, lock: Lock) -> None:
     try:
-        files.replace(file, locking.dump(lock))
+        files.write_unsynced(file, locking.dump(lock))
     except OSError as error:
         raise UsageError(
             f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock."
         ) from None
-    terminal.say(f"{len(lock):,} tools in {file}.")
+    terminal.print_message(f"{len(lock):,} tools in {file}.")

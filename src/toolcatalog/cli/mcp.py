@@ -10,8 +10,8 @@ from toolcatalog import keys, names, opening
 from toolcatalog.cli import options
 from toolcatalog.errors import UsageError
 from toolcatalog.server import reloading, running
-from toolcatalog.server.agents import Seen
-from toolcatalog.server.live import Live
+from toolcatalog.server.agents import CatalogAccess
+from toolcatalog.server.live import AppState
 from toolcatalog.store import Store
 
 _EPILOG = """\b
@@ -45,35 +45,35 @@ def command(build: Path, session: str, toolkits: str) -> None:
     It offers search_tools, get_tool, list_toolkits and list_session_tools, and takes new builds
     over. The tools of the catalog are told of, and not run.
     """
-    need()
-    running.start_log()
-    named = reloading.named(build)
+    require_mcp()
+    running.configure_logging()
+    named = reloading.read_current_identity(build)
     store = opening.open_build(build)
-    shown = _shown(store, toolkits)
-    _expect(store, session, shown)
-    live = Live(keys.KeyRing(None), store)
+    shown = _parse_toolkits(store, toolkits)
+    _require_session(store, session, shown)
+    live = AppState(keys.KeyRing(None), store)
     del store  # the next one takes its place
-    reloading.Reloading(live, build, named).start()
+    reloading.SnapshotReloader(live, build, named).start()
 
-    def look() -> Seen:
-        assert live.now
-        return Seen(live.now.store, shown)
+    def look() -> CatalogAccess:
+        assert live.current
+        return CatalogAccess(live.current.store, shown)
 
-    _serve(look, session)
+    _serve_stdio(look, session)
 
 
-def need() -> None:
+def require_mcp() -> None:
     """Raise UsageError, which says what to install, where the extra is not there."""
     if importlib.util.find_spec("mcp") is None:
         raise UsageError("MCP is spoken by the package mcp: run `pip install 'toolcatalog[mcp]'`.")
 
 
-def _shown(store: Store, toolkits: str) -> tuple[str, ...] | None:
+def _parse_toolkits(store: Store, toolkits: str) -> tuple[str, ...] | None:
     """The toolkits to show; None for all."""
     wanted = tuple(dict.fromkeys(slug.strip() for slug in toolkits.split(",") if slug.strip()))
     for slug in wanted:
-        if store.toolkit(slug) is None:
-            near = names.nearest(slug, store.names_near("toolkit", slug, 500))
+        if store.get_toolkit_versions(slug) is None:
+            near = names.find_nearest(slug, store.nearby_names("toolkit", slug, 500))
             meant = (
                 f" Did you mean {near[0]}?" if near else " `toolcatalog stats` tells what there is."
             )
@@ -81,13 +81,13 @@ def _shown(store: Store, toolkits: str) -> tuple[str, ...] | None:
     return wanted or None
 
 
-def _expect(store: Store, session: str, shown: Collection[str] | None) -> None:
+def _require_session(store: Store, session: str, shown: Collection[str] | None) -> None:
     """Raise UsageError where there is no such session, or where it allows toolkits that are not
     shown.
     """
     if not session:
         return
-    found = store.session(session)
+    found = store.get_session(session)
     if found is None:
         raise UsageError(
             f"There is no session {session} in this build: its sessions are the files in "
@@ -101,7 +101,7 @@ def _expect(store: Store, session: str, shown: Collection[str] | None) -> None:
         )
 
 
-def _serve(look: Callable[[], Seen], session: str) -> None:
+def _serve_stdio(get_access: Callable[[], CatalogAccess], session: str) -> None:
     """Speak until the standard input ends."""
     import anyio  # noqa: PLC0415 - both come with the extra
     from mcp import stdio_server  # noqa: PLC0415
@@ -109,7 +109,7 @@ def _serve(look: Callable[[], Seen], session: str) -> None:
     from toolcatalog.server import speaking  # noqa: PLC0415
 
     async def speak() -> None:
-        server = speaking.server(look, session)
+        server = speaking.create_server(get_access, session)
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 

@@ -10,7 +10,7 @@ from toolcatalog import mirrored, mirroring
 from toolcatalog.cli import options, terminal
 from toolcatalog.opening import open_build
 
-_ALL = ("all",)
+_ALL_NAMES = ("all",)
 _EPILOG = """\b
 Examples:
   toolcatalog mirror /srv/mirror
@@ -22,7 +22,7 @@ docs/mirror.md has the settings of nginx, object stores and CDNs.
 """
 
 
-class _Names(click.ParamType[tuple[str, ...]]):
+class _NamesType(click.ParamType[tuple[str, ...]]):
     name = "names"
 
     def convert(
@@ -43,14 +43,14 @@ class _Names(click.ParamType[tuple[str, ...]]):
 
 
 @click.command("mirror", epilog=_EPILOG)
-@click.argument("to", metavar="DIR", type=options.FOLDER)
+@click.argument("to", metavar="DIR", type=options.FOLDER_TYPE)
 @options.build
 @click.option(
-    "--toolkits", type=_Names(), metavar="A,B", help="Only these toolkits.  [default: all]"
+    "--toolkits", type=_NamesType(), metavar="A,B", help="Only these toolkits.  [default: all]"
 )
 @click.option(
     "--sessions",
-    type=_Names(),
+    type=_NamesType(),
     metavar="A,B",
     help="These sessions too; `all` for all of them.  [default: none]",
 )
@@ -59,12 +59,14 @@ def command(
 ) -> None:
     """Write a build as files from which any static host answers the read API."""
     store = open_build(build)
-    choice = mirrored.chosen(store, toolkits, None if sessions == _ALL else sessions or ())
-    done = mirroring.mirror(store, to, choice, int(time.time()), terminal.track)
+    choice = mirrored.make_selection(
+        store, toolkits, None if sessions == _ALL_NAMES else sessions or ()
+    )
+    done = mirroring.update_mirror(store, to, choice, int(time.time()), terminal.show_progress)
     what = f"{'all' if choice.toolkits is None else len(choice.toolkits)} toolkits and {len(choice.sessions)} sessions"
-    terminal.say(
+    terminal.print_message(
         f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot "
         f"{store.digest[:12]} in {to}."
     )
-    terminal.say("It asks for no key: whoever reaches its host reads all of it.")
+    terminal.print_message("It asks for no key: whoever reaches its host reads all of it.")
     click.echo(done.tree)

@@ -14,12 +14,12 @@ _NOTE = """
 At a terminal it asks for what is missing. The path of the new file is printed on standard output; a file that is there is never changed.
 Editors complete and explain its keys, by the schemas that are put into the catalog's `.schemas`.
 """
-_OF_TOOLKITS = """\b
+_TOOLKIT_EPILOG = """\b
 Examples:
   toolcatalog new toolkit github
   toolcatalog new toolkit github --name GitHub --logo https://github.com/favicon.ico --owner @octo-team
 """
-_OF_TOOLS = """\b
+_TOOL_EPILOG = """\b
 Examples:
   toolcatalog new tool GITHUB_CREATE_ISSUE
   toolcatalog new tool GITHUB_CREATE_ISSUE --name "Create an issue" --description "Open a new issue in a repository."
@@ -38,7 +38,7 @@ def command() -> None:
     """Begin a toolkit or a tool: a file that is sound as it is, with the schema for your editor."""
 
 
-@command.command("toolkit", epilog=_OF_TOOLKITS + _NOTE)
+@command.command("toolkit", epilog=_TOOLKIT_EPILOG + _NOTE)
 @click.argument("slug")
 @options.catalog
 @click.option("--name", metavar="TEXT", help="The display name.")
@@ -68,22 +68,22 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
     path = f"toolkits/{slug}/toolkit.yaml"
     if slug == ROUTER:
         raise UsageError(f"{slug} is the toolkit of the meta tools: choose another slug.")
-    _refuse_present(catalog / path, "edit it, or choose another slug.")
-    drafting.file(path, {})  # refuses a slug that is none before anything is asked
-    _write(
+    _require_absent(catalog / path, "edit it, or choose another slug.")
+    drafting.render_file(path, {})  # refuses a slug that is none before anything is asked
+    _write_new_file(
         catalog,
         path,
-        _complete(
+        _complete_fields(
             path,
             fields,
-            {"name": drafting.title(slug), "description": "", "homepage": "", "logo": ""},
+            {"name": drafting.title_from_slug(slug), "description": "", "homepage": "", "logo": ""},
         ),
     )
     start = f"{slug.upper().replace('-', '_')}_DO_SOMETHING"
-    terminal.say(f"Next: `toolcatalog new tool {start}` for its first tool.")
+    terminal.print_message(f"Next: `toolcatalog new tool {start}` for its first tool.")
 
 
-@command.command("tool", epilog=_OF_TOOLS + _NOTE)
+@command.command("tool", epilog=_TOOL_EPILOG + _NOTE)
 @click.argument("slug")
 @options.catalog
 @click.option("--name", metavar="TEXT", help="The display name.")
@@ -112,45 +112,45 @@ def new_tool(
     """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
     from toolcatalog import drafting, locating  # noqa: PLC0415 - as above
 
-    path = (
-        f"toolkits/{_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.day()}_00'}.yaml"
-    )
-    drafting.file(path, {})
-    if there := locating.home(catalog, slug):
-        newest = catalog / there.path(there.versions[-1])
+    path = f"toolkits/{_choose_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.today_compact()}_00'}.yaml"
+    drafting.render_file(path, {})
+    if there := locating.find_tool(catalog, slug):
+        newest = catalog / there.version_path(there.versions[-1])
         raise UsageError(
             f"{slug} is there already, its newest version in {newest}: begin the next one "
             f"with `toolcatalog bump {slug}`."
         )
-    _refuse_present(catalog / path, "edit it, or choose another slug.")
-    name = drafting.title(slug.partition("_")[2] or slug)
-    _write(catalog, path, _complete(path, fields, {"name": name, "description": ""}))
-    terminal.say(
+    _require_absent(catalog / path, "edit it, or choose another slug.")
+    name = drafting.title_from_slug(slug.partition("_")[2] or slug)
+    _write_new_file(
+        catalog, path, _complete_fields(path, fields, {"name": name, "description": ""})
+    )
+    terminal.print_message(
         "Next: tell in it what the tool takes and gives. Then `toolcatalog check`, `git "
         "add`, `git commit`."
     )
 
 
-def _refuse_present(file: Path, instead: str) -> None:
+def _require_absent(file: Path, hint: str) -> None:
     if file.exists():
-        raise UsageError(f"{file} is there already: {instead}")
+        raise UsageError(f"{file} is there already: {hint}")
 
 
-def _toolkit(catalog: Path, slug: str, said: str | None) -> str:
+def _choose_toolkit(catalog: Path, slug: str, requested: str | None) -> str:
     """The toolkit of a new tool. Raises UsageError where there is none."""
     from toolcatalog import locating  # noqa: PLC0415 - as above
 
-    known = locating.toolkits(catalog)
-    if said in known:
-        return said
-    found = "" if said else locating.toolkit_of(slug, known)
+    known = locating.list_toolkits(catalog)
+    if requested in known:
+        return requested
+    found = "" if requested else locating.guess_toolkit(slug, known)
     if found:
         return found
-    wanted = said or slug.partition("_")[0].lower()
-    near = locating.nearest(wanted, known)
+    wanted = requested or slug.partition("_")[0].lower()
+    near = locating.nearest_slug(wanted, known)
     what = (
-        f"There is no toolkit {said} in {catalog}"
-        if said
+        f"There is no toolkit {requested} in {catalog}"
+        if requested
         else f"{slug} begins with the slug of no toolkit in {catalog}"
     )
     meant = (
@@ -163,7 +163,9 @@ def _toolkit(catalog: Path, slug: str, said: str | None) -> str:
     raise UsageError(f"{what}: {meant} make one with `toolcatalog new toolkit {wanted}`.")
 
 
-def _complete(path: str, fields: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
+def _complete_fields(
+    path: str, fields: Mapping[str, Any], prompts: Mapping[str, str]
+) -> dict[str, Any]:
     """The fields of a new file; what is missing of `asked`, each with an answer to offer, is asked
     for where a person is there.
 
@@ -176,11 +178,11 @@ def _complete(path: str, fields: Mapping[str, Any], asked: Mapping[str, str]) ->
         for key, value in fields.items()
         if value not in (None, ())
     }
-    missing = [key for key in asked if key not in told]
+    missing = [key for key in prompts if key not in told]
     if sys.stdin.isatty():
         for key in missing:
-            told[key] = _asked(path, told, key, asked[key])
-    elif needed := [_flag(key) for key in missing if key in drafting.required(path)]:
+            told[key] = _prompt_field(path, told, key, prompts[key])
+    elif needed := [_option_name(key) for key in missing if key in drafting.required_fields(path)]:
         missed = (
             f"{needed[0]} is missing: give it"
             if len(needed) == 1
@@ -188,49 +190,51 @@ def _complete(path: str, fields: Mapping[str, Any], asked: Mapping[str, str]) ->
         )
         raise UsageError(f"{missed}, or run this at a terminal, where it asks.")
     for key in told:
-        if wrong := _wrong(path, told, key):
-            raise UsageError(f"{_flag(key)}: {wrong}.")
+        if wrong := _find_field_problem(path, told, key):
+            raise UsageError(f"{_option_name(key)}: {wrong}.")
     return told
 
 
-def _flag(key: str) -> str:
+def _option_name(key: str) -> str:
     return _FLAGS.get(key, f"--{key.replace('_', '-')}")
 
 
-def _asked(path: str, told: Mapping[str, Any], key: str, offered: str) -> str:
+def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) -> str:
     """What a person answers, asked again until it fits."""
     from toolcatalog import drafting  # noqa: PLC0415 - as above
 
-    needed = key in drafting.required(path)
-    if key == "logo" and told.get("homepage"):
-        offered = f"{str(told['homepage']).rstrip('/')}/favicon.ico"
+    needed = key in drafting.required_fields(path)
+    if key == "logo" and values.get("homepage"):
+        default = f"{str(values['homepage']).rstrip('/')}/favicon.ico"
 
     def fit(answer: str) -> str:
-        if wrong := _wrong(path, {**told, key: answer}, key):
+        if wrong := _find_field_problem(path, {**values, key: answer}, key):
             raise click.BadParameter(wrong)
         return answer
 
     question = key.capitalize() if needed else f"{key.capitalize()} (or nothing)"
     answer: str = click.prompt(
         question,
-        offered or (None if needed else ""),
-        show_default=bool(offered),
+        default or (None if needed else ""),
+        show_default=bool(default),
         value_proc=fit,
         err=True,
     )
     return answer
 
 
-def _wrong(path: str, told: Mapping[str, Any], key: str) -> str:
+def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
     """Why a field cannot be as it is told; empty where it can."""
     from toolcatalog import drafting  # noqa: PLC0415 - as above
 
-    if not told[key]:
-        return "it is empty, and should say something" if key in drafting.required(path) else ""
+    if not values[key]:
+        return (
+            "it is empty, and should say something" if key in drafting.required_fields(path) else ""
+        )
     found = next(
         (
             one
-            for one in drafting.findings(path, drafting.file(path, told))
+            for one in drafting.validate_file(path, drafting.render_file(path, values))
             if one.pointer[:1] == (key,)
         ),
         None,
@@ -240,7 +244,7 @@ def _wrong(path: str, told: Mapping[str, Any], key: str) -> str:
     )
 
 
-def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
+def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
     """Write a new file, after what it needs beside it: the schemas, and in a new catalog its
     `catalog.yaml`.
 
@@ -252,33 +256,38 @@ def _write(catalog: Path, path: str, fields: Mapping[str, Any]) -> None:
     started = (
         {}
         if about.exists()
-        else {"catalog.yaml": drafting.file("catalog.yaml", {"title": _title(catalog)})}
+        else {
+            "catalog.yaml": drafting.render_file("catalog.yaml", {"title": _prompt_title(catalog)})
+        }
     )
-    schemas = {editors.in_catalog(kind): editors.schema_file(kind) for kind, _ in editors.paths()}
-    new = {**started, **schemas, path: drafting.file(path, fields)}
+    schemas = {
+        editors.catalog_schema_path(kind): editors.render_schema(kind)
+        for kind, _ in editors.schema_paths()
+    }
+    new = {**started, **schemas, path: drafting.render_file(path, fields)}
     for name in new:
-        files.refuse_links(catalog / name, catalog)
+        files.require_no_links(catalog / name, catalog)
     try:
         for name, data in new.items():
-            files.write_changed(catalog / name, data)
+            files.write_if_changed(catalog / name, data)
     except OSError as error:
         raise UsageError(
             f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}, "
             "or name another folder."
         ) from None
     if started:
-        terminal.say(f"Started a new catalog in {catalog}: say in {about} what it is.")
-    terminal.say("Wrote:")
+        terminal.print_message(f"Started a new catalog in {catalog}: say in {about} what it is.")
+    terminal.print_message("Wrote:")
     click.echo(catalog / path)
 
 
-def _title(catalog: Path) -> str:
+def _prompt_title(catalog: Path) -> str:
     """The title of a new catalog: as it is answered, or after the folder."""
     from toolcatalog import drafting  # noqa: PLC0415 - as above
 
     folder = catalog.resolve()
     hint = (
-        drafting.title(folder.parent.name if folder.name == "catalog" else folder.name)
+        drafting.title_from_slug(folder.parent.name if folder.name == "catalog" else folder.name)
         or "Tool catalog"
     )
     answer: str = (

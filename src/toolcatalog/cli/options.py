@@ -5,21 +5,25 @@ from pathlib import Path
 
 import click
 
-_OFFERED = 1000  # slugs offered at once: more than anybody reads
+_MAX_COMPLETIONS = 1000  # slugs offered at once: more than anybody reads
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
+FOLDER_TYPE = click.Path(file_okay=False, path_type=Path)
 
 catalog = click.option(
-    "--catalog", type=FOLDER, default="catalog", show_default=True, help="The folder of YAML files."
+    "--catalog",
+    type=FOLDER_TYPE,
+    default="catalog",
+    show_default=True,
+    help="The folder of YAML files.",
 )
 out = click.option(
-    "--out", type=FOLDER, default="build", show_default=True, help="Where the snapshot goes."
+    "--out", type=FOLDER_TYPE, default="build", show_default=True, help="Where the snapshot goes."
 )
 build = click.option(
-    "--build", type=FOLDER, default="build", show_default=True, help="The build to serve."
+    "--build", type=FOLDER_TYPE, default="build", show_default=True, help="The build to serve."
 )
 site = click.option(
-    "--site", type=FOLDER, default="site", show_default=True, help="The folder of HTML pages."
+    "--site", type=FOLDER_TYPE, default="site", show_default=True, help="The folder of HTML pages."
 )
 keys = click.option(
     "--keys",
@@ -47,11 +51,15 @@ lock = click.option(
 )
 
 
-def slugs(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:  # noqa: ARG001 - as click calls it
+def complete_slugs(
+    context: click.Context,
+    parameter: click.Parameter,  # noqa: ARG001 - the signature that click wants
+    incomplete: str,
+) -> list[str]:
     """The slugs of tools that begin with what is typed, for the completion of a shell: from the
     names of folders, quick in any catalog.
     """
     folder = Path(context.params.get("catalog") or "catalog") / "toolkits"
     return sorted(
-        path.name for path in folder.glob(f"*/{glob.escape(typed.upper())}*") if path.is_dir()
-    )[:_OFFERED]
+        path.name for path in folder.glob(f"*/{glob.escape(incomplete.upper())}*") if path.is_dir()
+    )[:_MAX_COMPLETIONS]

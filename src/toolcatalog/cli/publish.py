@@ -56,27 +56,27 @@ def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path |
     output.
     """
     from toolcatalog import sending, sweeping  # noqa: PLC0415 - numpy, and the library of the store
-    from toolcatalog.objects import Objects  # noqa: PLC0415
+    from toolcatalog.objects import ObjectStorage  # noqa: PLC0415
     from toolcatalog.signing import SigningKey  # noqa: PLC0415
 
     key = SigningKey(key_file) if key_file else None
-    objects = Objects(url)
-    sent = sending.send(objects, build, jobs, terminal.track, key)
-    if sent.objects:
-        terminal.say(f"Sent {sent.objects:,} objects, {sent.size:,} bytes.")
-    elif sent.moved:
-        terminal.say("Nothing to send but the pointer.")
+    objects = ObjectStorage(url)
+    sent = sending.upload_snapshot(objects, build, jobs, terminal.show_progress, key)
+    if sent.object_count:
+        terminal.print_message(f"Sent {sent.object_count:,} objects, {sent.bytes_sent:,} bytes.")
+    elif sent.pointer_moved:
+        terminal.print_message("Nothing to send but the pointer.")
     else:
-        terminal.say("Nothing to send: this snapshot is published already.")
-    if sent.was_signed:
-        terminal.say(
+        terminal.print_message("Nothing to send: this snapshot is published already.")
+    if sent.signature_removed:
+        terminal.print_message(
             "The snapshot before was signed and this one is not: servers with --verify-key refuse "
             "it. Publish again with --sign KEYFILE."
         )
     if keep is not None:
-        swept = sweeping.sweep(objects, keep)
-        terminal.say(
-            f"Removed {swept.snapshots:,} snapshots, {swept.objects:,} objects, "
-            f"{swept.size:,} bytes."
+        swept = sweeping.prune_storage(objects, keep)
+        terminal.print_message(
+            f"Removed {swept.snapshot_count:,} snapshots, {swept.object_count:,} objects, "
+            f"{swept.bytes_freed:,} bytes."
         )
     click.echo(sent.digest)

@@ -11,8 +11,8 @@ from toolcatalog.cli import options, terminal
 from toolcatalog.errors import UsageError
 from toolcatalog.explaining import Explanation
 from toolcatalog.opening import open_build
-from toolcatalog.ranking import CLOSELY
-from toolcatalog.store import Filters, Found, Pins, Store
+from toolcatalog.ranking import RERANK_LIMIT
+from toolcatalog.store import Filters, SearchResult, Store, VersionPins
 
 _EPILOG = """\b
 Examples:
@@ -29,7 +29,7 @@ Ranks as the API does. Exits with 0 where something is found and with 1 where no
 @options.build
 @click.option(
     "--limit",
-    type=click.IntRange(1, CLOSELY),
+    type=click.IntRange(1, RERANK_LIMIT),
     default=10,
     show_default=True,
     help="How many tools are shown.",
@@ -60,78 +60,87 @@ def command(
     """Find the tools that a sentence asks for, best first."""
     store, text = open_build(build), " ".join(query).strip()
     for toolkit in toolkits:
-        if store.toolkit(toolkit) is None:
+        if store.get_toolkit_versions(toolkit) is None:
             raise UsageError(
                 f"There is no toolkit {toolkit} in {build}: see its slug in the catalog or "
                 "on the site."
             )
     if not text:
         raise UsageError("The query is empty: say what the tool should do.")
-    found = store.matching(Filters(query=text, toolkits=toolkits or None), Pins())
-    rows = [*_rows(store, text, found, limit)]
+    found = store.search(Filters(query=text, toolkits=toolkits or None), VersionPins())
+    rows = [*_search_rows(store, text, found, limit)]
     if form == "json":
-        click.echo(orjson.dumps([_told(*row) for row in rows], option=orjson.OPT_INDENT_2))
+        click.echo(
+            orjson.dumps([_explanation_to_dict(*row) for row in rows], option=orjson.OPT_INDENT_2)
+        )
     else:
         for document, why in rows:
             click.echo(f"{document['slug']}  {click.style(document['name'], dim=True)}")
             if explain:
-                click.echo("".join(f"    {line}\n" for line in _reasons(why)))
-        _summary(store, text, len(found.numbers), len(rows))
+                click.echo("".join(f"    {line}\n" for line in _format_explanation(why)))
+        _print_summary(store, text, len(found.tool_ids), len(rows))
     return 0 if rows else 1
 
 
-def _rows(
-    store: Store, query: str, found: Found, limit: int
+def _search_rows(
+    store: Store, query: str, result: SearchResult, limit: int
 ) -> Iterator[tuple[dict[str, Any], Explanation]]:
-    for number in store.page(found, "relevance", True, 0, limit).tolist():
-        yield orjson.loads(store.document(number)[0]), store.explain(query, found, number)
+    for number in store.select_page(result, "relevance", True, 0, limit).tolist():
+        yield orjson.loads(store.read_document(number)[0]), store.explain(query, result, number)
 
 
-def _told(document: Mapping[str, Any], why: Explanation) -> dict[str, Any]:
+def _explanation_to_dict(document: Mapping[str, Any], explanation: Explanation) -> dict[str, Any]:
     parts = {
-        "whole": why.whole,
-        "sentence": why.sentence,
-        "typed": why.typed,
-        "name_covered": why.name,
-        "toolkit_covered": why.toolkit,
+        "whole": explanation.query_score,
+        "sentence": explanation.sentence_score,
+        "typed": explanation.slug_bonus,
+        "name_covered": explanation.name_coverage,
+        "toolkit_covered": explanation.toolkit_coverage,
     }
     parts |= (
         {}
-        if why.words is None or why.meaning is None
-        else {"words": why.words, "meaning": why.meaning}
+        if explanation.text_score is None or explanation.semantic_score is None
+        else {"words": explanation.text_score, "meaning": explanation.semantic_score}
     )
-    words = [{"word": one.spelt, "points": one.points, "fields": one.fields} for one in why.given]
+    words = [
+        {"word": one.spelling, "points": one.points, "fields": one.fields}
+        for one in explanation.contributions
+    ]
     tool = {"slug": document["slug"], "version": document["version"], "name": document["name"]}
-    return {**tool, "score": why.score, "made_of": parts, "words": words}
+    return {**tool, "score": explanation.score, "made_of": parts, "words": words}
 
 
-def _reasons(why: Explanation) -> Iterator[str]:
-    for one in why.given:
+def _format_explanation(explanation: Explanation) -> Iterator[str]:
+    for one in explanation.contributions:
         fields = ", ".join(
             f"{field} {points:.2f}"
             for field, points in sorted(one.fields.items(), key=lambda item: -item[1])
         )
-        yield f"{one.spelt:16} {one.points:6.2f}  {fields}"
-    parts = [f"name {why.name:.0%} covered, toolkit {why.toolkit:.0%}: {why.whole:.2f} of the best"]
-    parts += [f"best sentence {why.sentence:.2f}"] if why.sentence else []
-    if why.meaning is not None:
-        yield f"{'words':16} {why.words:6.2f}  {' + '.join(parts)}, on a scale from 0 to 1"
-        yield f"{'meaning':16} {why.meaning:6.2f}  on a scale from 0 to 1"
-        parts = [f"words and meaning by halves {why.score - why.typed:.2f}"]
-    parts += [f"typed {why.typed:.0f}"] if why.typed else []
-    yield f"{'score':16} {why.score:6.2f}  {' + '.join(parts)}"
+        yield f"{one.spelling:16} {one.points:6.2f}  {fields}"
+    parts = [
+        f"name {explanation.name_coverage:.0%} covered, toolkit {explanation.toolkit_coverage:.0%}: {explanation.query_score:.2f} of the best"
+    ]
+    parts += (
+        [f"best sentence {explanation.sentence_score:.2f}"] if explanation.sentence_score else []
+    )
+    if explanation.semantic_score is not None:
+        yield f"{'words':16} {explanation.text_score:6.2f}  {' + '.join(parts)}, on a scale from 0 to 1"
+        yield f"{'meaning':16} {explanation.semantic_score:6.2f}  on a scale from 0 to 1"
+        parts = [f"words and meaning by halves {explanation.score - explanation.slug_bonus:.2f}"]
+    parts += [f"typed {explanation.slug_bonus:.0f}"] if explanation.slug_bonus else []
+    yield f"{'score':16} {explanation.score:6.2f}  {' + '.join(parts)}"
 
 
-def _summary(store: Store, query: str, found: int, shown: int) -> None:
-    if found:
-        terminal.say(
-            f"{found:,} tools found, the first {shown} shown."
-            if shown < found
-            else f"{found:,} tools found."
+def _print_summary(store: Store, query: str, total: int, shown_count: int) -> None:
+    if total:
+        terminal.print_message(
+            f"{total:,} tools found, the first {shown_count} shown."
+            if shown_count < total
+            else f"{total:,} tools found."
         )
         return
-    corrected = store.corrected(query)
-    terminal.say(
+    corrected = store.correct_query(query)
+    terminal.print_message(
         f"Nothing found for {query!r}."
         + (f" Did you mean: {corrected}" if corrected else " Try other words.")
     )

@@ -7,11 +7,11 @@ import click
 
 from toolcatalog import keys
 from toolcatalog.cli import copying, listening, options, sharing, terminal
-from toolcatalog.cli.mcp import need as need_mcp
-from toolcatalog.keeping import KeyFile
+from toolcatalog.cli.mcp import require_mcp as need_mcp
+from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.server import accesslog, descriptors, process, running
 from toolcatalog.server.limiting import Rate
-from toolcatalog.server.process import Settings
+from toolcatalog.server.process import ServerSettings
 from toolcatalog.store import Store
 
 _EPILOG = """\b
@@ -30,11 +30,11 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
 
 @click.command("serve", epilog=_EPILOG)
 @options.build
-@copying.from_
-@copying.cache
-@copying.verify_key
-@copying.allow_rollback
-@copying.max_size
+@copying.from_option
+@copying.cache_option
+@copying.verify_key_option
+@copying.allow_rollback_option
+@copying.max_size_option
 @options.site
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -70,7 +70,7 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
     help="Note each request in this file; - is standard output.",
 )
 @options.keys
-@sharing.rate
+@sharing.rate_option
 @options.redis
 def command(  # noqa: PLR0913, PLR0917 - its flags
     build: Path,
@@ -92,66 +92,70 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     redis: str | None,
 ) -> None:
     """Answer the read API, and the site, from a build."""
-    descriptors.check()
+    descriptors.check_limit()
     if mcp:
         need_mcp()
-    sharing.check(rate, workers, redis)
-    verify_keys = copying.check(url, most, key_file, allow_rollback=allow_rollback)
+    sharing.check_rate_options(rate, workers, redis)
+    verify_keys = copying.load_verify_keys(url, most, key_file, allow_rollback=allow_rollback)
     beside = None
     if url:
-        running.start_log()
-        build, beside = copying.followed(
-            url, cache, most=most, keys=verify_keys, allow_rollback=allow_rollback
+        running.configure_logging()
+        build, beside = copying.start_follower(
+            url, cache, max_bytes=most, keys=verify_keys, allow_rollback=allow_rollback
         )
-    store = process.opened(build, verify_keys, waits=url is not None)
-    file = _key_file(keys_file, redis)
-    listener = listening.listen(host, port)
-    scraped = listening.listen(*listening.address(metrics), "--metrics") if metrics else None
+    store = process.open_or_wait(build, verify_keys, wait_for_build=url is not None)
+    file = _resolve_key_file(keys_file, redis)
+    listener = listening.open_listener(host, port)
+    scraped = (
+        listening.open_listener(*listening.parse_address(metrics), "--metrics") if metrics else None
+    )
     if access_log:
-        accesslog.check(access_log)
+        accesslog.check_writable(access_log)
     pages = site if (site / "index.html").is_file() else None
-    _greet(store, listener, pages)
+    _print_startup(store, listener, pages)
     if scraped:
-        terminal.say(f"Metrics at {listening.url(scraped)}/metrics.")
+        terminal.print_message(f"Metrics at {listening.listener_url(scraped)}/metrics.")
     del store  # each process opens its own
-    settings = Settings(
+    settings = ServerSettings(
         build=build,
         keys=file,
         site=pages,
         workers=workers,
-        drain=drain,
+        drain_seconds=drain,
         mcp=mcp,
         access_log=access_log,
-        scraped_apart=scraped is not None,
+        separate_metrics=scraped is not None,
         rate=rate,
         redis=redis,
-        waits=url is not None,
+        wait_for_build=url is not None,
         verify_keys=verify_keys,
     )
-    running.run(settings, listener, scraped, beside)
+    running.run_server(settings, listener, scraped, beside)
 
 
-def _key_file(keys_file: Path | None, redis: str | None) -> Path:
+def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
     """The file that was named, which must be there and whole; the default file, or with Redis any,
     may come later.
     """
-    file = keys_file or keys.default_file()
-    if KeyFile(file).read() is not None or (keys_file and not redis):
-        keys.load(file)
+    file = keys_file or keys.default_key_file()
+    if FileKeyStorage(file).read() is not None or (keys_file and not redis):
+        keys.load_keys(file)
     elif not redis:
-        terminal.say(
+        terminal.print_message(
             "No keys yet: every API call answers 401 until you run `toolcatalog keys create "
             f"--project default` ({file})."
         )
     return file
 
 
-def _greet(store: Store | None, listener: socket.socket, pages: Path | None) -> None:
+def _print_startup(store: Store | None, listener: socket.socket, pages: Path | None) -> None:
     what = "API and site" if pages else "API (no site was built)"
     origin = f"snapshot {store.digest[:12]}" if store else "what is being fetched"
-    terminal.say(f"Serving {what} at {listening.url(listener)} from {origin}. Stop with Ctrl-C.")
-    if store and store.lacks_model:
-        terminal.say(
+    terminal.print_message(
+        f"Serving {what} at {listening.listener_url(listener)} from {origin}. Stop with Ctrl-C."
+    )
+    if store and store.is_model_missing:
+        terminal.print_message(
             "Searching by words only: for meaning, which this build has too, pip install "
             "'toolcatalog[semantic]'."
         )

@@ -11,7 +11,7 @@ import orjson
 
 from toolcatalog import locating, portraits, snapshot, twins
 from toolcatalog.cli import options, terminal
-from toolcatalog.errors import MEND, SnapshotError, UsageError
+from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.opening import open_build
 from toolcatalog.snapshot import Tool, Toolkit
 from toolcatalog.store import Store
@@ -22,11 +22,11 @@ Examples:
   toolcatalog show GITHUB_CREATE_ISSUE --version 20251027_00 --format json
   toolcatalog show github --format markdown
 """
-_NEAR = 5  # names that are compared with a wrong one
+_NEARBY_NAMES = 5  # names that are compared with a wrong one
 
 
 @click.command("show", epilog=_EPILOG)
-@click.argument("slug", shell_complete=options.slugs)
+@click.argument("slug", shell_complete=options.complete_slugs)
 @options.build
 @click.option("--version", default="", metavar="V", help="The version.  [default: the newest]")
 @click.option(
@@ -43,20 +43,20 @@ def command(slug: str, build: Path, version: str, form: str) -> None:
     """
     store = open_build(build)
     folder = build / "snapshots" / store.digest
-    entry, versions = store.tool(slug), store.toolkit(slug)
+    entry, versions = store.get_tool(slug), store.get_toolkit_versions(slug)
     if entry is not None:
-        chosen = _chosen(slug, version, entry.versions)
-        data = bytes(store.document(entry.number(chosen))[0])
+        chosen = _choose_version(slug, version, entry.versions)
+        data = bytes(store.read_document(entry.tool_id(chosen))[0])
         _show_tool(folder, data, entry.toolkit, form)
     elif versions is not None:
-        _show_toolkit(store, folder, slug, _chosen(slug, version, versions), form)
+        _show_toolkit(store, folder, slug, _choose_version(slug, version, versions), form)
     else:
         raise UsageError(
-            f"There is no tool and no toolkit {slug} in {build}: {_meant(store, slug)}"
+            f"There is no tool and no toolkit {slug} in {build}: {_suggest_name(store, slug)}"
         )
 
 
-def _chosen(slug: str, version: str, versions: list[str]) -> str:
+def _choose_version(slug: str, version: str, versions: list[str]) -> str:
     """The version to show. Raises UsageError where there is none."""
     if not versions:
         raise UsageError(
@@ -68,49 +68,56 @@ def _chosen(slug: str, version: str, versions: list[str]) -> str:
     return version or versions[-1]
 
 
-def _meant(store: Store, slug: str) -> str:
-    near = [*store.names_near("toolkit", slug.lower(), _NEAR), *store.similar(slug, None)]
-    found = locating.nearest(slug, near)
+def _suggest_name(store: Store, slug: str) -> str:
+    near = [
+        *store.nearby_names("toolkit", slug.lower(), _NEARBY_NAMES),
+        *store.similar_slugs(slug, None),
+    ]
+    found = locating.nearest_slug(slug, near)
     return f"did you mean {found}?" if found else "look for it with `toolcatalog search`."
 
 
 def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
     document = orjson.loads(data)
-    index = _index(folder, toolkit, document["version"])
+    index = _read_toolkit_index(folder, toolkit, document["version"])
     row = next(row for row in index["tools"] if row["slug"] == document["slug"])
-    tool, kit = snapshot.tool_of(document, row["deprecation"]), _toolkit(index)
+    tool, kit = snapshot.tool_from_document(document, row["deprecation"]), _parse_toolkit(index)
     if form == "json":
         click.echo(data)
     elif form == "markdown":
-        click.echo(twins.tool_markdown(tool, kit), nl=False)
+        click.echo(twins.render_tool_markdown(tool, kit), nl=False)
     else:
-        terminal.show(portraits.tool(tool, kit, [*_links(folder, tool)], _width()))
-
-
-def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str) -> None:
-    index = _index(folder, slug, version)
-    if form == "json":
-        click.echo((folder / snapshot.index_path(slug, version)).read_bytes())
-    elif form == "markdown":
-        kit = _toolkit(index)
-        for piece in twins.llms_full(
-            kit, (twins.twin(tool, kit) for tool in _tools(store, index["tools"]))
-        ):
-            click.echo(piece, nl=False)
-    else:
-        terminal.show(portraits.kit(_toolkit(index), version, index["tools"], _width()))
-
-
-def _tools(store: Store, rows: list[dict[str, Any]]) -> Iterator[Tool]:
-    for row in rows:
-        entry = store.tool(row["slug"])
-        assert entry is not None
-        yield snapshot.tool_of(
-            orjson.loads(store.document(entry.number(row["version"]))[0]), row["deprecation"]
+        terminal.print_lines(
+            portraits.format_tool(tool, kit, [*_tool_links(folder, tool)], _line_width())
         )
 
 
-def _toolkit(index: Mapping[str, Any]) -> Toolkit:
+def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str) -> None:
+    index = _read_toolkit_index(folder, slug, version)
+    if form == "json":
+        click.echo((folder / snapshot.toolkit_index_path(slug, version)).read_bytes())
+    elif form == "markdown":
+        kit = _parse_toolkit(index)
+        for piece in twins.render_llms_full_txt(
+            kit, (twins.to_markdown(tool, kit) for tool in _read_tools(store, index["tools"]))
+        ):
+            click.echo(piece, nl=False)
+    else:
+        terminal.print_lines(
+            portraits.format_toolkit(_parse_toolkit(index), version, index["tools"], _line_width())
+        )
+
+
+def _read_tools(store: Store, rows: list[dict[str, Any]]) -> Iterator[Tool]:
+    for row in rows:
+        entry = store.get_tool(row["slug"])
+        assert entry is not None
+        yield snapshot.tool_from_document(
+            orjson.loads(store.read_document(entry.tool_id(row["version"]))[0]), row["deprecation"]
+        )
+
+
+def _parse_toolkit(index: Mapping[str, Any]) -> Toolkit:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in index["toolkit"].items()
@@ -118,25 +125,27 @@ def _toolkit(index: Mapping[str, Any]) -> Toolkit:
     return Toolkit(**fields)
 
 
-def _index(folder: Path, toolkit: str, version: str) -> dict[str, Any]:
+def _read_toolkit_index(folder: Path, toolkit: str, version: str) -> dict[str, Any]:
     """The index of a toolkit at a version, which says why a tool is deprecated: its document does
     not.
     """
-    path = snapshot.index_path(toolkit, version)
+    path = snapshot.toolkit_index_path(toolkit, version)
     try:
         index: dict[str, Any] = orjson.loads((folder / path).read_bytes())
     except (OSError, orjson.JSONDecodeError):
-        raise SnapshotError(f"The build is damaged ({path} cannot be read): {MEND}") from None
+        raise SnapshotError(
+            f"The build is damaged ({path} cannot be read): {REBUILD_HINT}"
+        ) from None
     return index
 
 
-def _links(folder: Path, tool: Tool) -> Iterator[str]:
+def _tool_links(folder: Path, tool: Tool) -> Iterator[str]:
     home = orjson.loads((folder / snapshot.MANIFEST).read_bytes())["about"].get("home")
     if home:
         yield f"{home.rstrip('/')}/tools/{tool.slug}/index.html"
     yield f"GET /api/v3/tools/{tool.slug}?version={tool.version}"
 
 
-def _width() -> int | None:
+def _line_width() -> int | None:
     """How wide a line may be; None where nobody looks."""
     return min(shutil.get_terminal_size().columns, 120) if sys.stdout.isatty() else None

@@ -10,7 +10,7 @@ import orjson
 from toolcatalog import holding
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import SnapshotError
-from toolcatalog.holding import Held, Pruned
+from toolcatalog.holding import PruneResult, StoredSnapshot
 
 _EPILOG = """\b
 Examples:
@@ -21,19 +21,19 @@ Examples:
 
 A digest may be cut short as long as it is one snapshot's alone.
 """
-_LIST = """\b
+_LIST_EPILOG = """\b
 Examples:
   toolcatalog snapshots list
   toolcatalog snapshots list --build /srv/catalog/build --format json
 """
-_USE = """\b
+_USE_EPILOG = """\b
 Example:
   toolcatalog snapshots use 8ee378de73cc
 
 Every byte of the snapshot is verified first; where it is not whole, nothing changes. A running server takes it over by itself. The pages
 of the site stay those of the last build, and the next build moves forward again to what the catalog says.
 """
-_PRUNE = """\b
+_PRUNE_EPILOG = """\b
 Examples:
   toolcatalog snapshots prune
   toolcatalog snapshots prune --keep 10 --dry-run
@@ -41,7 +41,7 @@ Examples:
 The snapshot in force is never removed, nor are the newest others; half snapshots, and what killed builds have left, always are. A server
 that still has one open goes on reading it: its room on the disk becomes free when the server lets go of it.
 """
-_VERIFY = """\b
+_VERIFY_EPILOG = """\b
 Examples:
   toolcatalog snapshots verify
   toolcatalog snapshots verify 8ee378de73cc e13c728aaa30 --build /srv/catalog/build
@@ -55,7 +55,7 @@ def command() -> None:
     """List, use, prune and verify the snapshots that a build has left."""
 
 
-@command.command("list", epilog=_LIST)
+@command.command("list", epilog=_LIST_EPILOG)
 @options.build
 @click.option(
     "--format",
@@ -67,7 +67,7 @@ def command() -> None:
 )
 def list_(build: Path, form: str) -> None:
     """List the snapshots, the newest first, and which of them is in force."""
-    held = holding.held(build)
+    held = holding.list_snapshots(build)
     if form == "json":
         click.echo(
             orjson.dumps(
@@ -76,24 +76,28 @@ def list_(build: Path, form: str) -> None:
             )
         )
         return
-    for line in _table(held):
+    for line in _format_table(held):
         click.echo(line)
     for one in held:
         if one.wrong:
-            terminal.say(one.wrong)
+            terminal.print_message(one.wrong)
 
 
-def _table(held: Sequence[Held]) -> list[str]:
+def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
     rows: list[tuple[str, ...]] = [
         ("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")
     ]
-    for digest, one in zip(holding.shortened([one.digest for one in held]), held, strict=True):
+    for digest, one in zip(
+        holding.shorten_digests([one.digest for one in snapshots]), snapshots, strict=True
+    ):
         counts = (
             f"{count:,}" if one.tool_versions or not one.state else "-"
             for count in (one.tools, one.tool_versions, one.toolkits)
         )
         state = ", ".join(filter(None, ("current" if one.current else "", one.state)))
-        rows.append((digest, f"{one.placed:%Y-%m-%d %H:%M}", *counts, _sized(one.size), state))
+        rows.append(
+            (digest, f"{one.placed:%Y-%m-%d %H:%M}", *counts, _format_size(one.size), state)
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     aligned = [str.ljust, str.ljust, str.rjust, str.rjust, str.rjust, str.rjust, str.ljust]
     return [
@@ -104,27 +108,29 @@ def _table(held: Sequence[Held]) -> list[str]:
     ]
 
 
-@command.command(epilog=_USE)
+@command.command(epilog=_USE_EPILOG)
 @click.argument("digest")
 @options.build
 def use(digest: str, build: Path) -> None:
     """Roll back, or forward, to another snapshot."""
-    moved = holding.use(build, digest, terminal.track)
-    if moved.was == moved.now:
-        terminal.say(f"{build / 'current'} names this snapshot already, and it is whole.")
+    moved = holding.switch_current(build, digest, terminal.show_progress)
+    if moved.previous == moved.current:
+        terminal.print_message(f"{build / 'current'} names this snapshot already, and it is whole.")
     else:
-        was = f"was {moved.was[: holding.SHORT]}" if moved.was else "was none"
-        terminal.say(
-            f"The snapshot in force {was}, and is {moved.now[: holding.SHORT]} now. The site "
+        was = (
+            f"was {moved.previous[: holding.SHORT_DIGEST_LENGTH]}" if moved.previous else "was none"
+        )
+        terminal.print_message(
+            f"The snapshot in force {was}, and is {moved.current[: holding.SHORT_DIGEST_LENGTH]} now. The site "
             "is still that of the last build."
         )
-        terminal.say(
+        terminal.print_message(
             "The next `toolcatalog build` moves forward again: mend the catalog before that."
         )
-    click.echo(moved.now)
+    click.echo(moved.current)
 
 
-@command.command(epilog=_PRUNE)
+@command.command(epilog=_PRUNE_EPILOG)
 @click.option(
     "--keep",
     type=click.IntRange(min=0),
@@ -137,47 +143,49 @@ def use(digest: str, build: Path) -> None:
 def prune(keep: int, dry_run: bool, build: Path) -> None:
     """Remove old snapshots: never the one in force, nor the newest others."""
     gone, left_over = (
-        Pruned(holding.spare(build, keep), 0) if dry_run else holding.prune(build, keep)
+        PruneResult(holding.list_prunable(build, keep), 0)
+        if dry_run
+        else holding.prune_snapshots(build, keep)
     )
     for one in gone:
         click.echo(one.digest)
-    what = f"{_counted(len(gone))} ({_sized(sum(one.size for one in gone))})"
+    what = f"{_format_count(len(gone))} ({_format_size(sum(one.size for one in gone))})"
     rest = f", and what {left_over:,} killed builds had left" if left_over else ""
-    terminal.say(
+    terminal.print_message(
         f"{'Would remove' if dry_run else 'Removed'} {what}{rest}; the one in force stays."
     )
 
 
-@command.command(epilog=_VERIFY)
+@command.command(epilog=_VERIFY_EPILOG)
 @click.argument("digests", nargs=-1, metavar="[DIGEST]...")
 @options.build
 def verify(digests: tuple[str, ...], build: Path) -> int:
     """Hold every file of these snapshots, or of all, against what was written."""
-    every = [one.digest for one in holding.held(build)]
-    chosen = dict.fromkeys(holding.find(build, digest) for digest in digests) or dict.fromkeys(
-        every
-    )
+    every = [one.digest for one in holding.list_snapshots(build)]
+    chosen = dict.fromkeys(
+        holding.resolve_digest(build, digest) for digest in digests
+    ) or dict.fromkeys(every)
     broken = 0
     for digest in chosen:
-        wrong = _wrong(build, digest)
+        wrong = _find_problems(build, digest)
         broken += bool(wrong)
         for one in wrong:
-            terminal.say(f"{digest[: holding.SHORT]}: {one}")
+            terminal.print_message(f"{digest[: holding.SHORT_DIGEST_LENGTH]}: {one}")
     told = f"{broken:,} not whole." if broken else "all are whole."
-    terminal.say(f"{_counted(len(chosen))} verified: {told}")
+    terminal.print_message(f"{_format_count(len(chosen))} verified: {told}")
     return 1 if broken else 0
 
 
-def _wrong(build: Path, digest: str) -> list[str]:
+def _find_problems(build: Path, digest: str) -> list[str]:
     try:
-        return holding.verify(build, digest, terminal.track)
+        return holding.verify_by_digest(build, digest, terminal.show_progress)
     except SnapshotError as error:
         return [str(error)]
 
 
-def _counted(number: int) -> str:
+def _format_count(number: int) -> str:
     return f"{number:,} snapshot{'' if number == 1 else 's'}"
 
 
-def _sized(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

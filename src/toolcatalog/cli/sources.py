@@ -10,35 +10,37 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from toolcatalog.errors import UsageError
-from toolcatalog.locking import Document, Gone
+from toolcatalog.locking import Document, MissingReason
 
 if TYPE_CHECKING:
     from toolcatalog.store import Store
 
-Look = Callable[[str, str], Document | Gone]  # the slug and the version of a tool
+DocumentSource = Callable[
+    [str, str], Document | MissingReason
+]  # the slug and the version of a tool
 
 
-def of_build(build: Path) -> Look:
+def open_build_source(build: Path) -> DocumentSource:
     """The documents of a build."""
     from toolcatalog.opening import open_build  # noqa: PLC0415 - a server is asked without what reads a build
 
-    return of_store(open_build(build))
+    return make_store_source(open_build(build))
 
 
-def of_store(store: "Store") -> Look:
+def make_store_source(store: "Store") -> DocumentSource:
     """The documents of an opened build."""
 
-    def look(slug: str, version: str) -> Document | Gone:
-        entry = store.tool(slug)
+    def look(slug: str, version: str) -> Document | MissingReason:
+        entry = store.get_tool(slug)
         if entry is None or version not in entry.versions:
-            return Gone.VERSION if entry else Gone.TOOL
-        document: dict[str, Any] = orjson.loads(store.document(entry.number(version))[0])
+            return MissingReason.VERSION if entry else MissingReason.TOOL
+        document: dict[str, Any] = orjson.loads(store.read_document(entry.tool_id(version))[0])
         return document
 
     return look
 
 
-def of_catalog(catalog: Path) -> Look:
+def open_catalog_source(catalog: Path) -> DocumentSource:
     """The documents that a build of this catalog would have. Only the files of the tools that are
     asked for are read.
 
@@ -48,13 +50,13 @@ def of_catalog(catalog: Path) -> Look:
 
     # the toolkit of each version of a tool, by slug
     folders: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for path in tree.scan(catalog)[0]:
+    for path in tree.list_paths(catalog)[0]:
         steps = path.removesuffix(".yaml").split("/")
         if steps[0] == "toolkits" and len(steps) == 4:
             folders[steps[2]][steps[3]] = steps[1]
 
     def record(path: str) -> Any:
-        examined = checking.examine(catalog, path)
+        examined = checking.check_file(catalog, path)
         if examined.problems or examined.record is None:
             raise UsageError(
                 f"{catalog / path} has problems: `toolcatalog check` shows them, and then it "
@@ -62,16 +64,16 @@ def of_catalog(catalog: Path) -> Look:
             )
         return examined.record
 
-    def look(slug: str, version: str) -> Document | Gone:
+    def look(slug: str, version: str) -> Document | MissingReason:
         versions = folders[slug]
         if version not in versions:
-            return Gone.VERSION if versions else Gone.TOOL
+            return MissingReason.VERSION if versions else MissingReason.TOOL
         home = versions[version]
         tool: model.ToolVersion = record(f"toolkits/{home}/{slug}/{version}.yaml")
         toolkit: model.Toolkit = record(f"toolkits/{home}/toolkit.yaml")
-        served = resolve.tool(tool, toolkit, tuple(sorted(versions)))
+        served = resolve.resolve_tool(tool, toolkit, tuple(sorted(versions)))
         document: dict[str, Any] = orjson.loads(
-            snapshot.dump(snapshot.document(served, toolkit.name, toolkit.logo))
+            snapshot.dump_json(snapshot.tool_to_document(served, toolkit.name, toolkit.logo))
         )
         return document
 

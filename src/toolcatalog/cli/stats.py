@@ -9,9 +9,9 @@ import orjson
 
 from toolcatalog import figures
 from toolcatalog.cli import options, terminal
-from toolcatalog.figures import Figures
+from toolcatalog.figures import CatalogStats
 from toolcatalog.opening import open_build
-from toolcatalog.unseen import visible
+from toolcatalog.unseen import escape_hidden
 
 _EPILOG = """\b
 Examples:
@@ -32,41 +32,41 @@ Examples:
 )
 def command(build: Path, form: str) -> None:
     """Tell what there is in a build, in numbers: of the newest version of each tool."""
-    found = figures.figures(open_build(build), terminal.track)
+    found = figures.compute_stats(open_build(build), terminal.show_progress)
     if form == "json":
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2))
     else:
-        terminal.show(
+        terminal.print_lines(
             [(f"{what:24}", "dim"), (said, "")] if what or said else []
-            for what, said in _rows(found)
+            for what, said in _format_rows(found)
         )
 
 
-def _rows(of: Figures) -> Iterator[tuple[str, str]]:
-    yield "Toolkits", f"{of.toolkits:,}"
-    yield "Tools", f"{of.tools:,} in {of.versions:,} versions"
-    yield "Deprecated", _share(of.deprecated, of.tools)
-    yield "Important", _share(of.important, of.tools)
+def _format_rows(stats: CatalogStats) -> Iterator[tuple[str, str]]:
+    yield "Toolkits", f"{stats.toolkits:,}"
+    yield "Tools", f"{stats.tools:,} in {stats.versions:,} versions"
+    yield "Deprecated", _format_share(stats.deprecated, stats.tools)
+    yield "Important", _format_share(stats.important, stats.tools)
     for what, count, most in (
-        ("Scopes", of.scopes, of.most_scopes),
-        ("Tags", of.tags, of.most_tags),
+        ("Scopes", stats.scopes, stats.most_scopes),
+        ("Tags", stats.tags, stats.most_tags),
     ):
         yield (
             what,
-            f"{count:,}{': ' if most else ''}{', '.join(f'{visible(name)} {tools:,}' for name, tools in most)}",
+            f"{count:,}{': ' if most else ''}{', '.join(f'{escape_hidden(name)} {tools:,}' for name, tools in most)}",
         )
-    yield "Definitions", f"{of.bytes_whole:,} bytes in all, {of.bytes_median:,} in the middle"
-    for place, (slug, size, tokens) in enumerate(of.largest):
+    yield "Definitions", f"{stats.bytes_whole:,} bytes in all, {stats.bytes_median:,} in the middle"
+    for place, (slug, size, tokens) in enumerate(stats.largest):
         yield "" if place else "Largest", f"{slug}  {size:,} bytes, about {tokens:,} tokens"
-    for place, (slug, version) in enumerate(of.newest):
+    for place, (slug, version) in enumerate(stats.newest):
         yield "" if place else "Newest", f"{slug}  {version}"
     yield "", ""
-    if of.sampled < of.tools:
-        yield f"Of {of.sampled:,} tools,", "evenly spread over all"
-    yield "Without authentication", _share(of.no_auth, of.sampled)
-    yield "Parameters described", _share(of.parameters_described, of.parameters)
-    yield "Tokens", f"about {of.tokens_median:,} in the middle"
+    if stats.sampled < stats.tools:
+        yield f"Of {stats.sampled:,} tools,", "evenly spread over all"
+    yield "Without authentication", _format_share(stats.no_auth, stats.sampled)
+    yield "Parameters described", _format_share(stats.parameters_described, stats.parameters)
+    yield "Tokens", f"about {stats.tokens_median:,} in the middle"
 
 
-def _share(some: int, whole: int) -> str:
-    return f"{some:,} of {whole:,} ({some / whole:.1%})" if whole else "0"
+def _format_share(part: int, total: int) -> str:
+    return f"{part:,} of {total:,} ({part / total:.1%})" if total else "0"

@@ -14,54 +14,56 @@ from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """A plain line for people."""
     print(text, file=sys.stderr, flush=True)
 
 
-def show(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+def print_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
     """Lines of pieces with styles, on standard output: what was asked for, in colours where a
     person reads it.
     """
     if sys.stdout.isatty():
-        _drawing().shown(lines)
+        _load_rich_output().print_rich_lines(lines)
     else:
         for line in lines:
             print("".join(text for text, _ in line).rstrip())
 
 
-def error(text: str) -> None:
+def print_error(text: str) -> None:
     """One sentence that says what is wrong and what to do."""
-    _drawing().error(text)
+    _load_rich_output().print_rich_error(text)
 
 
-def problems(found: Sequence[Problem], files: int, rest: str = "") -> None:
+def print_problems(problems: Sequence[Problem], file_count: int, note: str = "") -> None:
     """Every problem as a compiler would show it, and a line that counts them, with the rest that
     there is to say behind it.
     """
-    if not found:
-        say(f"All is well in {files:,} files. {rest}".rstrip())
+    if not problems:
+        print_message(f"All is well in {file_count:,} files. {note}".rstrip())
     elif sys.stderr.isatty() or os.environ.get("FORCE_COLOR"):
-        _drawing().problems(found, files, rest)
+        _load_rich_output().print_rich_problems(problems, file_count, note)
     else:
-        sys.stderr.write("".join(text for text, _ in excerpts.told(found, files, rest)))
+        sys.stderr.write(
+            "".join(text for text, _ in excerpts.format_problems(problems, file_count, note))
+        )
         sys.stderr.flush()
 
 
 @contextmanager
-def track(label: str, total: int) -> Iterator[Advance]:
+def show_progress(label: str, total: int) -> Iterator[Advance]:
     """Show how far a stage of work is, at which rate and how much time is left; where there is no
     terminal, one line for each stage.
     """
     if not total:
         yield lambda _: None
     elif sys.stderr.isatty():
-        with _drawing().bar(label, total) as advance:
+        with _load_rich_output().rich_progress_bar(label, total) as advance:
             yield advance
     else:
-        say(f"{label}: {total:,}")
+        print_message(f"{label}: {total:,}")
         yield lambda _: None
 
 
-def _drawing() -> ModuleType:
+def _load_rich_output() -> ModuleType:
     return importlib.import_module("toolcatalog.cli.drawing")

@@ -1,7 +1,7 @@
 """New tools for a catalog: where their files go, and the files. Pure.
 
-Importers make `Addition`s of whatever they read; here these become a tree of path and bytes. What
-the catalog would refuse is left out and told in a `Note`; what it has already is not written again.
+Importers make `ImportedTool`s of whatever they read; here these become a tree of path and bytes. What
+the catalog would refuse is left out and told in a `ImportNote`; what it has already is not written again.
 """
 
 import hashlib
@@ -14,25 +14,32 @@ from toolcatalog import names, versions, yaml12, yamlout
 from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.dialects import Loss
-from toolcatalog.importers.refusals import sound
-from toolcatalog.importers.standing import UNDATED, Read, Standing, nothing
+from toolcatalog.importers.refusals import drop_refused
+from toolcatalog.importers.standing import (
+    UNDATED_VERSION,
+    ExistingCatalog,
+    ReadRecord,
+    read_nothing,
+)
 from toolcatalog.model import ToolVersion
-from toolcatalog.source import Document, Place
-from toolcatalog.tree import LARGEST
+from toolcatalog.source import Document, Location
+from toolcatalog.tree import MAX_FILE_SIZE
 
-_FIELDS = [*SCHEMAS["tool"]["properties"]]
-_SHOWN = 10  # faults told at once
-_ABOUT = {"title": "Tool catalog"}
-_TOO_MANY = f"have more than {yaml12.MOST_VALUES:,} values"
-_LEAST = 1024 * 1024  # bytes: as many tools as a smaller document might bring count for it
+_TOOL_FIELDS = [*SCHEMAS["tool"]["properties"]]
+_MAX_SHOWN_FAULTS = 10  # faults told at once
+_DEFAULT_CATALOG = {"title": "Tool catalog"}
+_TOO_MANY_VALUES = f"have more than {yaml12.MAX_VALUES:,} values"
+_MIN_COUNTED_SIZE = (
+    1024 * 1024
+)  # bytes: as many tools as a smaller document might bring count for it
 # bytes that a tool takes at least, on the average; those that we know take 2,000 and more
-_FOR_A_TOOL = 512
+_BYTES_PER_TOOL = 512
 # bytes of all files of one import, which are held until none of them is refused
-_MOST = 512 * 1024 * 1024
+_MAX_TOTAL_SIZE = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
+class ImportedTool:
     """A tool to add: its slug, the value of its file, and what is known of its version and toolkit
     (`slug`, fields of toolkit.yaml).
     """
@@ -45,17 +52,17 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class ImportNote:
     """Something that the catalog does not hold as it came, and of what: the slug of a tool, or the
     path of another file.
     """
 
-    of: str
+    subject: str
     loss: Loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
+class ImportResult:
     """The files to write, by their paths in the catalog, and what they do not hold.
 
     `tools` counts the tool versions that have a place in the catalog: those of `new` tools, of
@@ -64,23 +71,23 @@ class Added:
     in toolkits that it does.
     """
 
-    tree: Mapping[str, bytes]
-    notes: tuple[Note, ...]
+    files: Mapping[str, bytes]
+    notes: tuple[ImportNote, ...]
     tools: int
     new: int
-    renewed: int
+    updated: int
     unchanged: int
-    gone: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
-def files(
-    additions: Iterable[Addition],
-    present: Collection[str],
+def build_files(
+    tools: Iterable[ImportedTool],
+    existing_paths: Collection[str],
     toolkit: str = "",
     version: str = "",
-    read: Read = nothing,
+    read: ReadRecord = read_nothing,
     today: str = "",
-) -> Added:
+) -> ImportResult:
     """The files of new tools, and of new versions of tools, in a catalog whose files are at the
     paths `present`.
 
@@ -90,47 +97,53 @@ def files(
     them nothing is compared. Raises UsageError, a sentence for each, where tools cannot stand in
     this catalog.
     """
-    stop([*_unusable(toolkit, version)])
-    there = {*present}
-    standing = Standing.of(there, read, today)
-    work = _Work(toolkit, version, standing, {*standing.known}, {**standing.homes})
-    for addition in additions:
-        work.add(addition)
-    stop(work.faults)
-    written, renewed = (
-        len(work.tree),
-        sum(path.split("/")[2] in standing.versions for path in work.tree),
+    raise_all([*_option_faults(toolkit, version)])
+    there = {*existing_paths}
+    standing = ExistingCatalog.from_paths(there, read, today)
+    work = _ImportBuilder(
+        toolkit, version, standing, {*standing.toolkits}, {**standing.toolkit_of_tool}
     )
-    for slug in sorted(work.toolkits):
+    for addition in tools:
+        work.add_tool(addition)
+    raise_all(work.faults)
+    written, renewed = (
+        len(work.files),
+        sum(path.split("/")[2] in standing.versions for path in work.files),
+    )
+    for slug in sorted(work.toolkit_fields):
         if f"toolkits/{slug}/toolkit.yaml" not in there:
-            work.describe(slug)
+            work.add_toolkit_file(slug)
     if "catalog.yaml" not in there:
-        work.tree["catalog.yaml"] = yamlout.emit(_ABOUT)
-    return Added(
-        tree=work.tree,
+        work.files["catalog.yaml"] = yamlout.to_yaml(_DEFAULT_CATALOG)
+    return ImportResult(
+        files=work.files,
         notes=tuple(work.notes),
         tools=written + len(work.unchanged),
         new=written - renewed,
-        renewed=renewed,
+        updated=renewed,
         unchanged=len(work.unchanged),
-        gone=tuple(standing.gone({slug for slug, _ in work.seen}, work.toolkits)),
+        missing=tuple(
+            standing.find_missing_tools({slug for slug, _ in work.seen}, work.toolkit_fields)
+        ),
     )
 
 
-def stop(faults: list[str]) -> None:
+def raise_all(faults: list[str]) -> None:
     """Raise UsageError with the first few sentences, if there are any."""
     if faults:
         more = (
-            [f"... and {len(faults) - _SHOWN:,} more like these."] if len(faults) > _SHOWN else []
+            [f"... and {len(faults) - _MAX_SHOWN_FAULTS:,} more like these."]
+            if len(faults) > _MAX_SHOWN_FAULTS
+            else []
         )
-        raise UsageError("\n".join([*faults[:_SHOWN], *more]))
+        raise UsageError("\n".join([*faults[:_MAX_SHOWN_FAULTS], *more]))
 
 
-def stop_at_many(tools: int, size: int) -> None:
+def check_tool_count(tools: int, size: int) -> None:
     """Raise UsageError where a document of `size` bytes brings so many tools that none of them can
     say much.
     """
-    most = max(size, _LEAST) // _FOR_A_TOOL
+    most = max(size, _MIN_COUNTED_SIZE) // _BYTES_PER_TOOL
     if tools > most:
         raise UsageError(
             f"There are {tools:,} tools here, and a document of this size may bring "
@@ -138,120 +151,122 @@ def stop_at_many(tools: int, size: int) -> None:
         )
 
 
-def _unfit(value: dict[str, Any], data: bytes) -> str:
+def _size_fault(value: dict[str, Any], data: bytes) -> str:
     """Why a catalog would not take the file of a value for its size, in words; empty where it
     would.
     """
-    if len(data) > LARGEST:
+    if len(data) > MAX_FILE_SIZE:
         return "be larger than 1 MiB"
-    return _TOO_MANY if yaml12.has_too_many(value) else ""
+    return _TOO_MANY_VALUES if yaml12.has_too_many_values(value) else ""
 
 
-def _unusable(toolkit: str, version: str) -> Iterator[str]:
-    if toolkit and not names.fits(names.TOOLKIT_SLUG, toolkit):
-        yield f"`{toolkit}` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most {names.LONGEST}."
+def _option_faults(toolkit: str, version: str) -> Iterator[str]:
+    if toolkit and not names.is_valid(names.TOOLKIT_SLUG, toolkit):
+        yield f"`{toolkit}` is not a toolkit slug: it needs lower-case letters, digits, `_` and `-`, at most {names.MAX_LENGTH}."
     if version and not versions.is_version(version):
         yield f"`{version}` is not a version: it needs eight digits, `_` and two digits, such as 20251027_00."
 
 
 @dataclass(slots=True)
-class _Work:
+class _ImportBuilder:
     """The tree while it grows, with what there is to tell. `homes` are the toolkits of all tools,
     by slug.
     """
 
     toolkit: str
     version: str
-    standing: Standing
-    known: set[str]
-    homes: dict[str, str]
-    tree: dict[str, bytes] = field(default_factory=dict)
+    existing: ExistingCatalog
+    toolkits_seen: set[str]
+    toolkit_of_tool: dict[str, str]
+    files: dict[str, bytes] = field(default_factory=dict)
     size: int = 0
     seen: dict[tuple[str, str], str] = field(default_factory=dict)
     unchanged: set[tuple[str, str]] = field(default_factory=set)
-    toolkits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    toolkit_fields: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: list[ImportNote] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
-    def note(self, of: str, *losses: Loss) -> None:
-        self.notes.extend(Note(of=of, loss=loss) for loss in losses)
+    def add_note(self, subject: str, *losses: Loss) -> None:
+        self.notes.extend(ImportNote(subject=subject, loss=loss) for loss in losses)
 
-    def fault(self, sentence: str) -> None:
+    def add_fault(self, sentence: str) -> None:
         self.faults.append(sentence)
 
-    def add(self, new: Addition) -> None:
+    def add_tool(self, new: ImportedTool) -> None:
         """Put the file of one tool into the tree, or tell why it is left out."""
-        slug = new.slug if names.fits(names.TOOL_SLUG, new.slug) else new.slug.upper()
-        toolkit = self.toolkit_of(new, slug)
-        if not (names.fits(names.TOOL_SLUG, slug) and toolkit):
+        slug = new.slug if names.is_valid(names.TOOL_SLUG, new.slug) else new.slug.upper()
+        toolkit = self.choose_toolkit(new, slug)
+        if not (names.is_valid(names.TOOL_SLUG, slug) and toolkit):
             what = (
                 "which no toolkit can be guessed from"
-                if names.fits(names.TOOL_SLUG, slug)
+                if names.is_valid(names.TOOL_SLUG, slug)
                 else "which no tool can have"
             )
-            self.note(new.slug, Loss((), f"a tool left out for its slug, {what}"))
+            self.add_note(new.slug, Loss((), f"a tool left out for its slug, {what}"))
             return
-        said = self.version_of(new, slug)
+        said = self.choose_version(new, slug)
         # told before it is made sound, which takes long where there is much
-        if yaml12.has_too_many(new.value):
+        if yaml12.has_too_many_values(new.value):
             self.seen.setdefault((slug, said), "")
-            self.note(slug, *new.losses, Loss((), f"a tool left out: its file would {_TOO_MANY}"))
+            self.add_note(
+                slug, *new.losses, Loss((), f"a tool left out: its file would {_TOO_MANY_VALUES}")
+            )
             return
-        place = Place("tool", {"toolkit": toolkit, "tool": slug, "version": said})
-        value, losses = sound(
+        place = Location("tool", {"toolkit": toolkit, "tool": slug, "version": said})
+        value, losses = drop_refused(
             Document(slug, place, new.value, True), {"name": slug, "description": ""}
         )
-        self.note(
+        self.add_note(
             slug,
             *([Loss((), "a slug that is in capitals now", new.slug)] if slug != new.slug else []),
             *new.losses,
             *losses,
         )
         digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-        if self.homes.setdefault(slug, toolkit) != toolkit:
-            self.fault(
-                f"{slug} is a tool of `{self.homes[slug]}` already and cannot be one of "
+        if self.toolkit_of_tool.setdefault(slug, toolkit) != toolkit:
+            self.add_fault(
+                f"{slug} is a tool of `{self.toolkit_of_tool[slug]}` already and cannot be one of "
                 f"`{toolkit}` too: rename one of the two."
             )
         elif self.seen.setdefault((slug, said), digest) != digest:
-            self.fault(
-                f"{slug} stands here twice in version {said or UNDATED}, and not alike: "
+            self.add_fault(
+                f"{slug} stands here twice in version {said or UNDATED_VERSION}, and not alike: "
                 "remove one of the two."
             )
-        elif self.put(
-            ToolVersion.of(value, path="", slug=slug, toolkit=toolkit, version=said), value
+        elif self.place_tool(
+            ToolVersion.from_value(value, path="", slug=slug, toolkit=toolkit, version=said), value
         ):
-            self.gather(slug, toolkit, new.toolkit)
+            self.merge_toolkit_fields(slug, toolkit, new.toolkit)
 
-    def put(self, tool: ToolVersion, value: dict[str, Any]) -> bool:
+    def place_tool(self, tool: ToolVersion, value: dict[str, Any]) -> bool:
         """Put a sound tool in its place, unless it is there already; tell whether it has one."""
-        version, deprecation = self.standing.verdict(tool, tool.version)
+        version, deprecation = self.existing.decide_placement(tool, tool.version)
         if not version:
             self.unchanged.add((tool.slug, tool.version))
             return True
         if deprecation is not None:
             whole = {**value, "deprecation": deprecation}
-            value = {key: whole[key] for key in _FIELDS if key in whole}
-        data, path = yamlout.emit(value), f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml"
-        if wrong := _unfit(value, data):
-            self.note(tool.slug, Loss((), f"a tool left out: its file would {wrong}"))
+            value = {key: whole[key] for key in _TOOL_FIELDS if key in whole}
+        data, path = yamlout.to_yaml(value), f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml"
+        if wrong := _size_fault(value, data):
+            self.add_note(tool.slug, Loss((), f"a tool left out: its file would {wrong}"))
         else:
-            self.tree[path] = data
+            self.files[path] = data
         self.size += len(data)
-        if self.size > _MOST:
+        if self.size > _MAX_TOTAL_SIZE:
             raise UsageError(
-                f"There are more than {_MOST // 1024**2} MiB of files in this: import a part "
+                f"There are more than {_MAX_TOTAL_SIZE // 1024**2} MiB of files in this: import a part "
                 "at a time."
             )
-        return path in self.tree
+        return path in self.files
 
-    def toolkit_of(self, new: Addition, slug: str) -> str:
+    def choose_toolkit(self, new: ImportedTool, slug: str) -> str:
         """The slug of a tool's toolkit; empty where there is none to be found."""
         said = new.toolkit.get("slug")
-        if isinstance(said, str) and names.fits(names.TOOLKIT_SLUG, said):
+        if isinstance(said, str) and names.is_valid(names.TOOLKIT_SLUG, said):
             return said
         if said is not None:
-            self.note(
+            self.add_note(
                 slug,
                 Loss(("toolkit", "slug"), "a toolkit's slug that no toolkit can have", str(said)),
             )
@@ -259,49 +274,51 @@ class _Work:
             return self.toolkit
         lower = slug.lower().replace("-", "_")
         prefixes = [
-            toolkit for toolkit in self.known if lower.startswith(f"{toolkit.replace('-', '_')}_")
+            toolkit
+            for toolkit in self.toolkits_seen
+            if lower.startswith(f"{toolkit.replace('-', '_')}_")
         ]
         first = slug.lower().partition("_")[0]
         return max(
             prefixes,
             key=lambda toolkit: (len(toolkit), toolkit),
-            default=first if names.fits(names.TOOLKIT_SLUG, first) else "",
+            default=first if names.is_valid(names.TOOLKIT_SLUG, first) else "",
         )
 
-    def version_of(self, new: Addition, slug: str) -> str:
+    def choose_version(self, new: ImportedTool, slug: str) -> str:
         """The version that a tool comes with; empty where it comes without one."""
         said = new.version if versions.is_version(new.version) else ""
-        if new.version not in ("", self.version or said or UNDATED):
-            self.note(
+        if new.version not in ("", self.version or said or UNDATED_VERSION):
+            self.add_note(
                 slug, Loss(("version",), "`version` other than the one imported", new.version)
             )
-        return self.version or (said if said != UNDATED else "")
+        return self.version or (said if said != UNDATED_VERSION else "")
 
-    def gather(self, slug: str, toolkit: str, said: Mapping[str, Any]) -> None:
+    def merge_toolkit_fields(self, slug: str, toolkit: str, fields: Mapping[str, Any]) -> None:
         """Take what one tool says of its toolkit."""
-        known = self.toolkits.setdefault(toolkit, {})
-        for key, value in said.items():
+        known = self.toolkit_fields.setdefault(toolkit, {})
+        for key, value in fields.items():
             if known.setdefault(key, value) != value:
-                self.note(
+                self.add_note(
                     slug, Loss(("toolkit", key), f"`{key}` of the toolkit other than the first")
                 )
 
-    def describe(self, toolkit: str) -> None:
+    def add_toolkit_file(self, toolkit: str) -> None:
         """Put the file of one toolkit into the tree."""
-        place, said = Place("toolkit", {"toolkit": toolkit}), self.toolkits[toolkit]
+        place, said = Location("toolkit", {"toolkit": toolkit}), self.toolkit_fields[toolkit]
         value = {key: said[key] for key in said if key in SCHEMAS["toolkit"]["properties"]}
         title = toolkit.replace("_", " ").replace("-", " ").title().strip() or toolkit
         document = Document(f"toolkits/{toolkit}/toolkit.yaml", place, value, True)
         needed = {"name": title, "logo": f"https://logos.example.com/{toolkit}.svg"}
-        kept, losses = sound(document, needed)
-        data = yamlout.emit(kept)
-        if wrong := _unfit(kept, data):
+        kept, losses = drop_refused(document, needed)
+        data = yamlout.to_yaml(kept)
+        if wrong := _size_fault(kept, data):
             data, losses = (
-                yamlout.emit(needed),
+                yamlout.to_yaml(needed),
                 [Loss((), f"a toolkit's texts: its file would {wrong}")],
             )
-        self.tree[document.path] = data
-        self.note(
+        self.files[document.path] = data
+        self.add_note(
             document.path,
             *(Loss((key,), f"`{key}`") for key in said if key not in (*value, "slug")),
             *losses,

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.dialects import BRANCHES, Reader, Schema
-from toolcatalog.importers.operations import Operation, parameters
-from toolcatalog.importers.paper import Paper
+from toolcatalog.importers.dialects import BRANCHES, Normalizer, Schema
+from toolcatalog.importers.operations import Operation, list_parameters
+from toolcatalog.importers.paper import DocumentReader
 
 INPUTS, OUTPUTS = "input_parameters", "output_parameters"
-FILE = {"type": "string", "format": "binary"}
+FILE_SCHEMA = {"type": "string", "format": "binary"}
 _JSON = re.compile(r"application/(json|[^;]*\+json)\s*(;.*)?", re.IGNORECASE)
 _FORM = re.compile(r"application/x-www-form-urlencoded\b|multipart/", re.IGNORECASE)
-_GOOD = re.compile("2([0-9]{2}|XX)")
+_SUCCESS = re.compile("2([0-9]{2}|XX)")
 
 
 class Body(NamedTuple):
@@ -26,92 +26,118 @@ class Body(NamedTuple):
     examples: tuple[Any, ...] = ()
 
 
-def requested(paper: Paper, operation: Operation, reader: Reader) -> Body | None:
+def read_request_body(
+    document: DocumentReader, operation: Operation, normalizer: Normalizer
+) -> Body | None:
     """The body of a request; None where there is none."""
-    for one, at in parameters(paper, operation, reader.lose) if "swagger" in paper.root else ():
+    for one, at in (
+        list_parameters(document, operation, normalizer.report_loss)
+        if "swagger" in document.root
+        else ()
+    ):
         if one["in"] == "body":
-            return Body(one.get("schema", {}), paper.held(one, at, "required", bool))
-    if operation.said.get("requestBody") is None or "swagger" in paper.root:
+            return Body(one.get("schema", {}), document.get(one, at, "required", bool))
+    if operation.definition.get("requestBody") is None or "swagger" in document.root:
         return None
-    said, at = paper.found(
-        operation.said["requestBody"], (*operation.at, "requestBody"), "a request body"
+    said, at = document.get_mapping(
+        operation.definition["requestBody"], (*operation.pointer, "requestBody"), "a request body"
     )
-    media, where, kind = _media(paper, said, at, reader, INPUTS)
+    media, where, kind = _choose_media_type(document, said, at, normalizer, INPUTS)
     if not kind:
         return None
     for key in media:
         if key not in ("schema", "example", "examples"):
-            reader.lose((INPUTS,), f"`{key}` of a body")
-    schema = media.get("schema", {} if _JSON.match(kind) or _FORM.match(kind) else FILE)
+            normalizer.report_loss((INPUTS,), f"`{key}` of a body")
+    schema = media.get("schema", {} if _JSON.match(kind) or _FORM.match(kind) else FILE_SCHEMA)
     return Body(
-        schema, paper.held(said, at, "required", bool), tuple(examples(paper, media, where))
+        schema,
+        document.get(said, at, "required", bool),
+        tuple(read_examples(document, media, where)),
     )
 
 
-def answered(paper: Paper, operation: Operation, reader: Reader) -> Any:
+def read_response_schema(
+    document: DocumentReader, operation: Operation, normalizer: Normalizer
+) -> Any:
     """The schema of the first answer that says that all went well and has one; None where there is
     none.
     """
-    responses = paper.held(operation.said, operation.at, "responses", dict)
-    for code in sorted(code for code in responses if _GOOD.fullmatch(code)):
-        response, at = paper.found(
-            responses[code], (*operation.at, "responses", code), "a response"
+    responses = document.get(operation.definition, operation.pointer, "responses", dict)
+    for code in sorted(code for code in responses if _SUCCESS.fullmatch(code)):
+        response, at = document.get_mapping(
+            responses[code], (*operation.pointer, "responses", code), "a response"
         )
         media = (
-            response if "swagger" in paper.root else _media(paper, response, at, reader, OUTPUTS)[0]
+            response
+            if "swagger" in document.root
+            else _choose_media_type(document, response, at, normalizer, OUTPUTS)[0]
         )
         for key in ("headers", "links"):
             if response.get(key):
-                reader.lose((OUTPUTS,), f"`{key}` of a response")
+                normalizer.report_loss((OUTPUTS,), f"`{key}` of a response")
         if "example" in media or media.get("examples"):
-            reader.lose((OUTPUTS,), "examples of a whole response")
+            normalizer.report_loss((OUTPUTS,), "examples of a whole response")
         if media.get("schema") is not None:
-            _tell_others(responses, code, reader)
+            _report_other_responses(responses, code, normalizer)
             schema = media["schema"]
-            return FILE if isinstance(schema, Mapping) and schema.get("type") == "file" else schema
-    _tell_others(responses, "", reader)
+            return (
+                FILE_SCHEMA
+                if isinstance(schema, Mapping) and schema.get("type") == "file"
+                else schema
+            )
+    _report_other_responses(responses, "", normalizer)
     return None
 
 
-def _tell_others(responses: Mapping[str, Any], code: str, reader: Reader) -> None:
+def _report_other_responses(
+    responses: Mapping[str, Any], code: str, normalizer: Normalizer
+) -> None:
     others = [other for other in responses if other != code and not other.startswith("x-")]
     if others:
-        reader.lose(
+        normalizer.report_loss(
             (OUTPUTS,), "responses other than the first that succeeds", ", ".join(sorted(others))
         )
 
 
-def _media(
-    paper: Paper, holder: dict[str, Any], at: Pointer, reader: Reader, field: str
+def _choose_media_type(
+    document: DocumentReader,
+    holder: dict[str, Any],
+    pointer: Pointer,
+    normalizer: Normalizer,
+    field: str,
 ) -> tuple[dict[str, Any], Pointer, str]:
     """What is said of one of the media types in a `content`: JSON if it is there, else a form, else
     the first; with its name.
     """
-    content = paper.held(holder, at, "content", dict)
+    content = document.get(holder, pointer, "content", dict)
     ranked = sorted(content, key=lambda kind: (not _JSON.match(kind), not _FORM.match(kind), kind))
     if not ranked:
-        return {}, at, ""
+        return {}, pointer, ""
     if ranked[1:]:
-        reader.lose((field,), "media types other than one", ", ".join(ranked[1:]))
-    said, where = paper.found(content[ranked[0]], (*at, "content", ranked[0]), "a media type")
+        normalizer.report_loss((field,), "media types other than one", ", ".join(ranked[1:]))
+    said, where = document.get_mapping(
+        content[ranked[0]], (*pointer, "content", ranked[0]), "a media type"
+    )
     return said, where, ranked[0]
 
 
-def examples(paper: Paper, said: dict[str, Any], at: Pointer) -> list[Any]:
+def read_examples(
+    document: DocumentReader, definition: dict[str, Any], pointer: Pointer
+) -> list[Any]:
     """The values of `example` and `examples` beside a schema."""
-    found = [said["example"]] if "example" in said else []
-    for name, one in paper.held(said, at, "examples", dict).items():
-        example, _ = paper.found(one, (*at, "examples", name), "an example")
+    found = [definition["example"]] if "example" in definition else []
+    for name, one in document.get(definition, pointer, "examples", dict).items():
+        example, _ = document.get_mapping(one, (*pointer, "examples", name), "an example")
         found += [example["value"]] if "value" in example else []
     return found
 
 
-def unfolded(reader: Reader, body: Body, field: str, name: str) -> Schema:
+def body_to_object(normalizer: Normalizer, body: Body, field: str, name: str) -> Schema:
     """The plain schema of an object that has the fields of a body; of one with the single field
     `name` where the body has none.
     """
-    before = len(reader.losses)
-    whole = reader.plain(body.schema, (field,)) or {}
+    before = len(normalizer.losses)
+    whole = normalizer.normalize(body.schema, (field,)) or {}
     own = whole.get("examples", [])
     if (
         whole.get("properties")
@@ -119,19 +145,19 @@ def unfolded(reader: Reader, body: Body, field: str, name: str) -> Schema:
         and not any(key in whole for key in BRANCHES)
     ):
         if whole.get("required") and not body.required and field == INPUTS:
-            reader.lose(
+            normalizer.report_loss(
                 (field,), "a body that may be left out: what it needs is needed always here"
             )
-        return {**_with_examples(whole, [*body.examples, *own])}
-    del reader.losses[before:]  # they are told again, at their right places
-    single = reader.plain(body.schema, (field, name))
+        return {**_distribute_examples(whole, [*body.examples, *own])}
+    del normalizer.losses[before:]  # they are told again, at their right places
+    single = normalizer.normalize(body.schema, (field, name))
     if single is None:
         return {}
     more = {"examples": [*body.examples, *single.get("examples", [])]} if body.examples else {}
     return {"properties": {name: {**single, **more}}, "required": [name] if body.required else []}
 
 
-def _with_examples(whole: Schema, found: list[Any]) -> Schema:
+def _distribute_examples(whole: Schema, found: list[Any]) -> Schema:
     """An object with the examples of the whole of it given to those of its fields that have none."""
     fields = dict(whole["properties"])
     for name, one in fields.items():

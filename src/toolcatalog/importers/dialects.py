@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.references import led_to
-from toolcatalog.yaml12 import DEEPEST
+from toolcatalog.importers.references import resolve_reference
+from toolcatalog.yaml12 import MAX_DEPTH
 
 # schemas that the references of one definition may unfold to: more would not fit into a file of 1
 # MiB
-MOST = 20_000
+MAX_SCHEMAS = 20_000
 # characters of values that cost as much as a schema: so many of them for each of the schemas make a
 # file of 1 MiB
-_EACH = 50
-_LONGEST_WAY = 50  # references that follow one another before there is anything but references
+_CHARACTERS_PER_SCHEMA = 50
+_MAX_REFERENCES = 50  # references that follow one another before there is anything but references
 BRANCHES = ("anyOf", "oneOf")
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 # keywords that hold values and not schemas
-_VALUES = ("enum", "examples", "example", "default", "const", "required")
+_VALUE_KEYWORDS = ("enum", "examples", "example", "default", "const", "required")
 # those that say something about values of this type alone
-_KEYWORDS: Mapping[str, tuple[str, ...]] = {
+_TYPE_KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "string": ("pattern", "minLength", "maxLength"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     "array": ("items", "minItems", "maxItems", "uniqueItems"),
@@ -49,50 +49,56 @@ class Loss:
     detail: str = ""
 
 
-def keywords(kind: str) -> tuple[str, ...]:
+def type_keywords(kind: str) -> tuple[str, ...]:
     """The keywords that concern values of one type only."""
-    return _KEYWORDS.get("number" if kind == "integer" else kind, ())
+    return _TYPE_KEYWORDS.get("number" if kind == "integer" else kind, ())
 
 
 @dataclass(slots=True)
-class Reader:
+class Normalizer:
     """Makes the schemas of one definition plain. `root` is what its references lead into; `losses`
     gathers what goes missing.
     """
 
     root: Mapping[str, Any]
     losses: list[Loss] = field(default_factory=list)
-    left: int = MOST
+    budget: int = MAX_SCHEMAS
 
-    def lose(self, at: Pointer, what: str, detail: str = "") -> None:
+    def report_loss(self, pointer: Pointer, what: str, detail: str = "") -> None:
         """Tell a loss."""
-        self.losses.append(Loss(at, what, detail))
+        self.losses.append(Loss(pointer, what, detail))
 
-    def plain(self, schema: Any, at: Pointer, refs: tuple[str, ...] = ()) -> Schema | None:
+    def normalize(self, schema: Any, pointer: Pointer, refs: tuple[str, ...] = ()) -> Schema | None:
         """The plain form of a schema that stands at `at`; None, and a loss, where there is none.
 
         `refs` are the references on the way here: one that comes again would never end.
         """
         schema = {} if schema is True else schema
-        self.left -= 1 + (_size(schema) // _EACH if isinstance(schema, Mapping) else 0)
-        if reason := self.refusal(schema, at):
-            self.lose(at, reason)
+        self.budget -= 1 + (
+            _estimate_size(schema) // _CHARACTERS_PER_SCHEMA if isinstance(schema, Mapping) else 0
+        )
+        if reason := self.reject_reason(schema, pointer):
+            self.report_loss(pointer, reason)
             return None
-        own = self.respelled(dict(schema), at)
-        parts = [*self.parts(own, at, refs)]
-        own = {key: value for key in own for value in self.within(key, own[key], at, refs)}
+        own = self.normalize_keywords(dict(schema), pointer)
+        parts = [*self.take_parts(own, pointer, refs)]
+        own = {
+            key: value
+            for key in own
+            for value in self.normalize_keyword(key, own[key], pointer, refs)
+        }
         for key in [key for key in BRANCHES if key in own]:
-            own = self.chosen(own, key, at)
+            own = self.split_null(own, key, pointer)
         for part, inner_refs in parts:
-            own = self.joined(own, self.plain(part, at, inner_refs) or {}, at)
+            own = self.merge(own, self.normalize(part, pointer, inner_refs) or {}, pointer)
         return own
 
-    def refusal(self, schema: Any, at: Pointer) -> str:
+    def reject_reason(self, schema: Any, pointer: Pointer) -> str:
         """Why a schema cannot be held at all; empty where it can."""
-        if len(at) + 2 > DEEPEST:
-            return f"nesting beyond {DEEPEST} levels"
-        if self.left < 0:
-            return f"what follows the first {MOST:,} schemas of a definition"
+        if len(pointer) + 2 > MAX_DEPTH:
+            return f"nesting beyond {MAX_DEPTH} levels"
+        if self.budget < 0:
+            return f"what follows the first {MAX_SCHEMAS:,} schemas of a definition"
         if isinstance(schema, Mapping):
             return ""
         return (
@@ -101,22 +107,24 @@ class Reader:
             else "something that is not a schema"
         )
 
-    def respelled(self, own: Schema, at: Pointer) -> Schema:
+    def normalize_keywords(self, own: Schema, pointer: Pointer) -> Schema:
         """Older and shorter spellings in the plain one; a keyword of the wrong kind goes, so that
         nobody after this need ask.
         """
-        for key in [key for key, fits in _KINDS.items() if key in own and not fits(own[key])]:
-            self.lose((*at, key), f"`{key}` of a form that is not read")
+        for key in [
+            key for key, fits in _KEYWORD_CHECKS.items() if key in own and not fits(own[key])
+        ]:
+            self.report_loss((*pointer, key), f"`{key}` of a form that is not read")
             del own[key]
         if "const" in own and any(
-            _same(own["const"], value) for value in own.get("enum", [own["const"]])
+            _is_same(own["const"], value) for value in own.get("enum", [own["const"]])
         ):
             own["enum"] = [own.pop("const")]
         if "example" in own:
             first = own.pop("example")
             own["examples"] = [
                 first,
-                *(value for value in own.get("examples", ()) if not _same(value, first)),
+                *(value for value in own.get("examples", ()) if not _is_same(value, first)),
             ]
         if own.get("x-nullable") is True:  # Swagger 2.0 has no word of its own for it
             own["nullable"] = own.pop("x-nullable")
@@ -126,14 +134,16 @@ class Reader:
         for key, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             if isinstance(own.get(key), bool) and own.pop(key) and bound in own:
                 own[key] = own.pop(bound)
-        return self.one_type(own, at)
+        return self.normalize_type(own, pointer)
 
-    def one_type(self, own: Schema, at: Pointer) -> Schema:
+    def normalize_type(self, own: Schema, pointer: Pointer) -> Schema:
         """A list of types as `nullable`, and as branches where more than one is left."""
         said = own.pop("type", [])
         types = [*dict.fromkeys([said] if isinstance(said, str) else said)]
         for unknown in [name for name in types if name not in TYPES]:
-            self.lose((*at, "type"), "`type` that JSON Schema does not have", str(unknown))
+            self.report_loss(
+                (*pointer, "type"), "`type` that JSON Schema does not have", str(unknown)
+            )
             types.remove(unknown)
         if len(types) > 1 and "null" in types:
             types.remove("null")
@@ -145,27 +155,29 @@ class Reader:
         slot = next((key for key in BRANCHES if key not in own), None)
         if types and slot:
             own[slot] = [
-                {"type": name, **{key: own[key] for key in keywords(name) if key in own}}
+                {"type": name, **{key: own[key] for key in type_keywords(name) if key in own}}
                 for name in types
             ]
             return {
-                key: own[key] for key in own if not any(key in keywords(name) for name in types)
+                key: own[key]
+                for key in own
+                if not any(key in type_keywords(name) for name in types)
             }
         if types:
-            self.lose((*at, "type"), "a list of types beside `anyOf` and `oneOf`")
+            self.report_loss((*pointer, "type"), "a list of types beside `anyOf` and `oneOf`")
         return own
 
-    def parts(
-        self, own: Schema, at: Pointer, refs: tuple[str, ...]
+    def take_parts(
+        self, own: Schema, pointer: Pointer, refs: tuple[str, ...]
     ) -> Iterator[tuple[Any, tuple[str, ...]]]:
         """Take out of `own` the schemas that hold as a whole beside it: references and `allOf`."""
         own.pop("$defs", None), own.pop("definitions", None)
         if "$ref" in own:
-            yield self.target(own.pop("$ref"), at, refs)
+            yield self.resolve_reference(own.pop("$ref"), pointer, refs)
         for part in own.pop("allOf", ()):
             yield part, refs
 
-    def chosen(self, own: Schema, key: str, at: Pointer) -> Schema:
+    def split_null(self, own: Schema, key: str, pointer: Pointer) -> Schema:
         """A choice of plain branches without those for null, which are `nullable`; a branch that is
         left alone holds as a whole.
         """
@@ -174,97 +186,111 @@ class Reader:
         for word in [
             word for branch in nulls for word in branch if word not in ("type", "enum", "nullable")
         ]:
-            self.lose((*at, key), f"`{word}` of a null branch")
+            self.report_loss((*pointer, key), f"`{word}` of a null branch")
         if nulls and left and not _refuses_null(own):
             own["nullable"] = True
         if len(left) > 1:
             return {**own, key: left}
         del own[key]
-        return self.joined(own, left[0] if left else {"type": "null"} if nulls else {}, at)
+        return self.merge(own, left[0] if left else {"type": "null"} if nulls else {}, pointer)
 
-    def target(
-        self, ref: str, at: Pointer, refs: tuple[str, ...]
+    def resolve_reference(
+        self, ref: str, pointer: Pointer, refs: tuple[str, ...]
     ) -> tuple[Schema, tuple[str, ...]]:
         """What a reference leads to, and the references on the way from there."""
-        found = led_to(self.root, ref)
+        found = resolve_reference(self.root, ref)
         if not isinstance(found, Mapping):
             what = (
                 "leads to nothing in its definition"
                 if ref[:1] in ("", "#")
                 else "leads to another document, which is not fetched"
             )
-            self.lose((*at, "$ref"), f"a `$ref` that {what}", ref)
+            self.report_loss((*pointer, "$ref"), f"a `$ref` that {what}", ref)
             return {}, refs
-        if len(refs) > _LONGEST_WAY:
-            self.lose((*at, "$ref"), f"what is more than {_LONGEST_WAY} references away", ref)
+        if len(refs) > _MAX_REFERENCES:
+            self.report_loss(
+                (*pointer, "$ref"), f"what is more than {_MAX_REFERENCES} references away", ref
+            )
             return {}, refs
         if ref in refs:
-            self.lose((*at, "$ref"), "a schema within itself, cut where it comes again", ref)
+            self.report_loss(
+                (*pointer, "$ref"), "a schema within itself, cut where it comes again", ref
+            )
             return {
                 key: found[key] for key in ("type", "title", "description") if key in found
             }, refs
         return {**found}, (*refs, ref)
 
-    def within(self, key: str, value: Any, at: Pointer, refs: tuple[str, ...]) -> Iterator[Any]:
+    def normalize_keyword(
+        self, key: str, value: Any, pointer: Pointer, refs: tuple[str, ...]
+    ) -> Iterator[Any]:
         """The value of a keyword with the schemas in it made plain; nothing where it says nothing,
         or cannot be said.
         """
         if key == "properties":
             # a tool's parameters stand right below the name of the field
-            inside = (*at, key) if len(at) > 1 else at
+            inside = (*pointer, key) if len(pointer) > 1 else pointer
             found = {
-                name: self.plain(inner, (*inside, name), refs) for name, inner in value.items()
+                name: self.normalize(inner, (*inside, name), refs) for name, inner in value.items()
             }
             yield {name: inner for name, inner in found.items() if inner is not None}
         elif key in BRANCHES:
             yield [
                 inner
                 for index, branch in enumerate(value)
-                if (inner := self.plain(branch, (*at, key, index), refs)) is not None
+                if (inner := self.normalize(branch, (*pointer, key, index), refs)) is not None
             ]
         elif key == "items" and (value is True or value == {}):
             pass  # anything, as without it
         elif key in ("items", "additionalProperties") and isinstance(value, Mapping) and value:
-            if (inner := self.plain(value, (*at, key), refs)) is not None:
+            if (inner := self.normalize(value, (*pointer, key), refs)) is not None:
                 yield inner
         elif key == "additionalProperties":
             yield value is not False
         else:
             yield value
 
-    def joined(self, own: Schema, part: Schema, at: Pointer) -> Schema:
+    def merge(self, own: Schema, part: Schema, pointer: Pointer) -> Schema:
         """Both in one. Where they say different things of the same, the part becomes a branch: that
         holds as well.
         """
         both: Schema = {**own}
-        self.left -= len(own.get("properties", ())) // _EACH  # they are copied for each part
-        clash = ["additionalProperties"] if _closes(own, part) or _closes(part, own) else []
+        self.budget -= (
+            len(own.get("properties", ())) // _CHARACTERS_PER_SCHEMA
+        )  # they are copied for each part
+        clash = (
+            ["additionalProperties"]
+            if _excludes_properties(own, part) or _excludes_properties(part, own)
+            else []
+        )
         for key, value in part.items():
-            both[key], agree = _together(key, own, part) if key in own else (value, True)
+            both[key], agree = _merge_keyword(key, own, part) if key in own else (value, True)
             clash += [] if agree or key in clash else [key]
         slot = next((key for key in BRANCHES if key not in own), None)
-        if slot and len(at) > 1 and {*clash} - {"title"}:
+        if slot and len(pointer) > 1 and {*clash} - {"title"}:
             return {**own, slot: [part]}
         for key in clash:
-            self.lose((*at, key), f"`{key}` of a schema that is part of one with another `{key}`")
-        if _names(part) and _refuses_null(own):
+            self.report_loss(
+                (*pointer, key), f"`{key}` of a schema that is part of one with another `{key}`"
+            )
+        if _constrains_values(part) and _refuses_null(own):
             both.pop("nullable", None)
         return both
 
 
-def _size(schema: Mapping[str, Any]) -> int:
+def _estimate_size(schema: Mapping[str, Any]) -> int:
     """How many characters of text and of values a schema holds, other schemas within it aside:
     about, and quickly told.
     """
     texts = sum(len(value) for value in schema.values() if isinstance(value, str))
     return texts + sum(
         len(json.dumps(schema[key]))
-        for key in _VALUES
+        for key in _VALUE_KEYWORDS
         if isinstance(schema.get(key), list | dict | str)
     )
 
 
-def _names(schema: Schema) -> bool:
+def _constrains_values(schema: Schema) -> bool:
     """Tell whether a plain schema names what it takes."""
     return any(key in schema for key in ("type", "enum", *BRANCHES))
 
@@ -278,35 +304,35 @@ def _refuses_null(schema: Schema) -> bool:
     return barred or any(all(_refuses_null(branch) for branch in choice) for choice in choices)
 
 
-def _together(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
+def _merge_keyword(key: str, own: Schema, part: Schema) -> tuple[Any, bool]:
     """What two schemas that both hold say by a keyword of both, and whether they agree; where not,
     it is what the first one says.
     """
     one, other = own[key], part[key]
     if key == "properties":
         return {**one, **other, **one}, all(
-            _same(one[name], other[name]) for name in one.keys() & other.keys()
+            _is_same(one[name], other[name]) for name in one.keys() & other.keys()
         )
     if key == "required" and isinstance(one, list) and isinstance(other, list):
         return [*dict.fromkeys([*one, *other])], True
     if key == "enum":
-        agree = _same(_but_null(one), _but_null(other))
+        agree = _is_same(_without_null(one), _without_null(other))
         null = own.get("nullable") or part.get("nullable") or None in other
-        return one if null or not agree else _but_null(one), agree
-    return one, _same(one, other)
+        return one if null or not agree else _without_null(one), agree
+    return one, _is_same(one, other)
 
 
-def _but_null(values: list[Any]) -> list[Any]:
+def _without_null(values: list[Any]) -> list[Any]:
     """The values without null: whether that is taken too hangs on `nullable` as well."""
     return [value for value in values if value is not None]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     """Tell whether two JSON values are the same: unlike in Python, true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _closes(one: Schema, other: Schema) -> bool:
+def _excludes_properties(one: Schema, other: Schema) -> bool:
     """Tell whether `one` speaks of properties that it does not list, and `other` lists such: put
     together, they would mean less.
     """
@@ -338,7 +364,7 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-_KINDS: Mapping[str, Callable[[Any], bool]] = {
+_KEYWORD_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "type": lambda value: _is_text(value) or _are_texts(value),
     "required": lambda value: isinstance(value, bool) or _are_texts(value),
     "$ref": _is_text,

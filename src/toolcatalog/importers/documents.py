@@ -8,69 +8,78 @@ from toolcatalog import yaml12
 from toolcatalog.errors import Pointer, UsageError
 
 # mappings and lists within each other: a catalog's files are less deep, but not all documents
-DEEPEST = 200
-_LEAST = 1024 * 1024  # bytes: as many as a smaller document might have count for it
+MAX_DEPTH = 200
+_MIN_COUNTED_SIZE = 1024 * 1024  # bytes: as many as a smaller document might have count for it
 # bytes that a value takes at least, on the average; those that we know take 18 and more
-_FOR_A_VALUE = 8
-_SHOWN = 10
+_BYTES_PER_VALUE = 8
+_MAX_SHOWN_FAULTS = 10
 
 
-class Source(NamedTuple):
+class SourceDocument(NamedTuple):
     """A document: what people call it, its value, and the bytes that it was read from."""
 
     name: str
     value: Any
     data: bytes
 
-    def places(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
+    def locate(self, pointers: Sequence[Pointer]) -> list[tuple[int, int]]:
         """Line and column of the values at these pointers; 0 where the bytes do not tell."""
         try:
             # JSON is YAML too
-            mark = yaml12.read(self.data, DEEPEST, _most(self.data)).mark if self.data else None
+            mark = (
+                yaml12.parse(self.data, MAX_DEPTH, _max_values(self.data)).root
+                if self.data
+                else None
+            )
         except RecursionError:
             mark = None
-        return [yaml12.place(mark, pointer, False)[:2] if mark else (0, 0) for pointer in pointers]
+        return [
+            yaml12.locate_value(mark, pointer, False)[:2] if mark else (0, 0)
+            for pointer in pointers
+        ]
 
 
-def read(data: bytes, name: str) -> Source:
+def read_document(data: bytes, name: str) -> SourceDocument:
     """The document in these bytes: JSON where they begin with a brace, else YAML. Raises
     UsageError, with line and column.
     """
     if not data.lstrip().startswith(b"{"):
-        return Source(name, _yaml(data, name), data)
+        return SourceDocument(name, _parse_yaml(data, name), data)
     try:
-        return Source(name, json_value(data), data)
+        return SourceDocument(name, parse_json(data), data)
     except ValueError as error:
         raise UsageError(f"{name} is not JSON ({error}).") from None
 
 
-def json_value(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
     """The JSON value in these bytes, with nothing in it silently changed or dropped. Raises
     ValueError.
     """
-    return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+    return json.loads(
+        data, object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant
+    )
 
 
-def _yaml(data: bytes, name: str) -> Any:
+def _parse_yaml(data: bytes, name: str) -> Any:
     try:
-        return yaml12.value(data, DEEPEST, _most(data))
-    except yaml12.Doubtful:
-        found = yaml12.read(data, DEEPEST, _most(data))
+        return yaml12.parse_fast(data, MAX_DEPTH, _max_values(data))
+    except yaml12.NeedsFullParse:
+        found = yaml12.parse(data, MAX_DEPTH, _max_values(data))
     if found.faults:
         told = [
             f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}"
-            for fault in found.faults[:_SHOWN]
+            for fault in found.faults[:_MAX_SHOWN_FAULTS]
         ]
         raise UsageError("\n".join(told))
     return found.value
 
 
-def _most(data: bytes) -> int:
+def _max_values(data: bytes) -> int:
     """How many values are read of a YAML document, or of a JSON one whose lines are told."""
-    return max(len(data), _LEAST) // _FOR_A_VALUE
+    return max(len(data), _MIN_COUNTED_SIZE) // _BYTES_PER_VALUE
 
 
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         seen: set[str] = set()
@@ -81,5 +90,5 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _no_number(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")

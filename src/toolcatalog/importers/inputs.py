@@ -9,15 +9,25 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.bodies import FILE, INPUTS, examples, requested, unfolded
-from toolcatalog.importers.dialects import Reader, Schema
-from toolcatalog.importers.operations import Operation, parameters
-from toolcatalog.importers.paper import Paper
+from toolcatalog.importers.bodies import (
+    FILE_SCHEMA,
+    INPUTS,
+    body_to_object,
+    read_examples,
+    read_request_body,
+)
+from toolcatalog.importers.dialects import Normalizer, Schema
+from toolcatalog.importers.operations import Operation, list_parameters
+from toolcatalog.importers.paper import DocumentReader
 
 # of two inputs with one name, that of the first place keeps it
-_PLACES = ("path", "query", "header", "cookie", "formData", "body")
-_IGNORED = ("accept", "content-type", "authorization")  # headers that OpenAPI wants left out
-_READ = (
+_LOCATIONS = ("path", "query", "header", "cookie", "formData", "body")
+_IGNORED_HEADERS = (
+    "accept",
+    "content-type",
+    "authorization",
+)  # headers that OpenAPI wants left out
+_PARAMETER_FIELDS = (
     "name",
     "in",
     "required",
@@ -29,31 +39,43 @@ _READ = (
     "x-example",
 )
 # of how an input is sent
-_WIRE = ("collectionFormat", "allowEmptyValue", "style", "explode", "allowReserved", "deprecated")
+_SERIALIZATION_FIELDS = (
+    "collectionFormat",
+    "allowEmptyValue",
+    "style",
+    "explode",
+    "allowReserved",
+    "deprecated",
+)
 
 
 class Input(NamedTuple):
     """An input: its name, where it goes, what it is (plain), and whether the caller must give it."""
 
     name: str
-    place: str
+    location: str
     schema: Schema
     required: bool
 
 
-def inputs(paper: Paper, operation: Operation, reader: Reader) -> Schema:
+def collect_inputs(
+    document: DocumentReader, operation: Operation, normalizer: Normalizer
+) -> Schema:
     """The plain schema of the object that all inputs make."""
     said = [
-        (one, at) for one, at in parameters(paper, operation, reader.lose) if one["in"] != "body"
+        (one, at)
+        for one, at in list_parameters(document, operation, normalizer.report_loss)
+        if one["in"] != "body"
     ]
-    found = [made for one, at in said for made in _input(paper, one, at, reader)]
-    body = requested(paper, operation, reader)
-    whole = unfolded(reader, body, INPUTS, "body") if body else {}
+    found = [made for one, at in said for made in _parameter_inputs(document, one, at, normalizer)]
+    body = read_request_body(document, operation, normalizer)
+    whole = body_to_object(normalizer, body, INPUTS, "body") if body else {}
     needed = {*whole.get("required", ())}
     found += [
-        Input(name, "body", one, name in needed) for name, one in _given(whole, reader).items()
+        Input(name, "body", one, name in needed)
+        for name, one in _writable_fields(whole, normalizer).items()
     ]
-    named = [*_told_apart(found, reader)]
+    named = [*_make_names_unique(found, normalizer)]
     required = [one.name for one in named if one.required]
     undescribed = [name for name in whole.get("required", ()) if name not in whole["properties"]]
     return {
@@ -63,72 +85,99 @@ def inputs(paper: Paper, operation: Operation, reader: Reader) -> Schema:
     }
 
 
-def _input(paper: Paper, said: dict[str, Any], at: Pointer, reader: Reader) -> Iterator[Input]:
+def _parameter_inputs(
+    document: DocumentReader, parameter: dict[str, Any], pointer: Pointer, normalizer: Normalizer
+) -> Iterator[Input]:
     """The input that a parameter is, if it is one."""
-    name, place = said["name"], said["in"]
-    if place not in _PLACES:
-        paper.fault(
-            (*at, "in"),
-            "`in` is none of " + ", ".join(_PLACES[: 6 if "swagger" in paper.root else 4]) + ".",
+    name, place = parameter["name"], parameter["in"]
+    if place not in _LOCATIONS:
+        document.add_fault(
+            (*pointer, "in"),
+            "`in` is none of "
+            + ", ".join(_LOCATIONS[: 6 if "swagger" in document.root else 4])
+            + ".",
         )
         return
-    if place == "header" and name.lower() in _IGNORED:
-        reader.lose((INPUTS, name), "a header that every request has")
+    if place == "header" and name.lower() in _IGNORED_HEADERS:
+        normalizer.report_loss((INPUTS, name), "a header that every request has")
         return
-    plain = reader.plain(_schema(paper, said, at, reader), (INPUTS, name))
-    required = paper.held(said, at, "required", bool) or place == "path"
-    reader.lose((INPUTS, name, "in"), "where an input goes (`in`)", place)
+    plain = normalizer.normalize(
+        _parameter_schema(document, parameter, pointer, normalizer), (INPUTS, name)
+    )
+    required = document.get(parameter, pointer, "required", bool) or place == "path"
+    normalizer.report_loss((INPUTS, name, "in"), "where an input goes (`in`)", place)
     if plain is not None:
-        yield Input(name, place, _described(paper, said, at, plain, reader), required)
+        yield Input(
+            name,
+            place,
+            _with_description(document, parameter, pointer, plain, normalizer),
+            required,
+        )
 
 
-def _schema(paper: Paper, said: dict[str, Any], at: Pointer, reader: Reader) -> Any:
+def _parameter_schema(
+    document: DocumentReader, parameter: dict[str, Any], pointer: Pointer, normalizer: Normalizer
+) -> Any:
     """The schema of a parameter as it stands; Swagger 2.0 writes it into the parameter itself."""
-    held = said if "swagger" in paper.root else {}
-    for key in said:
-        if key in _WIRE or (key not in _READ and not held):
-            reader.lose((INPUTS, said["name"], key), f"`{key}` of an input")
+    held = parameter if "swagger" in document.root else {}
+    for key in parameter:
+        if key in _SERIALIZATION_FIELDS or (key not in _PARAMETER_FIELDS and not held):
+            normalizer.report_loss((INPUTS, parameter["name"], key), f"`{key}` of an input")
     if held:
-        own = {key: value for key, value in said.items() if key not in _READ and key not in _WIRE}
-        return {**own, **FILE} if own.get("type") == "file" else own
-    if "schema" in said:
-        return said["schema"]
-    content = paper.held(said, at, "content", dict)
+        own = {
+            key: value
+            for key, value in parameter.items()
+            if key not in _PARAMETER_FIELDS and key not in _SERIALIZATION_FIELDS
+        }
+        return {**own, **FILE_SCHEMA} if own.get("type") == "file" else own
+    if "schema" in parameter:
+        return parameter["schema"]
+    content = document.get(parameter, pointer, "content", dict)
     if not content:
-        paper.fault(at, "a parameter needs a `schema`.")
+        document.add_fault(pointer, "a parameter needs a `schema`.")
         return {}
     kind = next(iter(content))
-    reader.lose(
-        (INPUTS, said["name"], "content"),
+    normalizer.report_loss(
+        (INPUTS, parameter["name"], "content"),
         "`content` of an input: the form in which it is sent",
         kind,
     )
-    return paper.found(content[kind], (*at, "content", kind), "a media type")[0].get("schema", {})
+    return document.get_mapping(content[kind], (*pointer, "content", kind), "a media type")[0].get(
+        "schema", {}
+    )
 
 
-def _described(
-    paper: Paper, said: dict[str, Any], at: Pointer, plain: Schema, reader: Reader
+def _with_description(
+    document: DocumentReader,
+    parameter: dict[str, Any],
+    pointer: Pointer,
+    schema: Schema,
+    normalizer: Normalizer,
 ) -> Schema:
     """The plain schema of a parameter with what the parameter says beside it."""
-    text = paper.held(said, at, "description", str)
-    if text and plain.get("description", text) != text:
-        reader.lose(
-            (INPUTS, said["name"], "description"),
+    text = document.get(parameter, pointer, "description", str)
+    if text and schema.get("description", text) != text:
+        normalizer.report_loss(
+            (INPUTS, parameter["name"], "description"),
             "`description` of a schema other than that of its parameter",
         )
-    found = [said["x-example"]] if "x-example" in said else examples(paper, said, at)
+    found = (
+        [parameter["x-example"]]
+        if "x-example" in parameter
+        else read_examples(document, parameter, pointer)
+    )
     return {
-        **plain,
+        **schema,
         **({"description": text} if text else {}),
-        **({"examples": found + plain.get("examples", [])} if found else {}),
+        **({"examples": found + schema.get("examples", [])} if found else {}),
     }
 
 
-def _given(body: Schema, reader: Reader) -> dict[str, Schema]:
+def _writable_fields(body: Schema, normalizer: Normalizer) -> dict[str, Schema]:
     """The fields of a body that a caller may give."""
     fields = body.get("properties", {})
     for name in [name for name, one in fields.items() if one.get("readOnly") is True]:
-        reader.lose((INPUTS, name), "a field of a body that is only to be read")
+        normalizer.report_loss((INPUTS, name), "a field of a body that is only to be read")
     return {
         name: {key: one[key] for key in one if key != "readOnly"}
         for name, one in fields.items()
@@ -136,20 +185,20 @@ def _given(body: Schema, reader: Reader) -> dict[str, Schema]:
     }
 
 
-def _told_apart(found: list[Input], reader: Reader) -> Iterator[Input]:
+def _make_names_unique(inputs: list[Input], normalizer: Normalizer) -> Iterator[Input]:
     """The inputs, each with a name of its own: the place in front of a name that is taken, which
     depends on no order.
     """
     taken: set[str] = set()
-    for one in sorted(found, key=lambda one: _PLACES.index(one.place)):
+    for one in sorted(inputs, key=lambda one: _LOCATIONS.index(one.location)):
         name = one.name
         while name in taken:
-            name = f"{one.place.removesuffix('Data')}_{name}"
+            name = f"{one.location.removesuffix('Data')}_{name}"
         if name != one.name:
-            reader.lose(
+            normalizer.report_loss(
                 (INPUTS, name),
                 "an input with another name, for one of its name is there already",
-                f"{one.name} in {one.place}",
+                f"{one.name} in {one.location}",
             )
         taken.add(name)
         yield one._replace(name=name)

@@ -12,17 +12,17 @@ from typing import Any
 
 from toolcatalog import names
 from toolcatalog.errors import UsageError
-from toolcatalog.exports import HINTS
+from toolcatalog.exports import HINT_TAGS
 from toolcatalog.importers import slugs
-from toolcatalog.importers.additions import Addition, stop, stop_at_many
-from toolcatalog.importers.descriptions import describe
+from toolcatalog.importers.additions import ImportedTool, check_tool_count, raise_all
+from toolcatalog.importers.descriptions import convert
 from toolcatalog.importers.dialects import Loss
 
-_SCHEMAS = {"inputSchema": "input_parameters", "outputSchema": "output_parameters"}
-_READ = ("name", "title", "description", "annotations", *_SCHEMAS)
+_SCHEMA_FIELDS = {"inputSchema": "input_parameters", "outputSchema": "output_parameters"}
+_KNOWN_FIELDS = ("name", "title", "description", "annotations", *_SCHEMA_FIELDS)
 
 
-def additions(value: Any, toolkit: str = "") -> list[Addition]:
+def import_tools(value: Any, toolkit: str = "") -> list[ImportedTool]:
     """The tools in a JSON value: what `tools/list` answers, the JSON-RPC message around it, or the
     bare list.
 
@@ -30,15 +30,17 @@ def additions(value: Any, toolkit: str = "") -> list[Addition]:
     UsageError, a sentence for each, where something is no tool of MCP, and where no toolkit is
     known.
     """
-    tools, server = _listed(value)
-    kit = _toolkit(toolkit, server)
-    stop_at_many(len(tools), len(json.dumps(tools)))
-    stop([fault for number, tool in enumerate(tools, 1) for fault in _faults(tool, number)])
-    found = slugs.slugs(kit["slug"], [(tool["name"], tool["name"]) for tool in tools])
-    return [_addition(tool, slug, kit) for tool, slug in zip(tools, found, strict=True)]
+    tools, server = _extract_tools(value)
+    kit = _toolkit_fields(toolkit, server)
+    check_tool_count(len(tools), len(json.dumps(tools)))
+    raise_all(
+        [fault for number, tool in enumerate(tools, 1) for fault in _find_faults(tool, number)]
+    )
+    found = slugs.make_slugs(kit["slug"], [(tool["name"], tool["name"]) for tool in tools])
+    return [_import_tool(tool, slug, kit) for tool, slug in zip(tools, found, strict=True)]
 
 
-def _listed(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
+def _extract_tools(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
     """The tools, and what is said of their server."""
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         raise UsageError(
@@ -62,7 +64,7 @@ def _listed(value: Any) -> tuple[list[Any], Mapping[str, Any]]:
     return tools, server if isinstance(server, dict) else {}
 
 
-def _toolkit(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
+def _toolkit_fields(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of the toolkit: its slug, and what the server says of itself."""
     name = server.get("name") if isinstance(server.get("name"), str) else ""
     slug = chosen or re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_")
@@ -71,10 +73,10 @@ def _toolkit(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
             "It is not said which toolkit these tools are of, and no server names itself "
             "here: say it with --toolkit SLUG."
         )
-    if not names.fits(names.TOOLKIT_SLUG, slug):
+    if not names.is_valid(names.TOOLKIT_SLUG, slug):
         what = "lower-case letters, digits, `_` and `-`"
         raise UsageError(
-            f"`{slug}` is not a toolkit slug: it needs {what}, at most {names.LONGEST}. Give "
+            f"`{slug}` is not a toolkit slug: it needs {what}, at most {names.MAX_LENGTH}. Give "
             "one with --toolkit SLUG."
         )
     title, home = server.get("title") or name, server.get("websiteUrl")
@@ -85,7 +87,7 @@ def _toolkit(chosen: str, server: Mapping[str, Any]) -> dict[str, Any]:
     return {"slug": slug, **{key: text for key, text in said.items() if text}}
 
 
-def _faults(tool: Any, number: int) -> Iterator[str]:
+def _find_faults(tool: Any, number: int) -> Iterator[str]:
     """Why an item of the list, counted from 1, is no tool of MCP."""
     if not isinstance(tool, dict):
         yield f"Item {number} is not a JSON object: a tool of MCP has at least a name and an inputSchema."
@@ -93,7 +95,7 @@ def _faults(tool: Any, number: int) -> Iterator[str]:
     name = tool.get("name")
     if not (isinstance(name, str) and name):
         yield f"Item {number} has no name: give it one, or remove the item."
-    for key in _SCHEMAS:
+    for key in _SCHEMA_FIELDS:
         schema = tool.get(key)
         if schema is not None and not (
             isinstance(schema, dict) and schema.get("type", "object") in ("object", ["object"])
@@ -101,33 +103,33 @@ def _faults(tool: Any, number: int) -> Iterator[str]:
             yield f"`{key}` of item {number} ({str(name)[:100]!r}) is not the JSON Schema of an object: mend it, or remove it."
 
 
-def _addition(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any]) -> Addition:
+def _import_tool(tool: Mapping[str, Any], slug: str, toolkit: Mapping[str, Any]) -> ImportedTool:
     hints = tool.get("annotations")
     hints = hints if isinstance(hints, dict) else {}
     losses = [
         Loss((key,), f"`{key}` of a tool")
         for key in tool
-        if key not in _READ and tool[key] is not None
+        if key not in _KNOWN_FIELDS and tool[key] is not None
     ]
-    losses += [*_untaken(hints)]
+    losses += [*_hint_losses(hints)]
     title, text = tool.get("title") or hints.get("title"), tool.get("description")
-    tags = [hint for hint in HINTS if hints.get(hint) is True]
+    tags = [hint for hint in HINT_TAGS if hints.get(hint) is True]
     value: dict[str, Any] = {
         "name": title if isinstance(title, str) else tool["name"],
         "description": text if isinstance(text, str) else "",
         **({"tags": tags} if tags else {}),
     }
-    for key, field in _SCHEMAS.items():
-        described, lost = describe(tool.get(key) or {}, field)
+    for key, field in _SCHEMA_FIELDS.items():
+        described, lost = convert(tool.get(key) or {}, field)
         losses += lost
         value |= {field: described} if described else {}
-    return Addition(slug=slug, value=value, toolkit=toolkit, losses=tuple(losses))
+    return ImportedTool(slug=slug, value=value, toolkit=toolkit, losses=tuple(losses))
 
 
-def _untaken(hints: Mapping[str, Any]) -> Iterator[Loss]:
+def _hint_losses(hints: Mapping[str, Any]) -> Iterator[Loss]:
     """What of a tool's hints has no place: a tag is there or not, and not being there is not a no."""
     for key, said in hints.items():
-        if key in HINTS and said is False:
+        if key in HINT_TAGS and said is False:
             yield Loss(("annotations", key), f"`{key}` that is false")
-        elif key not in (*HINTS, "title") and said is not None:
+        elif key not in (*HINT_TAGS, "title") and said is not None:
             yield Loss(("annotations", key), f"`{key}` of annotations")

@@ -12,23 +12,23 @@ from typing import Any
 from toolcatalog import names, schema
 from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
-from toolcatalog.importers.additions import Addition, stop_at_many
-from toolcatalog.importers.bodies import INPUTS, OUTPUTS, Body, answered, unfolded
-from toolcatalog.importers.descriptions import parameters_of
-from toolcatalog.importers.dialects import MOST, Loss, Reader
-from toolcatalog.importers.documents import Source
-from toolcatalog.importers.inputs import inputs
-from toolcatalog.importers.operations import Operation, operations
-from toolcatalog.importers.paper import Paper
-from toolcatalog.importers.security import security
-from toolcatalog.importers.slugs import slugs, words
-from toolcatalog.source import Document, Place
+from toolcatalog.importers.additions import ImportedTool, check_tool_count
+from toolcatalog.importers.bodies import INPUTS, OUTPUTS, Body, body_to_object, read_response_schema
+from toolcatalog.importers.descriptions import convert_normalized
+from toolcatalog.importers.dialects import MAX_SCHEMAS, Loss, Normalizer
+from toolcatalog.importers.documents import SourceDocument
+from toolcatalog.importers.inputs import collect_inputs
+from toolcatalog.importers.operations import Operation, list_operations
+from toolcatalog.importers.paper import DocumentReader
+from toolcatalog.importers.security import read_security
+from toolcatalog.importers.slugs import make_slugs, to_snake_case
+from toolcatalog.source import Document, Location
 
-_READ = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
-_WHOLE = 1_000_000  # schemas that all references of a document may unfold to: a minute's work
+_SUPPORTED_VERSION = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
+_MAX_SCHEMAS = 1_000_000  # schemas that all references of a document may unfold to: a minute's work
 # characters of a toolkit's slug that is made of a title, so that room is left for its tools
-_LONGEST_KIT = 40
-_NOISE = {
+_MAX_TOOLKIT_SLUG = 40
+_NOISE_WORDS = {
     "api",
     "apis",
     "rest",
@@ -42,7 +42,7 @@ _NOISE = {
     "service",
     "the",
 }
-_OPERATION = (
+_OPERATION_FIELDS = (
     "operationId",
     "summary",
     "description",
@@ -53,7 +53,7 @@ _OPERATION = (
     "responses",
     "security",
 )
-_DOCUMENT = (
+_DOCUMENT_FIELDS = (
     "swagger",
     "openapi",
     "info",
@@ -67,44 +67,44 @@ _DOCUMENT = (
 )
 
 
-def additions(
-    source: Source, toolkit: str = "", name: str = "", logo: str = ""
-) -> Iterator[Addition]:
+def import_tools(
+    source: SourceDocument, toolkit: str = "", name: str = "", logo: str = ""
+) -> Iterator[ImportedTool]:
     """The tools of a document, one by one: there may be more than memory holds.
 
     They go to `toolkit`, which is called `name` and has `logo`; the document's title and `x-logo`
     stand in. Raises UsageError where the document is none, or is wrong: a sentence with its place
     for each of the first few faults.
     """
-    _recognise(source)
-    paper = Paper(source)
-    kit = _toolkit(paper, toolkit, name, logo)
-    found = operations(paper)
+    _check_version(source)
+    paper = DocumentReader(source)
+    kit = _toolkit_fields(paper, toolkit, name, logo)
+    found = list_operations(paper)
     if not found:
-        paper.stop()
+        paper.raise_faults()
         raise UsageError(
             f"{source.name} describes no operation: there is nothing below `paths` to make a "
             "tool of."
         )
-    stop_at_many(len(found), len(source.data))
-    left = _WHOLE
+    check_tool_count(len(found), len(source.data))
+    left = _MAX_SCHEMAS
     for operation, slug in zip(
-        found, slugs(kit["slug"], [(one.title, one.identity) for one in found]), strict=True
+        found, make_slugs(kit["slug"], [(one.title, one.identity) for one in found]), strict=True
     ):
-        readers = [Reader(paper.root, left=min(MOST, left)) for _ in range(2)]
-        made = _addition(paper, operation, slug, kit, *readers)
+        readers = [Normalizer(paper.root, budget=min(MAX_SCHEMAS, left)) for _ in range(2)]
+        made = _import_operation(paper, operation, slug, kit, *readers)
         if not paper.faults:
             yield made
-        left -= sum(min(MOST, left) - reader.left for reader in readers)
+        left -= sum(min(MAX_SCHEMAS, left) - reader.budget for reader in readers)
         if left <= 0:
             raise UsageError(
-                f"{source.name} unfolds to more than {_WHOLE:,} schemas: import a part of it "
+                f"{source.name} unfolds to more than {_MAX_SCHEMAS:,} schemas: import a part of it "
                 "at a time."
             )
-    paper.stop()
+    paper.raise_faults()
 
 
-def _recognise(source: Source) -> None:
+def _check_version(source: SourceDocument) -> None:
     """Raise UsageError where a document is of no kind that is read here."""
     value = source.value
     said = (
@@ -117,29 +117,29 @@ def _recognise(source: Source) -> None:
             f"{source.name} is no OpenAPI document: it says neither `openapi: 3...` nor "
             "`swagger: 2.0`."
         )
-    if not _READ.fullmatch(said[0]):
+    if not _SUPPORTED_VERSION.fullmatch(said[0]):
         raise UsageError(
             f"{source.name} is of version {said[0][:20]!r}: Swagger 2.0, OpenAPI 3.0 and "
             "OpenAPI 3.1 are read."
         )
 
 
-def _toolkit(paper: Paper, slug: str, name: str, logo: str) -> dict[str, Any]:
+def _toolkit_fields(document: DocumentReader, slug: str, name: str, logo: str) -> dict[str, Any]:
     """What is known of the toolkit: its slug, fields of its file, and what these have no place for."""
-    info = paper.held(paper.root, (), "info", dict)
-    title = paper.held(info, ("info",), "title", str)
-    made = slug or _kit_slug(title)
+    info = document.get(document.root, (), "info", dict)
+    title = document.get(info, ("info",), "title", str)
+    made = slug or _toolkit_slug(title)
     if not made:
         raise UsageError(
             "The document has no title to name a toolkit by: say it with --toolkit SLUG."
         )
-    _check_flags(name, logo)
-    drawn, docs = info.get("x-logo"), paper.held(paper.root, (), "externalDocs", dict)
-    homes = [docs.get("url"), paper.held(info, ("info",), "contact", dict).get("url")]
+    _check_options(name, logo)
+    drawn, docs = info.get("x-logo"), document.get(document.root, (), "externalDocs", dict)
+    homes = [docs.get("url"), document.get(info, ("info",), "contact", dict).get("url")]
     fields = {
         "name": name or title.strip(),
         "logo": logo or (drawn.get("url") if isinstance(drawn, Mapping) else drawn),
-        "description": paper.held(info, ("info",), "description", str),
+        "description": document.get(info, ("info",), "description", str),
         "homepage": next(
             (home for home in homes if isinstance(home, str) and home.startswith("https://")), ""
         ),
@@ -150,11 +150,11 @@ def _toolkit(paper: Paper, slug: str, name: str, logo: str) -> dict[str, Any]:
         if key not in ("title", "description", "x-logo")
     }
     taken = (
-        *_DOCUMENT,
+        *_DOCUMENT_FIELDS,
         *SCHEMAS["toolkit"]["properties"],
         *(["externalDocs"] if fields["homepage"] == docs.get("url") else []),
     )
-    rest |= {key: value for key, value in paper.root.items() if key not in taken}
+    rest |= {key: value for key, value in document.root.items() if key not in taken}
     return {
         "slug": made,
         **{key: value for key, value in fields.items() if value},
@@ -162,13 +162,13 @@ def _toolkit(paper: Paper, slug: str, name: str, logo: str) -> dict[str, Any]:
     }
 
 
-def _check_flags(name: str, logo: str) -> None:
+def _check_options(name: str, logo: str) -> None:
     """Raise UsageError where a toolkit cannot have this name or logo: what somebody asks for is not
     left out with a note.
     """
     asked = {"name": name or "A", "logo": logo or "https://example.com"}
-    _, findings = schema.record(
-        Document("toolkit.yaml", Place("toolkit", {"toolkit": "a"}), asked, True)
+    _, findings = schema.validate(
+        Document("toolkit.yaml", Location("toolkit", {"toolkit": "a"}), asked, True)
     )
     for finding in findings[:1]:
         raise UsageError(
@@ -176,49 +176,55 @@ def _check_flags(name: str, logo: str) -> None:
         )
 
 
-def _kit_slug(title: str) -> str:
+def _toolkit_slug(title: str) -> str:
     """The slug of a toolkit by the title of its document, without the words that every such title
     has: `Slack Web API` is `slack`.
     """
-    said = words(title).split("_")
+    said = to_snake_case(title).split("_")
     telling = [
-        word for word in said if word not in _NOISE and not re.fullmatch("v?[0-9]+", word)
+        word for word in said if word not in _NOISE_WORDS and not re.fullmatch("v?[0-9]+", word)
     ] or said
-    slug = "_".join(telling)[:_LONGEST_KIT].strip("_")
-    return slug if names.fits(names.TOOLKIT_SLUG, slug) else ""
+    slug = "_".join(telling)[:_MAX_TOOLKIT_SLUG].strip("_")
+    return slug if names.is_valid(names.TOOLKIT_SLUG, slug) else ""
 
 
-def _addition(
-    paper: Paper,
+def _import_operation(
+    document: DocumentReader,
     operation: Operation,
     slug: str,
-    kit: dict[str, Any],
-    asked: Reader,
-    answer: Reader,
-) -> Addition:
-    said, at = operation.said, operation.at
+    toolkit: dict[str, Any],
+    inputs_normalizer: Normalizer,
+    outputs_normalizer: Normalizer,
+) -> ImportedTool:
+    said, at = operation.definition, operation.pointer
     summary, text = (
-        paper.held(said, at, "summary", str).strip(),
-        paper.held(said, at, "description", str),
+        document.get(said, at, "summary", str).strip(),
+        document.get(said, at, "description", str),
     )
-    asks, lost = security(paper, said, at)
-    given = parameters_of(inputs(paper, operation, asked), INPUTS, asked)
-    schema = answered(paper, operation, answer)
+    asks, lost = read_security(document, said, at)
+    given = convert_normalized(
+        collect_inputs(document, operation, inputs_normalizer), INPUTS, inputs_normalizer
+    )
+    schema = read_response_schema(document, operation, outputs_normalizer)
     got = (
-        parameters_of(unfolded(answer, Body(schema), OUTPUTS, "result"), OUTPUTS, answer)
+        convert_normalized(
+            body_to_object(outputs_normalizer, Body(schema), OUTPUTS, "result"),
+            OUTPUTS,
+            outputs_normalizer,
+        )
         if schema is not None
         else {}
     )
-    tags = [*dict.fromkeys([*paper.texts(said, at, "tags"), *operation.hints])]
+    tags = [*dict.fromkeys([*document.get_texts(said, at, "tags"), *operation.hints])]
     value: dict[str, Any] = {
         "name": summary
-        or words(operation.title).replace("_", " ").capitalize()
+        or to_snake_case(operation.title).replace("_", " ").capitalize()
         or operation.identity,
         "description": text or summary,
         "scopes": asks.get("scopes"),
         "tags": tags,
         "no_auth": asks.get("no_auth"),
-        "deprecation": {} if paper.held(said, at, "deprecated", bool) else None,
+        "deprecation": {} if document.get(said, at, "deprecated", bool) else None,
         "input_parameters": given,
         "output_parameters": got,
     }
@@ -227,22 +233,27 @@ def _addition(
         for key, inner in value.items()
         if inner or (key == "deprecation" and inner is not None)
     }
-    losses = [*_untaken(operation, slug), *lost, *asked.losses, *answer.losses]
-    return Addition(slug=slug, value=kept, toolkit=kit, losses=tuple(losses))
+    losses = [
+        *_operation_losses(operation, slug),
+        *lost,
+        *inputs_normalizer.losses,
+        *outputs_normalizer.losses,
+    ]
+    return ImportedTool(slug=slug, value=kept, toolkit=toolkit, losses=tuple(losses))
 
 
-def _untaken(operation: Operation, slug: str) -> Iterator[Loss]:
+def _operation_losses(operation: Operation, slug: str) -> Iterator[Loss]:
     """What of an operation, and of the path around it, has no place in a tool's file."""
     yield Loss((), "method and path of an operation", operation.identity)
-    if not slug.endswith(words(operation.title).upper()):
+    if not slug.endswith(to_snake_case(operation.title).upper()):
         yield Loss(
             (),
             "a slug with a digest, for the plain one would be too long or another's too",
             operation.title,
         )
-    for key in operation.said:
-        if key not in _OPERATION:
+    for key in operation.definition:
+        if key not in _OPERATION_FIELDS:
             yield Loss((key,), f"`{key}` of an operation")
     for key in ("summary", "description", "servers"):
-        if operation.item.get(key):
+        if operation.path_item.get(key):
             yield Loss((key,), f"`{key}` of a path")

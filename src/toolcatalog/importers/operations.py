@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.paper import Paper
-from toolcatalog.importers.slugs import words
+from toolcatalog.importers.paper import DocumentReader
+from toolcatalog.importers.slugs import to_snake_case
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_HINTS = {
+_METHOD_HINTS = {
     "get": "readOnlyHint",
     "head": "readOnlyHint",
     "delete": "destructiveHint",
@@ -23,10 +23,10 @@ class Operation(NamedTuple):
 
     method: str
     path: str
-    said: dict[str, Any]
-    at: Pointer
-    item: dict[str, Any]
-    around: Pointer
+    definition: dict[str, Any]
+    pointer: Pointer
+    path_item: dict[str, Any]
+    path_pointer: Pointer
 
     @property
     def identity(self) -> str:
@@ -38,55 +38,62 @@ class Operation(NamedTuple):
         """Its name, which is that of its tool in other letters: the operationId, else method and
         path.
         """
-        given = self.said.get("operationId")
-        return given if isinstance(given, str) and words(given) else f"{self.method} {self.path}"
+        given = self.definition.get("operationId")
+        return (
+            given
+            if isinstance(given, str) and to_snake_case(given)
+            else f"{self.method} {self.path}"
+        )
 
     @property
     def hints(self) -> list[str]:
         """The tags that its method stands for."""
-        return [_HINTS[self.method]] if self.method in _HINTS else []
+        return [_METHOD_HINTS[self.method]] if self.method in _METHOD_HINTS else []
 
 
-def operations(paper: Paper) -> list[Operation]:
+def list_operations(document: DocumentReader) -> list[Operation]:
     """All operations of a document, in its order. What is wrong with the document around them is
     among its faults.
     """
-    paths = paper.held(paper.root, (), "paths", dict)
+    paths = document.get(document.root, (), "paths", dict)
     return [
         one
         for path, item in paths.items()
         if not path.startswith("x-")
-        for one in _of_path(paper, path, item)
+        for one in _path_operations(document, path, item)
     ]
 
 
-def _of_path(paper: Paper, path: str, value: Any) -> Iterator[Operation]:
+def _path_operations(document: DocumentReader, path: str, value: Any) -> Iterator[Operation]:
     at: Pointer = ("paths", path)
     if not path.startswith("/"):
-        paper.fault(at, "a path that does not begin with `/`.")
-    item, around = paper.found(value, at, "a path item")
+        document.add_fault(at, "a path that does not begin with `/`.")
+    item, around = document.get_mapping(value, at, "a path item")
     for method in _METHODS:
         if method in item:
-            said, place = paper.found(item[method], (*around, method), "an operation")
+            said, place = document.get_mapping(item[method], (*around, method), "an operation")
             yield Operation(method, path, said, place, item, around)
 
 
-def parameters(
-    paper: Paper, operation: Operation, lose: Callable[..., None]
+def list_parameters(
+    document: DocumentReader, operation: Operation, report_loss: Callable[..., None]
 ) -> list[tuple[dict[str, Any], Pointer]]:
     """The parameters of an operation with their pointers: those of its path, each unless the
     operation has one of its own instead.
     """
     found: dict[tuple[str, str], tuple[dict[str, Any], Pointer]] = {}
-    for holder, at in ((operation.item, operation.around), (operation.said, operation.at)):
+    for holder, at in (
+        (operation.path_item, operation.path_pointer),
+        (operation.definition, operation.pointer),
+    ):
         own = set()
-        for index, value in enumerate(paper.held(holder, at, "parameters", list)):
-            one, place = paper.found(value, (*at, "parameters", index), "a parameter")
-            key = paper.held(one, place, "name", str), paper.held(one, place, "in", str)
+        for index, value in enumerate(document.get(holder, at, "parameters", list)):
+            one, place = document.get_mapping(value, (*at, "parameters", index), "a parameter")
+            key = document.get(one, place, "name", str), document.get(one, place, "in", str)
             if one and not all(key):
-                paper.fault(place, "a parameter needs `name` and `in`.")
+                document.add_fault(place, "a parameter needs `name` and `in`.")
             if key in own:
-                lose(
+                report_loss(
                     ("input_parameters", key[0]),
                     "a parameter that stands twice: the last one counts",
                     key[1],

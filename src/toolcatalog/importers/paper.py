@@ -6,42 +6,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from toolcatalog.errors import MOST, Pointer
-from toolcatalog.importers.additions import stop
-from toolcatalog.importers.documents import Source
-from toolcatalog.importers.references import is_local, led_to, steps, written
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer
+from toolcatalog.importers.additions import raise_all
+from toolcatalog.importers.documents import SourceDocument
+from toolcatalog.importers.references import (
+    format_reference,
+    is_local_reference,
+    parse_reference,
+    resolve_reference,
+)
 
 T = TypeVar("T")
-_KINDS = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}
-_LONGEST_WAY = 50  # references that follow one another
-_SHOWN = 100  # characters of a reference in a sentence
+_TYPE_NAMES = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}
+_MAX_REFERENCES = 50  # references that follow one another
+_SHOWN_LENGTH = 100  # characters of a reference in a sentence
 
 
 @dataclass(slots=True)
-class Paper:
+class DocumentReader:
     """A document whose value is a mapping. `faults` gathers what is wrong, each once, with its
     pointer.
     """
 
-    source: Source
+    source: SourceDocument
     faults: dict[str, Pointer] = field(default_factory=dict)
 
-    def fault(self, at: Pointer, sentence: str) -> None:
+    def add_fault(self, pointer: Pointer, sentence: str) -> None:
         """Tell what is wrong with the value at a pointer. Raises UsageError where so much is wrong
         that nobody would read on.
         """
-        self.faults.setdefault(f"{written(at)}: {sentence}", at)
-        if len(self.faults) > MOST:
-            self.stop()
+        self.faults.setdefault(f"{format_reference(pointer)}: {sentence}", pointer)
+        if len(self.faults) > MAX_FINDINGS_PER_FILE:
+            self.raise_faults()
 
-    def stop(self) -> None:
+    def raise_faults(self) -> None:
         """Raise UsageError where anything is wrong: a sentence for each of the first few."""
         found = (
-            sorted(zip(self.source.places([*self.faults.values()]), self.faults, strict=True))
+            sorted(zip(self.source.locate([*self.faults.values()]), self.faults, strict=True))
             if self.faults
             else []
         )
-        stop(
+        raise_all(
             [
                 ":".join(
                     [self.source.name, *(str(number) for number in place if number), f" {fault}"]
@@ -56,7 +61,7 @@ class Paper:
         value: dict[str, Any] = self.source.value
         return value
 
-    def held(self, holder: Mapping[str, Any], at: Pointer, key: str, kind: type[T]) -> T:
+    def get(self, holder: Mapping[str, Any], pointer: Pointer, key: str, kind: type[T]) -> T:
         """The value of a key, which is of this kind; an empty one where there is none, or what
         stands there is of another.
         """
@@ -64,18 +69,20 @@ class Paper:
         if isinstance(value, kind):
             return value
         if value is not None:
-            self.fault((*at, key), f"`{key}` is not {_KINDS[kind]}.")
+            self.add_fault((*pointer, key), f"`{key}` is not {_TYPE_NAMES[kind]}.")
         return kind()
 
-    def texts(self, holder: Mapping[str, Any], at: Pointer, key: str) -> list[str]:
+    def get_texts(self, holder: Mapping[str, Any], pointer: Pointer, key: str) -> list[str]:
         """The texts in a list."""
-        said = self.held(holder, at, key, list)
+        said = self.get(holder, pointer, key, list)
         for index, text in enumerate(said):
             if not isinstance(text, str):
-                self.fault((*at, key, index), f"an item of `{key}` is not a text.")
+                self.add_fault((*pointer, key, index), f"an item of `{key}` is not a text.")
         return [text for text in said if isinstance(text, str)]
 
-    def found(self, value: Any, at: Pointer, what: str) -> tuple[dict[str, Any], Pointer]:
+    def get_mapping(
+        self, value: Any, pointer: Pointer, what: str
+    ) -> tuple[dict[str, Any], Pointer]:
         """A mapping, which stands there or where a reference leads, and its pointer; empty, and a
         fault, where it is none.
 
@@ -84,24 +91,24 @@ class Paper:
         way = 0
         while isinstance(value, dict) and isinstance(ref := value.get("$ref"), str):
             way += 1
-            wrong = self.astray(ref, way)
+            wrong = self.reference_fault(ref, way)
             if wrong:
-                self.fault(at, f"{what} is said to be `{ref[:_SHOWN]}`, {wrong}.")
-                return {}, at
-            value, at = led_to(self.root, ref), steps(ref)
+                self.add_fault(pointer, f"{what} is said to be `{ref[:_SHOWN_LENGTH]}`, {wrong}.")
+                return {}, pointer
+            value, pointer = resolve_reference(self.root, ref), parse_reference(ref)
         if not isinstance(value, dict):
-            self.fault(at, f"{what} is not a mapping.")
-            return {}, at
-        return value, at
+            self.add_fault(pointer, f"{what} is not a mapping.")
+            return {}, pointer
+        return value, pointer
 
-    def astray(self, ref: str, way: int) -> str:
+    def reference_fault(self, ref: str, followed: int) -> str:
         """Why a reference is not followed; empty where it is."""
-        if not is_local(ref):
+        if not is_local_reference(ref):
             return "which is in another document, and none is fetched: bundle all into one document first"
-        if led_to(self.root, ref) is None:
+        if resolve_reference(self.root, ref) is None:
             return "and there is nothing of this name"
         return (
             "at the end of too many references, or of one that leads back to itself"
-            if way > _LONGEST_WAY
+            if followed > _MAX_REFERENCES
             else ""
         )

@@ -9,48 +9,52 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcatalog import schema
-from toolcatalog.errors import MOST, Finding, Pointer
-from toolcatalog.importers.descriptions import holdable
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
+from toolcatalog.importers.descriptions import is_storable
 from toolcatalog.importers.dialects import Loss
 from toolcatalog.source import Document
 
 
-def sound(document: Document, needed: Mapping[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
+def drop_refused(
+    document: Document, required: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Loss]]:
     """The value of a document without what the catalog refuses, and what that was. `needed` are
     fields that must be there.
     """
     said = document.value
-    held = {key: inner for key, inner in said.items() if holdable(inner, 2)}
+    held = {key: inner for key, inner in said.items() if is_storable(inner, 2)}
     losses = [Loss((key,), f"`{key}` that no file can hold") for key in said if key not in held]
     losses += [
-        Loss((key,), f"no `{key}` in the source: made up", str(needed[key]))
-        for key in needed
+        Loss((key,), f"no `{key}` in the source: made up", str(required[key]))
+        for key in required
         if key not in held
     ]
-    findings = _findings(document, value := {**needed, **held})
+    findings = _refused_values(document, value := {**required, **held})
     # most are sound, and copying takes as long as all of this
     value = copy.deepcopy(value) if findings else value
     while findings:
-        findings = _in_bulk(findings) if len(findings) > MOST else findings
+        findings = (
+            _merge_list_items(findings) if len(findings) > MAX_FINDINGS_PER_FILE else findings
+        )
         # An example may be refused for a description that is itself in the wrong: that one goes
         # first.
         urgent = [pointer for pointer in findings if not {"examples", "default"} & {*pointer[-2:]}]
         for pointer in sorted(urgent or findings, reverse=True):
             losses.append(_loss(pointer, findings[pointer]))
-            _remove(value, pointer)
-        findings = _findings(document, value := {**needed, **value})
+            _remove_value(value, pointer)
+        findings = _refused_values(document, value := {**required, **value})
     return value, losses
 
 
-def _findings(document: Document, value: dict[str, Any]) -> dict[Pointer, Finding]:
+def _refused_values(document: Document, value: dict[str, Any]) -> dict[Pointer, Finding]:
     """What the catalog refuses, by the pointers of whole values: an example goes or stays, nothing
     within it does.
     """
-    _, findings = schema.record(Document(document.path, document.place, value, True))
-    return {_whole(finding.pointer): finding for finding in findings}
+    _, findings = schema.validate(Document(document.path, document.location, value, True))
+    return {_value_pointer(finding.pointer): finding for finding in findings}
 
 
-def _in_bulk(findings: dict[Pointer, Finding]) -> dict[Pointer, Finding]:
+def _merge_list_items(findings: dict[Pointer, Finding]) -> dict[Pointer, Finding]:
     """The same with a list in the place of its items: where thousands do not fit, taking one by one
     away would take hours.
     """
@@ -60,7 +64,7 @@ def _in_bulk(findings: dict[Pointer, Finding]) -> dict[Pointer, Finding]:
     }
 
 
-def _whole(pointer: Pointer) -> Pointer:
+def _value_pointer(pointer: Pointer) -> Pointer:
     """The pointer up to the first value that is not a description."""
     end = 2
     while end < len(pointer):
@@ -82,7 +86,7 @@ def _loss(pointer: Pointer, finding: Finding) -> Loss:
     return Loss(pointer, f"{what} that the catalog refuses", finding.message)
 
 
-def _remove(value: Any, pointer: Pointer) -> None:
+def _remove_value(value: Any, pointer: Pointer) -> None:
     """Take away the value at `pointer`, and the list that it leaves empty."""
     *outer, last = pointer
     around: Any = value
@@ -91,6 +95,6 @@ def _remove(value: Any, pointer: Pointer) -> None:
     if isinstance(around, list) and isinstance(last, int):
         del around[last]
         if not around:
-            _remove(value, tuple(outer))
+            _remove_value(value, tuple(outer))
     else:
         around.pop(last, None)

@@ -9,23 +9,23 @@ from typing import Any
 
 from toolcatalog.errors import Pointer
 from toolcatalog.importers.dialects import Loss
-from toolcatalog.importers.paper import Paper
+from toolcatalog.importers.paper import DocumentReader
 
 
-def security(
-    paper: Paper, operation: dict[str, Any], at: Pointer
+def read_security(
+    document: DocumentReader, operation: dict[str, Any], pointer: Pointer
 ) -> tuple[dict[str, Any], list[Loss]]:
     """The fields `scopes` and `no_auth` of an operation's tool, as far as there is something to
     say, and what they do not hold.
     """
-    holder, place = (operation, at) if "security" in operation else (paper.root, ())
-    said = paper.held(holder, place, "security", list)
+    holder, place = (operation, pointer) if "security" in operation else (document.root, ())
+    said = document.get(holder, place, "security", list)
     if holder.get("security") is None:
         return {"no_auth": True}, [
             Loss(("security",), "no `security` in the source: taken as needing none")
         ]
     needs = [
-        paper.found(one, (*place, "security", index), "a security requirement")
+        document.get_mapping(one, (*place, "security", index), "a security requirement")
         for index, one in enumerate(said)
     ]
     losses = (
@@ -37,6 +37,8 @@ def security(
         return {"no_auth": True}, losses
     first, where = needs[0]
     scopes = [
-        *dict.fromkeys(scope for scheme in first for scope in paper.texts(first, where, scheme))
+        *dict.fromkeys(
+            scope for scheme in first for scope in document.get_texts(first, where, scheme)
+        )
     ]
     return {"scopes": scopes} if scopes else {}, losses

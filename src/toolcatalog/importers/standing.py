@@ -17,16 +17,16 @@ from toolcatalog.model import Deprecation, Toolkit, ToolVersion
 from toolcatalog.schema import Record
 from toolcatalog.versions import is_version
 
-UNDATED = "00000000_00"  # the version of tools that come without one
+UNDATED_VERSION = "00000000_00"  # the version of tools that come without one
 
-Read = Callable[[str], Record | None]
+ReadRecord = Callable[[str], Record | None]
 
 
-def nothing(_: str) -> None:
+def read_nothing(_: str) -> None:
     """Read no file: for catalogs of which only the paths are known."""
 
 
-class Verdict(NamedTuple):
+class Placement(NamedTuple):
     """The version in which a tool goes to the catalog, empty where the same is there; and the
     `deprecation` that it keeps.
     """
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
 
 
 @dataclass(slots=True)
-class Standing:
+class ExistingCatalog:
     """A catalog as an import finds it. `homes` are the toolkits of its tools, `known` all toolkits,
     `stocked` those that have tools.
 
@@ -44,19 +44,19 @@ class Standing:
     what changes now, or empty.
     """
 
-    read: Read
+    read: ReadRecord
     today: str
-    homes: dict[str, str]
-    known: set[str]
-    stocked: set[str]
+    toolkit_of_tool: dict[str, str]
+    toolkits: set[str]
+    used_toolkits: set[str]
     versions: dict[str, list[str]]
-    free: dict[str, bool] = field(default_factory=dict)
+    no_auth: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, present: Collection[str], read: Read, today: str) -> "Standing":
+    def from_paths(cls, paths: Collection[str], read: ReadRecord, today: str) -> "ExistingCatalog":
         """The state of a catalog whose files are at the paths `present`."""
         homes, versions, known = {}, defaultdict(list), set()
-        for path in sorted(present):
+        for path in sorted(paths):
             match path.split("/"):
                 case ["toolkits", toolkit, tool, file]:
                     homes[tool] = toolkit
@@ -69,75 +69,81 @@ class Standing:
                     homes[tool] = "meta_tools"
         return cls(read, today, homes, known, {*homes.values()}, dict(versions))
 
-    def verdict(self, new: ToolVersion, said: str) -> Verdict:
+    def decide_placement(self, new: ToolVersion, version: str) -> Placement:
         """What becomes of a sound tool; `said` is the version that it comes with, if any. Raises
         UsageError where no version is left.
         """
         there = self.versions.get(new.slug, [])
-        at = said if said in there else there[-1] if there else ""
+        at = version if version in there else there[-1] if there else ""
         old = self.read(f"toolkits/{new.toolkit}/{new.slug}/{at}.yaml") if at else None
         if not isinstance(old, ToolVersion):
-            return Verdict(said or self.next(new, there))
-        if _deprecated_alike(old, new) and self.content(old) == self.content(new):
-            return Verdict("")
-        kept = old.deprecation if not new.deprecation or _deprecated_alike(old, new) else None
-        return Verdict(
-            said or self.next(new, there),
+            return Placement(version or self.choose_version(new, there))
+        if _has_same_deprecation(old, new) and self.canonical_content(
+            old
+        ) == self.canonical_content(new):
+            return Placement("")
+        kept = old.deprecation if not new.deprecation or _has_same_deprecation(old, new) else None
+        return Placement(
+            version or self.choose_version(new, there),
             {key: text for key, text in asdict(kept).items() if text} if kept else None,
         )
 
-    def next(self, new: ToolVersion, there: list[str]) -> str:
+    def choose_version(self, new: ToolVersion, existing: list[str]) -> str:
         """The version of a tool that comes without one, in a catalog that has the versions `there`
         of it, oldest first.
 
         Raises UsageError where the newest of them is the last that there can be.
         """
-        if not self.today or not (there or new.toolkit in self.stocked):
-            return UNDATED
-        found = versions.following(there[-1] if there else None, self.today.partition("_")[0])
+        if not self.today or not (existing or new.toolkit in self.used_toolkits):
+            return UNDATED_VERSION
+        found = versions.next_version(
+            existing[-1] if existing else None, self.today.partition("_")[0]
+        )
         if found is None:
             raise UsageError(
-                f"{new.slug} has version {there[-1]} already, and there is none after it: "
+                f"{new.slug} has version {existing[-1]} already, and there is none after it: "
                 "remove that one."
             )
         return found
 
-    def content(self, tool: ToolVersion) -> str:
+    def canonical_content(self, tool: ToolVersion) -> str:
         """All that a tool says, but for its deprecation, in one spelling: as it would be served."""
         said = (
-            [tool.name, tool.description, tool.scopes, tool.tags, self.needs_none(tool)],
-            parameters.served_inputs(tool.input_parameters),
-            parameters.served_outputs(tool.output_parameters),
+            [tool.name, tool.description, tool.scopes, tool.tags, self.needs_no_auth(tool)],
+            parameters.to_served_inputs(tool.input_parameters),
+            parameters.to_served_outputs(tool.output_parameters),
         )
         return json.dumps(said, sort_keys=True)
 
-    def needs_none(self, tool: ToolVersion) -> bool:
+    def needs_no_auth(self, tool: ToolVersion) -> bool:
         """Tell whether a tool needs no authentication: what it does not say itself, its toolkit
         does.
         """
-        if tool.no_auth is None and tool.toolkit not in self.free:
+        if tool.no_auth is None and tool.toolkit not in self.no_auth:
             toolkit = self.read(f"toolkits/{tool.toolkit}/toolkit.yaml")
-            self.free[tool.toolkit] = isinstance(toolkit, Toolkit) and toolkit.no_auth
-        return self.free[tool.toolkit] if tool.no_auth is None else tool.no_auth
+            self.no_auth[tool.toolkit] = isinstance(toolkit, Toolkit) and toolkit.no_auth
+        return self.no_auth[tool.toolkit] if tool.no_auth is None else tool.no_auth
 
-    def gone(self, seen: Collection[str], toolkits: Collection[str]) -> list[str]:
+    def find_missing_tools(self, imported: Collection[str], toolkits: Collection[str]) -> list[str]:
         """The slugs of tools in these toolkits that a source has not shown, those left out that are
         deprecated already.
         """
         missing = sorted(
-            slug for slug, toolkit in self.homes.items() if toolkit in toolkits and slug not in seen
+            slug
+            for slug, toolkit in self.toolkit_of_tool.items()
+            if toolkit in toolkits and slug not in imported
         )
         return [slug for slug in missing if not self.is_deprecated(slug)]
 
     def is_deprecated(self, slug: str) -> bool:
         """Tell whether the newest version of a tool is deprecated."""
         newest = self.read(
-            f"toolkits/{self.homes[slug]}/{slug}/{self.versions.get(slug, [UNDATED])[-1]}.yaml"
+            f"toolkits/{self.toolkit_of_tool[slug]}/{slug}/{self.versions.get(slug, [UNDATED_VERSION])[-1]}.yaml"
         )
         return isinstance(newest, ToolVersion) and newest.deprecation is not None
 
 
-def _deprecated_alike(old: ToolVersion, new: ToolVersion) -> bool:
+def _has_same_deprecation(old: ToolVersion, new: ToolVersion) -> bool:
     """Tell whether the new says nothing else of its deprecation: nothing at all, or no more than
     that it is deprecated.
     """

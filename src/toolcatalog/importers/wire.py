@@ -10,25 +10,25 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog.errors import UsageError
-from toolcatalog.importers.additions import Addition, stop, stop_at_many
-from toolcatalog.importers.descriptions import describe
+from toolcatalog.importers.additions import ImportedTool, check_tool_count, raise_all
+from toolcatalog.importers.descriptions import convert
 from toolcatalog.importers.dialects import Loss
 
-_PARAMETERS = ("input_parameters", "output_parameters")
-_TAKEN = ("name", "description", "scopes", "tags", "no_auth")  # as they are
-_READ = (
+_PARAMETER_FIELDS = ("input_parameters", "output_parameters")
+_COPIED_FIELDS = ("name", "description", "scopes", "tags", "no_auth")  # as they are
+_KNOWN_FIELDS = (
     "slug",
     "toolkit",
     "version",
     "available_versions",
     "is_deprecated",
     "deprecated",
-    *_TAKEN,
-    *_PARAMETERS,
+    *_COPIED_FIELDS,
+    *_PARAMETER_FIELDS,
 )
 
 
-def additions(value: Any) -> list[Addition]:
+def import_tools(value: Any) -> list[ImportedTool]:
     """The tools in a JSON value: a list of definitions, or a page of the API (`{"items": [...]}`).
 
     Raises UsageError, a sentence for each, where something is not a definition.
@@ -39,18 +39,18 @@ def additions(value: Any) -> list[Addition]:
             "There is no list of tool definitions here: give a JSON array, or a page as the "
             'API sends it, {"items": [...]}.'
         )
-    stop_at_many(len(definitions), len(json.dumps(definitions)))
-    stop(
+    check_tool_count(len(definitions), len(json.dumps(definitions)))
+    raise_all(
         [
             fault
             for number, definition in enumerate(definitions, 1)
-            for fault in _faults(definition, number)
+            for fault in _find_faults(definition, number)
         ]
     )
-    return [_addition(definition) for definition in definitions]
+    return [_import_tool(definition) for definition in definitions]
 
 
-def _faults(definition: Any, number: int) -> Iterator[str]:
+def _find_faults(definition: Any, number: int) -> Iterator[str]:
     """Why an item of the list, counted from 1, is not a tool definition."""
     if not isinstance(definition, dict):
         yield f"Item {number} is not a JSON object: a tool definition has at least a slug, a name and a description."
@@ -58,7 +58,7 @@ def _faults(definition: Any, number: int) -> Iterator[str]:
     slug = definition.get("slug")
     if not (isinstance(slug, str) and slug):
         yield f"Item {number} has no slug: give it one, or remove the item."
-    for key in _PARAMETERS:
+    for key in _PARAMETER_FIELDS:
         if definition.get(key) is not None and not _describes_an_object(definition[key]):
             yield f"`{key}` of item {number} ({slug!r}) is not the JSON Schema of an object: mend it, or remove it."
 
@@ -69,18 +69,20 @@ def _describes_an_object(schema: Any) -> bool:
     )
 
 
-def _addition(definition: Mapping[str, Any]) -> Addition:
-    value = {key: definition[key] for key in _TAKEN if definition.get(key) not in (None, [])}
-    losses = [*_untaken(definition)]
+def _import_tool(definition: Mapping[str, Any]) -> ImportedTool:
+    value = {
+        key: definition[key] for key in _COPIED_FIELDS if definition.get(key) not in (None, [])
+    }
+    losses = [*_definition_losses(definition)]
     if _is_deprecated(definition):
         value["deprecation"] = {}
-    for key in _PARAMETERS:
-        described, lost = describe(definition.get(key) or {}, key)
+    for key in _PARAMETER_FIELDS:
+        described, lost = convert(definition.get(key) or {}, key)
         losses += lost
         if described:
             value[key] = described
     toolkit, version = definition.get("toolkit"), definition.get("version")
-    return Addition(
+    return ImportedTool(
         slug=definition["slug"],
         value=value,
         toolkit=toolkit if isinstance(toolkit, dict) else {},
@@ -96,10 +98,10 @@ def _is_deprecated(definition: Mapping[str, Any]) -> bool:
     )
 
 
-def _untaken(definition: Mapping[str, Any]) -> Iterator[Loss]:
+def _definition_losses(definition: Mapping[str, Any]) -> Iterator[Loss]:
     """What of a definition has no place in a tool's file, its parameters aside."""
     for key in definition:
-        if key not in _READ:
+        if key not in _KNOWN_FIELDS:
             yield Loss((key,), f"`{key}` of a tool")
     for key, kind in (
         ("toolkit", dict),

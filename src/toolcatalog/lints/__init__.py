@@ -6,20 +6,20 @@ Each rule is a small function with an id, a severity that `catalog.yaml` can cha
 """
 
 from toolcatalog.lints import hints, identity, leaks, portability, quality, references, security
-from toolcatalog.lints.kinds import Lint, Survey
+from toolcatalog.lints.kinds import CatalogRule, ToolRule
 
 # they look at texts only, whatever these belong to
-OF_TEXTS: tuple[Lint, ...] = (*security.LINTS, *leaks.LINTS)
-LINTS: tuple[Lint, ...] = (
-    *quality.LINTS,
-    *hints.LINTS,
-    *identity.LINTS,
-    *portability.LINTS,
-    *OF_TEXTS,
+TEXT_RULES: tuple[ToolRule, ...] = (*security.TOOL_RULES, *leaks.TOOL_RULES)
+TOOL_RULES: tuple[ToolRule, ...] = (
+    *quality.TOOL_RULES,
+    *hints.TOOL_RULES,
+    *identity.TOOL_RULES,
+    *portability.TOOL_RULES,
+    *TEXT_RULES,
 )
-SURVEYS: tuple[Survey, ...] = (
-    *hints.SURVEYS,
-    *identity.SURVEYS,
-    *references.SURVEYS,
-    *security.SURVEYS,
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    *hints.CATALOG_RULES,
+    *identity.CATALOG_RULES,
+    *references.CATALOG_RULES,
+    *security.CATALOG_RULES,
 )

@@ -7,35 +7,35 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import Lint, Survey
-from toolcatalog.lints.places import living
+from toolcatalog.lints.kinds import CatalogRule, ToolRule
+from toolcatalog.lints.places import iter_active
 from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import Catalog, ToolVersion
 
 READ_ONLY = "readOnlyHint"
 DESTRUCTIVE = "destructiveHint"
 IMPORTANT = "important"
-_HANDFUL = 5  # tools: a toolkit with no more needs no choice among them
-_DESTROYING = ("DELETE", "REMOVE", "DESTROY", "ERASE", "PURGE", "WIPE")
-_READING = ("GET", "LIST", "SEARCH", "FETCH", "FIND", "RETRIEVE")
+_MIN_TOOLS = 5  # tools: a toolkit with no more needs no choice among them
+_DESTRUCTIVE_VERBS = ("DELETE", "REMOVE", "DESTROY", "ERASE", "PURGE", "WIPE")
+_READING_VERBS = ("GET", "LIST", "SEARCH", "FETCH", "FIND", "RETRIEVE")
 # Verbs behind which a verb is no longer what the tool does: CREATE_REMOVE_TOKEN removes nothing.
-_OTHER = (
+_OTHER_VERBS = (
     "ADD", "APPROVE", "BLOCK", "CANCEL", "CHANGE", "CLOSE", "COPY", "CREATE", "DISABLE", "EDIT", "ENABLE", "INSERT", "MARK", "MERGE",
     "MODIFY", "MOVE", "PATCH", "POST", "PUT", "REJECT", "RENAME", "REPLACE", "REQUEST", "RESET", "RESTORE", "RUN", "SEND", "SET",
     "START", "STOP", "SUBMIT", "SYNC", "TRASH", "UNBLOCK", "UNDO", "UPDATE", "UPLOAD", "UPSERT", "WRITE",
 )  # fmt: skip
-_VERBS = {
-    **dict.fromkeys(_DESTROYING, "destroys"),
-    **dict.fromkeys(_READING, "reads"),
-    **dict.fromkeys(_OTHER, ""),
+_VERB_EFFECTS = {
+    **dict.fromkeys(_DESTRUCTIVE_VERBS, "destroys"),
+    **dict.fromkeys(_READING_VERBS, "reads"),
+    **dict.fromkeys(_OTHER_VERBS, ""),
 }
 
 
-def destroying_tools_say_so(view: ToolView) -> Iterator[Finding]:
+def check_hint_missing(view: ToolView) -> Iterator[Finding]:
     """A tool that deletes or removes has `destructiveHint`."""
     tool = view.tool
-    verb = _verb(tool)
-    if _VERBS.get(verb) == "destroys" and DESTRUCTIVE not in tool.tags:
+    verb = _verb_of_tool(tool)
+    if _VERB_EFFECTS.get(verb) == "destroys" and DESTRUCTIVE not in tool.tags:
         message = f"a tool that does {verb} has no tag `{DESTRUCTIVE}`"
         help = f"add `{DESTRUCTIVE}` to `tags`: clients ask the user before such a call"
         pointer, at_key = (("tags",), True) if tool.tags else ((), False)
@@ -49,7 +49,7 @@ def destroying_tools_say_so(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def hints_do_not_contradict(view: ToolView) -> Iterator[Finding]:
+def check_hint_contradiction(view: ToolView) -> Iterator[Finding]:
     """Hints fit each other and the verb: what reads does not destroy, and what destroys is not
     read-only.
     """
@@ -59,10 +59,10 @@ def hints_do_not_contradict(view: ToolView) -> Iterator[Finding]:
             tool, DESTRUCTIVE, f"the tool has both `{READ_ONLY}` and `{DESTRUCTIVE}`"
         )
         return
-    verb = _verb(tool)
-    if READ_ONLY in tool.tags and _VERBS.get(verb) == "destroys":
+    verb = _verb_of_tool(tool)
+    if READ_ONLY in tool.tags and _VERB_EFFECTS.get(verb) == "destroys":
         yield _contradiction(tool, READ_ONLY, f"a tool that does {verb} has the tag `{READ_ONLY}`")
-    elif DESTRUCTIVE in tool.tags and _VERBS.get(verb) == "reads":
+    elif DESTRUCTIVE in tool.tags and _VERB_EFFECTS.get(verb) == "reads":
         yield _contradiction(
             tool, DESTRUCTIVE, f"a tool that does {verb} has the tag `{DESTRUCTIVE}`"
         )
@@ -79,12 +79,12 @@ def _contradiction(tool: ToolVersion, tag: str, message: str) -> Finding:
     )
 
 
-def _verb(tool: ToolVersion) -> str:
-    return _verb_of(tool.toolkit, tool.slug, tool.name)
+def _verb_of_tool(tool: ToolVersion) -> str:
+    return _find_verb(tool.toolkit, tool.slug, tool.name)
 
 
 @lru_cache(maxsize=4)  # both rules ask it of one tool, one after the other
-def _verb_of(toolkit: str, slug: str, name: str) -> str:
+def _find_verb(toolkit: str, slug: str, name: str) -> str:
     """The first word that is a known verb, of the slug behind the toolkit's, or else of the name;
     empty where there is none.
     """
@@ -93,12 +93,12 @@ def _verb_of(toolkit: str, slug: str, name: str) -> str:
 
 
 def _first_verb(words: list[str]) -> str:
-    return next((word for word in words if word in _VERBS), "")
+    return next((word for word in words if word in _VERB_EFFECTS), "")
 
 
-def toolkits_have_important_tools(catalog: Catalog) -> Iterator[Finding]:
+def check_important_none(catalog: Catalog) -> Iterator[Finding]:
     """A toolkit of more than a handful of tools features at least one of them."""
-    for toolkit, tools, important in _counts(catalog):
+    for toolkit, tools, important in _count_important(catalog):
         if not important:
             message = f"none of the {tools:,} tools is tagged `{IMPORTANT}`"
             help = "tag those that most people need: clients that ask for a toolkit as a whole show only these"
@@ -110,9 +110,9 @@ def toolkits_have_important_tools(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def few_tools_are_important(catalog: Catalog) -> Iterator[Finding]:
+def check_important_many(catalog: Catalog) -> Iterator[Finding]:
     """A toolkit of more than a handful of tools does not feature most of them."""
-    for toolkit, tools, important in _counts(catalog):
+    for toolkit, tools, important in _count_important(catalog):
         if important > tools / 2:
             message, expected = (
                 f"{important:,} of the {tools:,} tools are tagged `{IMPORTANT}`",
@@ -128,28 +128,28 @@ def few_tools_are_important(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _counts(catalog: Catalog) -> Iterator[tuple[str, int, int]]:
+def _count_important(catalog: Catalog) -> Iterator[tuple[str, int, int]]:
     """Of each described toolkit with more than a handful of living tools: its slug, how many, and
     how many of them are important.
     """
     tools: Counter[str] = Counter()
     important: Counter[str] = Counter()
-    for tool in living(catalog):
+    for tool in iter_active(catalog):
         tools[tool.toolkit] += 1
         if IMPORTANT in tool.tags:
             important[tool.toolkit] += 1
     return (
         (one, tools[one], important[one])
         for one in sorted(tools)
-        if tools[one] > _HANDFUL and one in catalog.toolkits
+        if tools[one] > _MIN_TOOLS and one in catalog.toolkits
     )
 
 
-LINTS: tuple[Lint, ...] = (
-    Lint("hint-missing", "warning", destroying_tools_say_so),
-    Lint("hint-contradiction", "warning", hints_do_not_contradict),
+TOOL_RULES: tuple[ToolRule, ...] = (
+    ToolRule("hint-missing", "warning", check_hint_missing),
+    ToolRule("hint-contradiction", "warning", check_hint_contradiction),
 )
-SURVEYS: tuple[Survey, ...] = (
-    Survey("important-none", "warning", toolkits_have_important_tools),
-    Survey("important-many", "note", few_tools_are_important),
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    CatalogRule("important-none", "warning", check_important_none),
+    CatalogRule("important-many", "note", check_important_many),
 )

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from toolcatalog.comparing import Comparison, Entry, Key
+from toolcatalog.comparing import Comparison, Entry, ToolVersionKey
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.wording import Change
 
-_FEW = 5  # changes that a message names
-_FIELDS = {"input": "input_parameters", "output": "output_parameters"}
+_MAX_LISTED_CHANGES = 5  # changes that a message names
+_FIELD_NAMES = {"input": "input_parameters", "output": "output_parameters"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class HistoryContext:
     """What differs since a revision; of the tools that differ the versions of then; what the
     deprecated versions say now; the day.
 
@@ -28,38 +28,40 @@ class History:
 
     comparison: Comparison
     published: Mapping[tuple[str, str], Sequence[str]]
-    deprecated: Mapping[Key, Mapping[str, str]] = field(default_factory=dict)
-    broken: Collection[Key] = ()
+    deprecated: Mapping[ToolVersionKey, Mapping[str, str]] = field(default_factory=dict)
+    invalid: Collection[ToolVersionKey] = ()
     today: str  # as YYYY-MM-DD
 
 
-class Past(NamedTuple):
+class HistoryRule(NamedTuple):
     """A rule of history. `severity`: error, warning or note."""
 
     rule: str
     severity: str
-    check: Callable[[History], Iterator[Finding]]
+    check: Callable[[HistoryContext], Iterator[Finding]]
 
 
-def check(history: History) -> list[Finding]:
+def check_history(history: HistoryContext) -> list[Finding]:
     """All findings of all rules. A finding of something removed names a path that is not there any
     more.
     """
-    return [*chain.from_iterable(past.check(history) for past in PASTS)]
+    return [*chain.from_iterable(past.check(history) for past in RULES)]
 
 
-def versions_stay(history: History) -> Iterator[Finding]:
+def check_version_unchanged(history: HistoryContext) -> Iterator[Finding]:
     """A published version does not change, apart from its deprecation."""
-    for entry in _of(history, "changed"):
+    for entry in _entries_with(history, "changed"):
         if not entry.slug:
             continue
-        broken = "and breaks who calls it" if _breaking(entry) else "if only for who reads it"
+        broken = (
+            "and breaks who calls it" if _breaking_changes(entry) else "if only for who reads it"
+        )
         yield Finding(
             path=entry.path,
-            pointer=_pointer(entry.changes[0]),
+            pointer=_field_pointer(entry.changes[0]),
             at_key=True,
             rule="history-version-changed",
-            message=f"this version is published, and it changed, {broken}: {_told(entry.changes)}",
+            message=f"this version is published, and it changed, {broken}: {_format_changes(entry.changes)}",
             expected=f"the file as it is in {history.comparison.before}, apart from `deprecation`",
             help=(
                 "put that one back, and make the change in a new version: `toolcatalog bump "
@@ -68,9 +70,9 @@ def versions_stay(history: History) -> Iterator[Finding]:
         )
 
 
-def versions_go_forward(history: History) -> Iterator[Finding]:
+def check_version_order(history: HistoryContext) -> Iterator[Finding]:
     """A new version is newer than all that were published."""
-    for entry in _of(history, "new version", "not compared"):
+    for entry in _entries_with(history, "new version", "not compared"):
         published = history.published.get((entry.toolkit, entry.slug), ())
         if (
             entry.version
@@ -90,11 +92,11 @@ def versions_go_forward(history: History) -> Iterator[Finding]:
             )
 
 
-def versions_are_kept(history: History) -> Iterator[Finding]:
+def check_version_removed(history: HistoryContext) -> Iterator[Finding]:
     """A published version is not removed before it was announced to be."""
-    for entry in _of(history, "version removed"):
-        if not _may_go(entry, history.today):
-            yield _removed(
+    for entry in _entries_with(history, "version removed"):
+        if not _has_passed_sunset(entry, history.today):
+            yield _removal_finding(
                 "history-version-removed",
                 entry,
                 f"version {entry.version} of `{entry.slug}`",
@@ -102,24 +104,30 @@ def versions_are_kept(history: History) -> Iterator[Finding]:
             )
 
 
-def tools_are_kept(history: History) -> Iterator[Finding]:
+def check_tool_removed(history: HistoryContext) -> Iterator[Finding]:
     """A published tool is not removed before it was announced to be. Of a whole toolkit that is
     gone, see the next rule.
     """
-    gone = _gone_toolkits(history)
-    for entry in _of(history, "removed"):
-        if entry.slug and entry.toolkit not in gone and not _may_go(entry, history.today):
-            yield _removed("history-tool-removed", entry, f"the tool `{entry.slug}`", history)
+    gone = _removed_toolkits(history)
+    for entry in _entries_with(history, "removed"):
+        if (
+            entry.slug
+            and entry.toolkit not in gone
+            and not _has_passed_sunset(entry, history.today)
+        ):
+            yield _removal_finding(
+                "history-tool-removed", entry, f"the tool `{entry.slug}`", history
+            )
 
 
-def toolkits_are_kept(history: History) -> Iterator[Finding]:
+def check_toolkit_removed(history: HistoryContext) -> Iterator[Finding]:
     """A published toolkit is not removed before all of its tools were announced to be."""
-    tools = [entry for entry in _of(history, "removed") if entry.slug]
-    for toolkit, path in _gone_toolkits(history).items():
+    tools = [entry for entry in _entries_with(history, "removed") if entry.slug]
+    for toolkit, path in _removed_toolkits(history).items():
         early = [
             entry
             for entry in tools
-            if entry.toolkit == toolkit and not _may_go(entry, history.today)
+            if entry.toolkit == toolkit and not _has_passed_sunset(entry, history.today)
         ]
         if early:
             count = (
@@ -136,85 +144,88 @@ def toolkits_are_kept(history: History) -> Iterator[Finding]:
                 ),
                 expected="tools that are deprecated with a `sunset`, and that day to have come",
                 help=(
-                    f"put the toolkit back ({_restore(history, f'toolkits/{toolkit}')}), and "
+                    f"put the toolkit back ({_restore_hint(history, f'toolkits/{toolkit}')}), and "
                     "deprecate its tools with a `sunset`"
                 ),
             )
 
 
-def changes_are_announced(history: History) -> Iterator[Finding]:
+def check_breaking_announced(history: HistoryContext) -> Iterator[Finding]:
     """A new version that breaks callers comes with a word to those of the one before: a deprecation
     of that with a sunset.
     """
-    for entry in _of(history, "new version"):
-        before = Key(entry.toolkit, entry.slug, entry.before)
-        if (broken := _breaking(entry)) and not history.deprecated.get(before, {}).get("sunset"):
+    for entry in _entries_with(history, "new version"):
+        before = ToolVersionKey(entry.toolkit, entry.slug, entry.compared_with)
+        if (broken := _breaking_changes(entry)) and not history.deprecated.get(before, {}).get(
+            "sunset"
+        ):
             yield Finding(
                 path=entry.path,
-                pointer=_pointer(broken[0]),
+                pointer=_field_pointer(broken[0]),
                 at_key=True,
                 rule="history-breaking",
-                message=f"this version breaks callers of {entry.before}: {_told(broken)}",
-                expected=f"changes that no caller notices, or an announced end of {entry.before}",
+                message=f"this version breaks callers of {entry.compared_with}: {_format_changes(broken)}",
+                expected=f"changes that no caller notices, or an announced end of {entry.compared_with}",
                 help=(
-                    f"keep what callers rely on, or say in {entry.before}.yaml, by `deprecation` "
+                    f"keep what callers rely on, or say in {entry.compared_with}.yaml, by `deprecation` "
                     "with a `sunset`, how long that one stays"
                 ),
             )
 
 
-def all_is_compared(history: History) -> Iterator[Finding]:
+def check_all_compared(history: HistoryContext) -> Iterator[Finding]:
     """What could not be read at the revision cannot be compared, which is not the same as no
     change.
     """
-    for entry in _of(history, "not compared"):
-        was_there = entry.before or entry.version in history.published.get(
+    for entry in _entries_with(history, "not compared"):
+        was_there = entry.compared_with or entry.version in history.published.get(
             (entry.toolkit, entry.slug), ()
         )
         concerned = {
-            Key(entry.toolkit, entry.slug, version) for version in (entry.version, entry.before)
+            ToolVersionKey(entry.toolkit, entry.slug, version)
+            for version in (entry.version, entry.compared_with)
         }
-        if entry.slug and was_there and concerned.isdisjoint(history.broken):
+        if entry.slug and was_there and concerned.isdisjoint(history.invalid):
             yield Finding(
                 path=entry.path,
                 rule="history-not-compared",
                 message=(
                     f"this version could not be compared with {history.comparison.before}: "
-                    f"{entry.why}"
+                    f"{entry.reason}"
                 ),
                 help="look at the difference yourself: what was published must not change",
             )
 
 
-PASTS = (
-    Past("history-version-changed", "error", versions_stay),
-    Past("history-version-back", "error", versions_go_forward),
-    Past("history-version-removed", "error", versions_are_kept),
-    Past("history-tool-removed", "error", tools_are_kept),
-    Past("history-toolkit-removed", "error", toolkits_are_kept),
-    Past("history-breaking", "warning", changes_are_announced),
-    Past("history-not-compared", "warning", all_is_compared),
+RULES = (
+    HistoryRule("history-version-changed", "error", check_version_unchanged),
+    HistoryRule("history-version-back", "error", check_version_order),
+    HistoryRule("history-version-removed", "error", check_version_removed),
+    HistoryRule("history-tool-removed", "error", check_tool_removed),
+    HistoryRule("history-toolkit-removed", "error", check_toolkit_removed),
+    HistoryRule("history-breaking", "warning", check_breaking_announced),
+    HistoryRule("history-not-compared", "warning", check_all_compared),
 )
 
 
-def _of(history: History, *whats: str) -> Iterator[Entry]:
-    return (entry for entry in history.comparison.entries if entry.what in whats)
+def _entries_with(history: HistoryContext, *statuses: str) -> Iterator[Entry]:
+    return (entry for entry in history.comparison.entries if entry.status in statuses)
 
 
-def _gone_toolkits(history: History) -> dict[str, str]:
+def _removed_toolkits(history: HistoryContext) -> dict[str, str]:
     """The toolkits that were removed as a whole, and the paths of their own files."""
     return {
         entry.toolkit: entry.path
-        for entry in _of(history, "removed")
+        for entry in _entries_with(history, "removed")
         if entry.toolkit and not entry.slug
     }
 
 
-def _may_go(entry: Entry, today: str) -> bool:
+def _has_passed_sunset(entry: Entry, today: str) -> bool:
     return bool(entry.sunset) and entry.sunset <= today
 
 
-def _removed(rule: str, entry: Entry, what: str, history: History) -> Finding:
+def _removal_finding(rule: str, entry: Entry, what: str, history: HistoryContext) -> Finding:
     announced = (
         f"its `sunset` is {entry.sunset}, which has not come"
         if entry.sunset
@@ -226,26 +237,30 @@ def _removed(rule: str, entry: Entry, what: str, history: History) -> Finding:
         message=f"{what} was removed, and {announced}",
         expected="a deprecation with a `sunset`, and that day to have come",
         help=(
-            f"put it back ({_restore(history, entry.path)}), and announce its end: `toolcatalog "
+            f"put it back ({_restore_hint(history, entry.path)}), and announce its end: `toolcatalog "
             f"deprecate {entry.slug} --sunset DATE`"
         ),
     )
 
 
-def _restore(history: History, path: str) -> str:
+def _restore_hint(history: HistoryContext, path: str) -> str:
     return f"`git checkout {history.comparison.before} -- {path}` in the catalog's folder"
 
 
-def _breaking(entry: Entry) -> list[Change]:
+def _breaking_changes(entry: Entry) -> list[Change]:
     return [change for change in entry.changes if change.kind == "breaking"]
 
 
-def _told(changes: Sequence[Change]) -> str:
-    said = "; ".join(f"{change.place} {change.what}" for change in changes[:_FEW])
-    return said if len(changes) <= _FEW else f"{said}; and {len(changes) - _FEW} more"
+def _format_changes(changes: Sequence[Change]) -> str:
+    said = "; ".join(f"{change.place} {change.what}" for change in changes[:_MAX_LISTED_CHANGES])
+    return (
+        said
+        if len(changes) <= _MAX_LISTED_CHANGES
+        else f"{said}; and {len(changes) - _MAX_LISTED_CHANGES} more"
+    )
 
 
-def _pointer(change: Change) -> Pointer:
+def _field_pointer(change: Change) -> Pointer:
     """The field of the file that a change is in."""
     field = change.place.partition(" ")[0]
-    return (_FIELDS.get(field, field),)
+    return (_FIELD_NAMES.get(field, field),)

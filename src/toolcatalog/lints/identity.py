@@ -10,25 +10,25 @@ from functools import lru_cache
 from itertools import islice
 
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.kinds import Lint, Survey
-from toolcatalog.lints.places import living
+from toolcatalog.lints.kinds import CatalogRule, ToolRule
+from toolcatalog.lints.places import iter_active
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ROUTER, Catalog, Listed
+from toolcatalog.model import ROUTER, Catalog, ToolSummary
 
 # characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
-_LONGEST = 64
+_MAX_SLUG_LENGTH = 64
 _ARTICLES = frozenset(("A", "AN", "THE"))
-_JOINTS = frozenset(
+_PREPOSITIONS = frozenset(
     ("AS", "AT", "BY", "FOR", "FROM", "IN", "INTO", "OF", "ON", "OR", "TO", "USING", "WITH")
 )
-_VOCABULARY = 100_000  # words that are compared: a catalog with more long ones is not made of words
+_MAX_WORDS = 100_000  # words that are compared: a catalog with more long ones is not made of words
 # letters: of shorter words many are one letter apart and mean different things (get and set, close
 # and clone)
-_LONG_ENOUGH = 6
-_NO_SEPARATORS = dict.fromkeys(map(ord, "-_."))
+_MIN_WORD_LENGTH = 6
+_SEPARATORS = dict.fromkeys(map(ord, "-_."))
 
 
-def slug_begins_with_its_toolkit(view: ToolView) -> Iterator[Finding]:
+def check_slug_prefix(view: ToolView) -> Iterator[Finding]:
     """A tool's slug begins with that of its toolkit, in capitals; `-` and `_` are alike. Meta tools
     belong to no toolkit's prefix.
     """
@@ -47,13 +47,13 @@ def slug_begins_with_its_toolkit(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def slug_fits_a_function_name(view: ToolView) -> Iterator[Finding]:
+def check_slug_length(view: ToolView) -> Iterator[Finding]:
     """A tool's slug is no longer than providers take as a name."""
     tool = view.tool
-    if len(tool.slug) > _LONGEST:
+    if len(tool.slug) > _MAX_SLUG_LENGTH:
         message = f"the slug has {len(tool.slug)} characters"
         expected, help = (
-            f"at most {_LONGEST}",
+            f"at most {_MAX_SLUG_LENGTH}",
             "leave out articles and what the toolkit says anyway",
         )
         yield Finding(
@@ -61,15 +61,15 @@ def slug_fits_a_function_name(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def parameters_are_told_apart(view: ToolView) -> Iterator[Finding]:
+def check_similar_parameters(view: ToolView) -> Iterator[Finding]:
     """Parameters of one object differ in more than case and separators."""
     tool = view.tool
     names = {place.name for place in view.inputs}
-    if len({_plain(name) for name in names}) == len(names):
+    if len({_without_separators(name) for name in names}) == len(names):
         return  # as nearly always
     seen: dict[tuple[Pointer, str], str] = {}
     for place in view.inputs:
-        other = seen.setdefault((place.pointer[:-1], _plain(place.name)), place.name)
+        other = seen.setdefault((place.pointer[:-1], _without_separators(place.name)), place.name)
         if other != place.name:
             message = f"`{place.name}` differs from `{other}` only in case or separators"
             help = "give one of them a name that says what is different"
@@ -83,15 +83,15 @@ def parameters_are_told_apart(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def _plain(name: str) -> str:
-    return name.translate(_NO_SEPARATORS).casefold()
+def _without_separators(name: str) -> str:
+    return name.translate(_SEPARATORS).casefold()
 
 
-def toolkits_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
+def check_similar_toolkits(catalog: Catalog) -> Iterator[Finding]:
     """Slugs of toolkits differ in more than separators."""
     seen: dict[str, str] = {}
     for slug in sorted(catalog.toolkits):
-        other = seen.setdefault(_plain(slug), slug)
+        other = seen.setdefault(_without_separators(slug), slug)
         if other != slug:
             message = f"the toolkit `{slug}` differs from `{other}` only in separators"
             yield Finding(
@@ -102,23 +102,27 @@ def toolkits_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def slugs_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
+def check_similar_slugs(catalog: Catalog) -> Iterator[Finding]:
     """Slugs of one toolkit differ in more than separators, the order of words, singular and plural,
     or one letter of a long word.
 
     Only tools that are in use are looked at: what a deprecated tool is replaced by may well be
     alike.
     """
-    toolkits: defaultdict[str, list[Listed]] = defaultdict(list)
-    for tool in living(catalog):
+    toolkits: defaultdict[str, list[ToolSummary]] = defaultdict(list)
+    for tool in iter_active(catalog):
         toolkits[tool.toolkit].append(tool)
-    near = _neighbours(
+    near = _find_neighbors(
         sorted(
             {word for tools in toolkits.values() for tool in tools for word in _words(tool.slug)}
         )
     )
     for tools in toolkits.values():
-        twins = {**_misspelt(tools, near), **_grouped(tools, _sense), **_grouped(tools, _plain)}
+        twins = {
+            **_find_misspellings(tools, near),
+            **_find_collisions(tools, _canonical_words),
+            **_find_collisions(tools, _without_separators),
+        }
         for tool in tools if twins else ():
             if tool.slug in twins:
                 message = f"`{tool.slug}` is easily taken for `{twins[tool.slug]}`"
@@ -126,20 +130,20 @@ def slugs_are_told_apart(catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(path=tool.path, rule="slug-similar", message=message, help=help)
 
 
-def _grouped(tools: Iterable[Listed], key: Callable[[str], str]) -> dict[str, str]:
+def _find_collisions(tools: Iterable[ToolSummary], key: Callable[[str], str]) -> dict[str, str]:
     """Slugs that come to the same as one before them, each with that one."""
     seen: dict[str, str] = {}
     pairs = ((tool.slug, seen.setdefault(key(tool.slug), tool.slug)) for tool in tools)
     return {slug: other for slug, other in pairs if other != slug}
 
 
-def _sense(slug: str) -> str:
+def _canonical_words(slug: str) -> str:
     """The words without articles, in the singular and, between words such as TO and FOR, in one
     order.
     """
     parts: list[list[str]] = [[]]
     for word in _words(slug):
-        if word in _JOINTS:
+        if word in _PREPOSITIONS:
             parts.append([word])
         elif word not in _ARTICLES:
             parts[-1].append(_singular(word))
@@ -156,7 +160,9 @@ def _singular(word: str) -> str:
     return word.removesuffix("S").removesuffix("E")
 
 
-def _misspelt(tools: Iterable[Listed], near: Mapping[str, Collection[str]]) -> dict[str, str]:
+def _find_misspellings(
+    tools: Iterable[ToolSummary], neighbors: Mapping[str, Collection[str]]
+) -> dict[str, str]:
     """Slugs that come to an earlier one when one of their words is another that is near to it, each
     with that one.
     """
@@ -164,7 +170,7 @@ def _misspelt(tools: Iterable[Listed], near: Mapping[str, Collection[str]]) -> d
     seen: set[str] = set()
     for slug in (tool.slug for tool in tools):  # sorted by slug
         for at, word in enumerate(words := _words(slug)):
-            for other in sorted(near.get(word, ())):
+            for other in sorted(neighbors.get(word, ())):
                 twin = "_".join((*words[:at], other, *words[at + 1 :]))
                 if twin in seen:
                     found[slug] = twin
@@ -172,13 +178,13 @@ def _misspelt(tools: Iterable[Listed], near: Mapping[str, Collection[str]]) -> d
     return found
 
 
-def _neighbours(words: Iterable[str]) -> Mapping[str, Collection[str]]:
+def _find_neighbors(words: Iterable[str]) -> Mapping[str, Collection[str]]:
     """Long words with those that come to the same when one letter is left out of one or both; words
     without any are left out.
     """
     shapes: defaultdict[str, list[str]] = defaultdict(list)
-    long = (word for word in words if len(word) >= _LONG_ENOUGH and word.isalpha())
-    for word in islice(long, _VOCABULARY):
+    long = (word for word in words if len(word) >= _MIN_WORD_LENGTH and word.isalpha())
+    for word in islice(long, _MAX_WORDS):
         # the first letter is seldom mistaken
         for shape in {word, *(word[:at] + word[at + 1 :] for at in range(1, len(word)))}:
             shapes[shape].append(word)
@@ -193,12 +199,12 @@ def _words(slug: str) -> list[str]:
     return slug.replace("-", "_").split("_")
 
 
-LINTS: tuple[Lint, ...] = (
-    Lint("slug-prefix", "warning", slug_begins_with_its_toolkit),
-    Lint("slug-long", "warning", slug_fits_a_function_name),
-    Lint("parameter-twins", "warning", parameters_are_told_apart),
+TOOL_RULES: tuple[ToolRule, ...] = (
+    ToolRule("slug-prefix", "warning", check_slug_prefix),
+    ToolRule("slug-long", "warning", check_slug_length),
+    ToolRule("parameter-twins", "warning", check_similar_parameters),
 )
-SURVEYS: tuple[Survey, ...] = (
-    Survey("toolkit-twins", "warning", toolkits_are_told_apart),
-    Survey("slug-similar", "note", slugs_are_told_apart),
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    CatalogRule("toolkit-twins", "warning", check_similar_toolkits),
+    CatalogRule("slug-similar", "note", check_similar_slugs),
 )

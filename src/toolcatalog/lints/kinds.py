@@ -1,8 +1,8 @@
 """What a rule of advice is: its id, how bad it is unless `catalog.yaml` says otherwise, and the
 function that looks.
 
-A `Lint` looks at one version of a tool, as written; what it finds is kept in the build's cache with
-the tool, so it must not depend on anything else. A `Survey` looks at the whole catalog, in which
+A `ToolRule` looks at one version of a tool, as written; what it finds is kept in the build's cache with
+the tool, so it must not depend on anything else. A `CatalogRule` looks at the whole catalog, in which
 tools are no more than listed, each time.
 """
 
@@ -14,7 +14,7 @@ from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import Catalog
 
 
-class Lint(NamedTuple):
+class ToolRule(NamedTuple):
     """A rule for one version of a tool. `severity`: error, warning or note."""
 
     rule: str
@@ -22,7 +22,7 @@ class Lint(NamedTuple):
     check: Callable[[ToolView], Iterator[Finding]]
 
 
-class Survey(NamedTuple):
+class CatalogRule(NamedTuple):
     """A rule for the whole catalog. `severity`: error, warning or note."""
 
     rule: str
@@ -30,7 +30,7 @@ class Survey(NamedTuple):
     check: Callable[[Catalog], Iterator[Finding]]
 
 
-HISTORY: Mapping[str, str] = {
+HISTORY_SEVERITIES: Mapping[str, str] = {
     "history-version-changed": "error",
     "history-version-back": "error",
     "history-version-removed": "error",

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import Lint
-from toolcatalog.lints.texts import Marks, ToolView
+from toolcatalog.lints.kinds import ToolRule
+from toolcatalog.lints.texts import KeywordMatcher, ToolView
 
-_SHOWN = 8  # characters of a key that are told again
-_FEWEST = 8  # different characters: a key by chance has more
+_SHOWN_LENGTH = 8  # characters of a key that are told again
+_MIN_DISTINCT_CHARS = 8  # different characters: a key by chance has more
 _MADE_UP = re.compile(
     r"example|sample|your|dummy|fake|test|placeholder|redact|change|secret|token|1234567|7654321|abcdef|a1b2c3|x{4}|0{6}|\*{3}|\.{3}"
     # what jwt.io and GitHub's documentation show
@@ -23,78 +23,78 @@ _MADE_UP = re.compile(
 )
 
 
-class _Key(NamedTuple):
+class _SecretKind(NamedTuple):
     """A kind of secret: its name, what stands in every one of them, and its shape."""
 
-    what: str
-    marks: Marks
-    shape: re.Pattern[str]
+    name: str
+    keywords: KeywordMatcher
+    pattern: re.Pattern[str]
 
 
-def _key(what: str, marks: str, shape: str) -> _Key:
-    return _Key(what, Marks(*marks.split()), re.compile(shape))
+def _secret_kind(name: str, keywords: str, pattern: str) -> _SecretKind:
+    return _SecretKind(name, KeywordMatcher(*keywords.split()), re.compile(pattern))
 
 
-_KEYS = (
-    _key("an AWS access key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    _key("a Google API key", "AIza", r"\bAIza[A-Za-z0-9_-]{35}"),
-    _key("a Google secret", "GOCSPX- ya29.", r"\b(?:GOCSPX-|ya29\.)[A-Za-z0-9_-]{28,}"),
-    _key("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
-    _key("a GitHub token", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
-    _key("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    _key("a Slack token", "xox xapp-", r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{20,}"),
-    _key(
+_SECRET_KINDS = (
+    _secret_kind("an AWS access key", "AKIA ASIA", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    _secret_kind("a Google API key", "AIza", r"\bAIza[A-Za-z0-9_-]{35}"),
+    _secret_kind("a Google secret", "GOCSPX- ya29.", r"\b(?:GOCSPX-|ya29\.)[A-Za-z0-9_-]{28,}"),
+    _secret_kind("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"\bgh[pousr]_[A-Za-z0-9]{36,}\b"),
+    _secret_kind("a GitHub token", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
+    _secret_kind("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    _secret_kind("a Slack token", "xox xapp-", r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{20,}"),
+    _secret_kind(
         "a Slack webhook",
         "hooks.slack.com/services/",
         r"hooks\.slack\.com/services/T\w{8,}/B\w{8,}/\w{20,}",
     ),
-    _key("a Stripe key", "k_live_ whsec_", r"\b(?:[sr]k_live|whsec)_[A-Za-z0-9]{16,}"),
-    _key("an OpenAI or Anthropic key", "sk-", r"\bsk-[A-Za-z0-9_-]{32,}"),
-    _key("a SendGrid key", "SG.", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
-    _key("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}\b"),
-    _key("a PyPI token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{50,}"),
-    _key("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}\b"),
-    _key(
+    _secret_kind("a Stripe key", "k_live_ whsec_", r"\b(?:[sr]k_live|whsec)_[A-Za-z0-9]{16,}"),
+    _secret_kind("an OpenAI or Anthropic key", "sk-", r"\bsk-[A-Za-z0-9_-]{32,}"),
+    _secret_kind("a SendGrid key", "SG.", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    _secret_kind("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}\b"),
+    _secret_kind("a PyPI token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{50,}"),
+    _secret_kind("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}\b"),
+    _secret_kind(
         "a Shopify token", "shpat_ shpca_ shppa_ shpss_", r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b"
     ),
-    _key("an Azure storage key", "AccountKey=", r"AccountKey=[A-Za-z0-9+/]{80,}=*"),
-    _key(
+    _secret_kind("an Azure storage key", "AccountKey=", r"AccountKey=[A-Za-z0-9+/]{80,}=*"),
+    _secret_kind(
         "a JSON Web Token",
         "eyJ",
         r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}",
     ),
-    _key(
+    _secret_kind(
         "a private key",
         "KEY-----",
         r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?:\\[rn]|\s)*[A-Za-z0-9+/=]{40,}",
     ),
 )
-_SCRIPTS = Marks("script:", "data:text/", "data:application/")
-_CARRIERS = Marks("data:")
-_HTTP = Marks("http://")
-_SCRIPT = re.compile(
+_SCRIPT_KEYWORDS = KeywordMatcher("script:", "data:text/", "data:application/")
+_DATA_KEYWORDS = KeywordMatcher("data:")
+_HTTP_KEYWORDS = KeywordMatcher("http://")
+_SCRIPT_LINK = re.compile(
     r"\b(?:javascript|vbscript):(?=[^\s:,.`'\")])|\bdata:(?:text/html|application/xhtml\+xml|(?:text|application)/javascript)[;,]",
     re.IGNORECASE,
 )
-_DATA = re.compile(
+_DATA_LINK = re.compile(
     r"\bdata:[a-z]+/[a-z0-9.+-]+(?:;[a-z0-9=_.-]+)*,[A-Za-z0-9+/%=_-]{32,}", re.IGNORECASE
 )
-_PLAIN = re.compile(
+_HTTP_LINK = re.compile(
     r"\bhttp://([a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}|\d+(?:\.\d+){3})(?![a-z0-9.{<-])",
     re.IGNORECASE,
 )
-_NEAR = re.compile(
+_LOCAL_HOST = re.compile(
     r"(?:127|10|0)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|169\.254\.\d+\.\d+"
     r"|(?:.*\.)?(?:localhost|local|internal|lan|example|test|invalid|example\.(?:com|org|net))",
     re.IGNORECASE,
 )
 # addresses that nobody opens: names of vocabularies and of XML namespaces
-_IDENTIFIERS = re.compile(
+_IDENTIFIER_HOST = re.compile(
     r"(?:www\.)?(?:w3\.org|schema\.org|json-schema\.org|purl\.org|xmlns\.com|ogp\.me|opengis\.net)|schemas?\..*|ns\..*|.*xmlsoap\.org",
     re.IGNORECASE,
 )
-_AT_HOST = re.compile(r"://[^\s/\"]*@")
-_CREDENTIALS = re.compile(r"://[^\s/:@\"'<>?#]*:([^\s/@\"'<>?#]+)@[a-z0-9\[]", re.IGNORECASE)
+_USERINFO = re.compile(r"://[^\s/\"]*@")
+_PASSWORD_LINK = re.compile(r"://[^\s/:@\"'<>?#]*:([^\s/@\"'<>?#]+)@[a-z0-9\[]", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
     r"[<{\[$%*].*|.*[>}\]*]|(?:your|my|the|db|api)?[_-]?(?:p|pw|pass|passwd|password|pwd|secret|token|key|apikey)|x+|\.+|"
     + _MADE_UP.pattern,
@@ -102,41 +102,41 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def no_secret_is_told(view: ToolView) -> Iterator[Finding]:
+def check_secrets(view: ToolView) -> Iterator[Finding]:
     """No text holds a key of a well-known kind."""
     tool = view.tool
-    kinds = [kind for kind in _KEYS if kind.marks.stand_in(view.whole)]
+    kinds = [kind for kind in _SECRET_KINDS if kind.keywords.matches(view.json_text)]
     for text in view.texts if kinds else ():
         kind, key = next(
             (
                 (one, key)
                 for one in kinds
-                for key in one.shape.findall(text.said)
+                for key in one.pattern.findall(text.value)
                 if not _is_made_up(key)
             ),
             (None, ""),
         )
         if kind:
             message, help = (
-                f"this looks like {kind.what}: `{key[:_SHOWN]}...`",
+                f"this looks like {kind.name}: `{key[:_SHOWN_LENGTH]}...`",
                 "revoke it, it is public now; then write a made-up one",
             )
-            yield text.finding(
+            yield text.make_finding(
                 tool, "secret", message, help, expected="a placeholder such as `your-token`"
             )
 
 
 def _is_made_up(key: str) -> bool:
-    return len({*key}) < _FEWEST or _MADE_UP.search(key) is not None
+    return len({*key}) < _MIN_DISTINCT_CHARS or _MADE_UP.search(key) is not None
 
 
-def links_run_nothing(view: ToolView) -> Iterator[Finding]:
+def check_script_links(view: ToolView) -> Iterator[Finding]:
     """No text holds a link that runs a script where it is opened."""
     tool = view.tool
-    for text in view.texts if _SCRIPTS.stand_in(view.folded) else ():
-        if found := _SCRIPT.search(text.said):
+    for text in view.texts if _SCRIPT_KEYWORDS.matches(view.normalized_text) else ():
+        if found := _SCRIPT_LINK.search(text.value):
             message = f"a link that runs a script where it is opened: `{found[0]}`"
-            yield text.finding(
+            yield text.make_finding(
                 tool,
                 "link-script",
                 message,
@@ -145,51 +145,51 @@ def links_run_nothing(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def links_carry_nothing(view: ToolView) -> Iterator[Finding]:
+def check_data_links(view: ToolView) -> Iterator[Finding]:
     """No text holds a link that carries its content with it."""
     tool = view.tool
-    for text in view.texts if _CARRIERS.stand_in(view.folded) else ():
-        found = _DATA.search(text.said)
-        if found and not _SCRIPT.match(found[0]):
+    for text in view.texts if _DATA_KEYWORDS.matches(view.normalized_text) else ():
+        found = _DATA_LINK.search(text.value)
+        if found and not _SCRIPT_LINK.match(found[0]):
             message, help = (
                 f"a link that carries {len(found[0]):,} characters which nobody reads",
                 "link to the file, or shorten it with `...`",
             )
-            yield text.finding(tool, "link-data", message, help)
+            yield text.make_finding(tool, "link-data", message, help)
 
 
-def links_are_encrypted(view: ToolView) -> Iterator[Finding]:
+def check_http_links(view: ToolView) -> Iterator[Finding]:
     """No text sends anybody to a host on the web without encryption. Examples do not: they show
     what there is.
     """
     tool = view.tool
-    for text in view.texts if _HTTP.stand_in(view.folded) else ():
+    for text in view.texts if _HTTP_KEYWORDS.matches(view.normalized_text) else ():
         hosts = (
             host
-            for host in _PLAIN.findall(text.said)
-            if not (_NEAR.fullmatch(host) or _IDENTIFIERS.fullmatch(host))
+            for host in _HTTP_LINK.findall(text.value)
+            if not (_LOCAL_HOST.fullmatch(host) or _IDENTIFIER_HOST.fullmatch(host))
         )
         if not text.is_example and (host := next(hosts, None)):
             message, help = (
                 f"a link to {host} that is not encrypted",
                 "write `https://`, or leave the link out",
             )
-            yield text.finding(tool, "link-plain", message, help, expected="an https link")
+            yield text.make_finding(tool, "link-plain", message, help, expected="an https link")
 
 
-def links_hold_no_passwords(view: ToolView) -> Iterator[Finding]:
+def check_link_credentials(view: ToolView) -> Iterator[Finding]:
     """No link in a text has a user and a password in it."""
     tool = view.tool
-    for text in view.texts if _AT_HOST.search(view.whole) else ():
+    for text in view.texts if _USERINFO.search(view.json_text) else ():
         if any(
             not _PLACEHOLDER.fullmatch(password) and not _MADE_UP.search(password)
-            for password in _CREDENTIALS.findall(text.said)
+            for password in _PASSWORD_LINK.findall(text.value)
         ):
             message, help = (
                 "a link with a password in it",
                 "leave the password out; if it is a real one, change it where it is used",
             )
-            yield text.finding(
+            yield text.make_finding(
                 tool,
                 "link-credentials",
                 message,
@@ -198,10 +198,10 @@ def links_hold_no_passwords(view: ToolView) -> Iterator[Finding]:
             )
 
 
-LINTS: tuple[Lint, ...] = (
-    Lint("secret", "error", no_secret_is_told),
-    Lint("link-script", "error", links_run_nothing),
-    Lint("link-data", "warning", links_carry_nothing),
-    Lint("link-plain", "warning", links_are_encrypted),
-    Lint("link-credentials", "error", links_hold_no_passwords),
+TOOL_RULES: tuple[ToolRule, ...] = (
+    ToolRule("secret", "error", check_secrets),
+    ToolRule("link-script", "error", check_script_links),
+    ToolRule("link-data", "warning", check_data_links),
+    ToolRule("link-plain", "warning", check_http_links),
+    ToolRule("link-credentials", "error", check_link_credentials),
 )

@@ -7,13 +7,13 @@ from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
-from toolcatalog.model import Catalog, Listed
+from toolcatalog.model import Catalog, ToolSummary
 from toolcatalog.parameters import children
 
 Description = Mapping[str, Any]
 
 
-class Place(NamedTuple):
+class ParameterNode(NamedTuple):
     """One parameter description and how to come to it from the file's root.
 
     `name` is empty where the value has none: items, other properties, a branch. `level` counts the
@@ -23,32 +23,32 @@ class Place(NamedTuple):
     pointer: Pointer
     name: str
     description: Description
-    level: int
+    depth: int
 
 
-def places(parameters: Mapping[str, Description], root: str) -> Sequence[Place]:
+def collect_nodes(parameters: Mapping[str, Description], root: str) -> Sequence[ParameterNode]:
     """List all descriptions of a map of parameters, each before those within it."""
-    places: list[Place] = []
+    places: list[ParameterNode] = []
     for name, description in parameters.items():
-        _add(places, Place((root, name), name, description, 1))
+        _add_nodes(places, ParameterNode((root, name), name, description, 1))
     return places
 
 
-def _add(places: list[Place], place: Place) -> None:
+def _add_nodes(nodes: list[ParameterNode], node: ParameterNode) -> None:
     """Append a description and all within it. Only the properties of an object are a level deeper."""
-    places.append(place)
-    for steps, name, description in children(place.description):
-        level = place.level + (steps[0] == "properties")
-        _add(places, Place((*place.pointer, *steps), name, description, level))
+    nodes.append(node)
+    for steps, name, description in children(node.description):
+        level = node.depth + (steps[0] == "properties")
+        _add_nodes(nodes, ParameterNode((*node.pointer, *steps), name, description, level))
 
 
-def newest(catalog: Catalog) -> Iterator[Listed]:
+def iter_newest(catalog: Catalog) -> Iterator[ToolSummary]:
     """Each tool in its newest version."""
     for tool, following in zip_longest(catalog.tools, islice(catalog.tools, 1, None)):
         if following is None or following.slug != tool.slug:
             yield tool
 
 
-def living(catalog: Catalog) -> Iterator[Listed]:
+def iter_active(catalog: Catalog) -> Iterator[ToolSummary]:
     """Each tool in its newest version, but those that are deprecated in it."""
-    return (tool for tool in newest(catalog) if tool.replaced_by is None)
+    return (tool for tool in iter_newest(catalog) if tool.replaced_by is None)

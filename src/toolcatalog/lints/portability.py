@@ -10,36 +10,36 @@ from collections.abc import Iterator
 from itertools import chain
 
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.kinds import Lint
+from toolcatalog.lints.kinds import ToolRule
 from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
-from toolcatalog.snapshot import dump
+from toolcatalog.snapshot import dump_json
 
-_DEEPEST = 5  # objects within each other, the arguments being the first
-_MOST_PARAMETERS = 100
-_MOST_TOKENS = 2000
-_MOST_VALUES = 250  # of one enum
-_ALL_VALUES = 500  # of all enums of a tool
-_LONGEST_NAME = 64
-_NAME = re.compile(r"[a-zA-Z0-9_.-]+")
+_MAX_DEPTH = 5  # objects within each other, the arguments being the first
+_MAX_PARAMETERS = 100
+_MAX_TOKENS = 2000
+_MAX_ENUM_VALUES = 250  # of one enum
+_MAX_TOTAL_ENUM_VALUES = 500  # of all enums of a tool
+_MAX_NAME_LENGTH = 64
+_PORTABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]+")
 _FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SET = re.compile(r"\[[^\]]*\]")
-_EXTENSION = re.compile(r"\(\?(<[=!]|.?)")
-_ESCAPES = {
+_CHARACTER_CLASS = re.compile(r"\[[^\]]*\]")
+_GROUP_EXTENSION = re.compile(r"\(\?(<[=!]|.?)")
+_RARE_ESCAPES = {
     **dict.fromkeys("pP", "a class of Unicode characters"),
     **dict.fromkeys("AZz", "an anchor other than `^` and `$`"),
     **dict.fromkeys("123456789k", "a reference back to a group"),
 }
-_RARE = "a named group, a flag or another extension behind `(?`"
-_EXTENSIONS = {
+_UNKNOWN_EXTENSION = "a named group, a flag or another extension behind `(?`"
+_GROUP_EXTENSIONS = {
     ":": "",
     **dict.fromkeys(("=", "!"), "a look ahead"),
     **dict.fromkeys(("<=", "<!"), "a look behind"),
 }
 
 
-def slug_begins_like_a_name(view: ToolView) -> Iterator[Finding]:
+def check_slug_start(view: ToolView) -> Iterator[Finding]:
     """A tool's slug begins with a letter or `_`."""
     tool = view.tool
     first = tool.slug[:1]
@@ -51,14 +51,14 @@ def slug_begins_like_a_name(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def parameters_have_plain_names(view: ToolView) -> Iterator[Finding]:
+def check_parameter_names(view: ToolView) -> Iterator[Finding]:
     """Names of inputs, nested ones too, have only characters and a length that all providers take."""
     tool = view.tool
     help = "take a plainer name, and let what runs the tool translate it"
     for place in view.inputs:
-        if place.name and not _NAME.fullmatch(place.name):
+        if place.name and not _PORTABLE_NAME.fullmatch(place.name):
             message = f"the parameter name `{place.name}` is not plain"
-            yield _at_key(
+            yield _finding_at_key(
                 tool,
                 place.pointer,
                 "parameter-name",
@@ -66,63 +66,65 @@ def parameters_have_plain_names(view: ToolView) -> Iterator[Finding]:
                 "ASCII letters, digits, `_`, `.` and `-` only",
                 help,
             )
-        elif len(place.name) > _LONGEST_NAME:
+        elif len(place.name) > _MAX_NAME_LENGTH:
             message = f"the parameter name has {len(place.name)} characters"
-            yield _at_key(
-                tool, place.pointer, "parameter-name", message, f"at most {_LONGEST_NAME}", help
+            yield _finding_at_key(
+                tool, place.pointer, "parameter-name", message, f"at most {_MAX_NAME_LENGTH}", help
             )
 
 
-def inputs_are_shallow(view: ToolView) -> Iterator[Finding]:
+def check_nesting_depth(view: ToolView) -> Iterator[Finding]:
     """Objects lie in each other no deeper than strict modes take; told at the first value that is
     too deep.
     """
     tool = view.tool
-    deep = next((place for place in view.inputs if place.level > _DEEPEST), None)
+    deep = next((place for place in view.inputs if place.depth > _MAX_DEPTH), None)
     if deep:
-        message = f"this value lies in {deep.level} objects within each other"
+        message = f"this value lies in {deep.depth} objects within each other"
         help = "lift inner values up, or take a text that holds the inner structure"
-        yield _at_key(tool, deep.pointer, "nesting-deep", message, f"at most {_DEEPEST}", help)
+        yield _finding_at_key(
+            tool, deep.pointer, "nesting-deep", message, f"at most {_MAX_DEPTH}", help
+        )
 
 
-def inputs_are_few(view: ToolView) -> Iterator[Finding]:
+def check_parameter_count(view: ToolView) -> Iterator[Finding]:
     """The named inputs, nested ones counted, are not more than strict modes take."""
     tool = view.tool
     places = view.inputs
-    count = sum(1 for place in places if place.name) if len(places) > _MOST_PARAMETERS else 0
-    if count > _MOST_PARAMETERS:
+    count = sum(1 for place in places if place.name) if len(places) > _MAX_PARAMETERS else 0
+    if count > _MAX_PARAMETERS:
         message = f"the tool takes {count:,} parameters, nested ones counted"
         help = "split the tool by what people do with it, and leave out what nobody sets"
-        yield _at_key(
+        yield _finding_at_key(
             tool,
             ("input_parameters",),
             "parameters-many",
             message,
-            f"at most {_MOST_PARAMETERS}",
+            f"at most {_MAX_PARAMETERS}",
             help,
         )
 
 
-def definition_is_small(view: ToolView) -> Iterator[Finding]:
+def check_definition_size(view: ToolView) -> Iterator[Finding]:
     """A definition leaves room in a model's context: an estimate, of four bytes of the inputs as
     written a token.
     """
     tool = view.tool
-    size = -(-(len(tool.description) + len(dump(tool.input_parameters))) // 4)
-    if size > _MOST_TOKENS:
+    size = -(-(len(tool.description) + len(dump_json(tool.input_parameters))) // 4)
+    if size > _MAX_TOKENS:
         message = f"the definition takes about {size:,} tokens"
         help = "shorten descriptions, examples and enums, or split the tool"
-        yield _at_key(
+        yield _finding_at_key(
             tool,
             ("input_parameters",),
             "definition-large",
             message,
-            f"at most {_MOST_TOKENS:,}",
+            f"at most {_MAX_TOKENS:,}",
             help,
         )
 
 
-def enums_are_short(view: ToolView) -> Iterator[Finding]:
+def check_enum_size(view: ToolView) -> Iterator[Finding]:
     """Lists of allowed values have no more of them than providers take, each and all together."""
     tool = view.tool
     help = "say in the description which values there are, or offer a tool that lists them"
@@ -130,30 +132,35 @@ def enums_are_short(view: ToolView) -> Iterator[Finding]:
     for place in view.inputs:
         count = len(place.description.get("enum", ()))
         total += count
-        if count > _MOST_VALUES:
-            yield _at_key(
+        if count > _MAX_ENUM_VALUES:
+            yield _finding_at_key(
                 tool,
                 (*place.pointer, "enum"),
                 "enum-large",
                 f"the enum has {count:,} values",
-                f"at most {_MOST_VALUES}",
+                f"at most {_MAX_ENUM_VALUES}",
                 help,
             )
-    if total > _ALL_VALUES:
+    if total > _MAX_TOTAL_ENUM_VALUES:
         message = f"the enums have {total:,} values together"
-        yield _at_key(
-            tool, ("input_parameters",), "enum-large", message, f"at most {_ALL_VALUES}", help
+        yield _finding_at_key(
+            tool,
+            ("input_parameters",),
+            "enum-large",
+            message,
+            f"at most {_MAX_TOTAL_ENUM_VALUES}",
+            help,
         )
 
 
-def enums_are_texts(view: ToolView) -> Iterator[Finding]:
+def check_enum_type(view: ToolView) -> Iterator[Finding]:
     """Only strings have an enum."""
     tool = view.tool
     help = "use `minimum` and `maximum`, or name the values in the description"
     for place in view.inputs:
         kind = place.description.get("type", "string")
         if kind != "string" and "enum" in place.description:
-            yield _at_key(
+            yield _finding_at_key(
                 tool,
                 (*place.pointer, "enum"),
                 "enum-not-text",
@@ -163,13 +170,13 @@ def enums_are_texts(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def arrays_say_of_what(view: ToolView) -> Iterator[Finding]:
+def check_array_items(view: ToolView) -> Iterator[Finding]:
     """An array among the inputs has `items`."""
     tool = view.tool
     for place in view.inputs:
         if place.description.get("type") == "array" and "items" not in place.description:
             message = "this array does not say what it is a list of"
-            yield _at_key(
+            yield _finding_at_key(
                 tool,
                 place.pointer,
                 "array-items",
@@ -179,11 +186,15 @@ def arrays_say_of_what(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def patterns_are_common(view: ToolView) -> Iterator[Finding]:
+def check_patterns(view: ToolView) -> Iterator[Finding]:
     """A pattern of an input has nothing that only some regular expression engines know."""
     tool = view.tool
     for place in view.inputs:
-        odd = _oddity(place.description["pattern"]) if "pattern" in place.description else ""
+        odd = (
+            _find_rare_syntax(place.description["pattern"])
+            if "pattern" in place.description
+            else ""
+        )
         if odd:
             expected = (
                 "what every engine knows: characters, sets, plain groups, `|`, counts, `^` and `$`"
@@ -203,15 +214,20 @@ def patterns_are_common(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def _oddity(pattern: str) -> str:
+def _find_rare_syntax(pattern: str) -> str:
     """What of a pattern is not common to all engines, in words; empty where there is nothing."""
-    escapes = (_ESCAPES.get(escape[1], "") for escape in _ESCAPED.finditer(pattern))
-    bare = _SET.sub("", _ESCAPED.sub("", pattern))  # what stands in brackets is no group
-    extensions = (_EXTENSIONS.get(found[1], _RARE) for found in _EXTENSION.finditer(bare))
+    escapes = (_RARE_ESCAPES.get(escape[1], "") for escape in _ESCAPED.finditer(pattern))
+    bare = _CHARACTER_CLASS.sub(
+        "", _ESCAPED.sub("", pattern)
+    )  # what stands in brackets is no group
+    extensions = (
+        _GROUP_EXTENSIONS.get(found[1], _UNKNOWN_EXTENSION)
+        for found in _GROUP_EXTENSION.finditer(bare)
+    )
     return next((odd for odd in chain(escapes, extensions) if odd), "")
 
 
-def formats_are_common(view: ToolView) -> Iterator[Finding]:
+def check_formats(view: ToolView) -> Iterator[Finding]:
     """A format of an input is one that strict modes know."""
     tool = view.tool
     for place in view.inputs:
@@ -233,7 +249,7 @@ def formats_are_common(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def _at_key(
+def _finding_at_key(
     tool: ToolVersion, pointer: Pointer, rule: str, message: str, expected: str, help: str
 ) -> Finding:
     return Finding(
@@ -247,15 +263,15 @@ def _at_key(
     )
 
 
-LINTS: tuple[Lint, ...] = (
-    Lint("slug-start", "warning", slug_begins_like_a_name),
-    Lint("parameter-name", "warning", parameters_have_plain_names),
-    Lint("nesting-deep", "warning", inputs_are_shallow),
-    Lint("parameters-many", "warning", inputs_are_few),
-    Lint("definition-large", "warning", definition_is_small),
-    Lint("enum-large", "warning", enums_are_short),
-    Lint("enum-not-text", "note", enums_are_texts),
-    Lint("array-items", "warning", arrays_say_of_what),
-    Lint("pattern-rare", "warning", patterns_are_common),
-    Lint("format-rare", "note", formats_are_common),
+TOOL_RULES: tuple[ToolRule, ...] = (
+    ToolRule("slug-start", "warning", check_slug_start),
+    ToolRule("parameter-name", "warning", check_parameter_names),
+    ToolRule("nesting-deep", "warning", check_nesting_depth),
+    ToolRule("parameters-many", "warning", check_parameter_count),
+    ToolRule("definition-large", "warning", check_definition_size),
+    ToolRule("enum-large", "warning", check_enum_size),
+    ToolRule("enum-not-text", "note", check_enum_type),
+    ToolRule("array-items", "warning", check_array_items),
+    ToolRule("pattern-rare", "warning", check_patterns),
+    ToolRule("format-rare", "note", check_formats),
 )

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import Lint
-from toolcatalog.lints.places import Place
+from toolcatalog.lints.kinds import ToolRule
+from toolcatalog.lints.places import ParameterNode
 from toolcatalog.lints.texts import ToolView
 from toolcatalog.model import ToolVersion
 
-_FEWEST = 3  # words: with less it is a title
-_ENOUGH = 8  # words: with less there is no room for when and when not
-_SURELY_ENOUGH = 120  # characters: nobody needs as many for less than _ENOUGH words, or for a name
-_LONGEST = 1024  # characters that OpenAI takes as a function's description
-_AT = ("description",)
-_NO_SIGNS = dict.fromkeys(map(ord, string.punctuation + string.whitespace))
+_MIN_WORDS = 3  # words: with less it is a title
+_BRIEF_WORDS = 8  # words: with less there is no room for when and when not
+_LONG_ENOUGH = 120  # characters: nobody needs as many for less than _ENOUGH words, or for a name
+_MAX_LENGTH = 1024  # characters that OpenAI takes as a function's description
+_DESCRIPTION_POINTER = ("description",)
+_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation + string.whitespace))
 _FILLER = re.compile(
     r"\s*(this (tool|function|endpoint|action)\b|(a )?(tool|function) (to|for|that|which)\b|use this (tool|function) to\b"
     r"|(allows|enables|lets) (you|users|the user|an agent|agents)\b)",
@@ -30,43 +30,47 @@ _FILLER = re.compile(
 _DEPRECATED = re.compile(r"\W*deprecated\b", re.IGNORECASE)
 
 
-def description_is_there(view: ToolView) -> Iterator[Finding]:
+def check_description_empty(view: ToolView) -> Iterator[Finding]:
     """A tool's description is not empty."""
     tool = view.tool
-    if _lacks(tool) == "description-empty":
+    if _description_problem(tool) == "description-empty":
         help = "say what the tool does, when to use it and when not"
         yield Finding(
             path=tool.path,
-            pointer=_AT,
+            pointer=_DESCRIPTION_POINTER,
             rule="description-empty",
             message="the description is empty",
             help=help,
         )
 
 
-def description_adds_to_the_name(view: ToolView) -> Iterator[Finding]:
+def check_description_repeats_name(view: ToolView) -> Iterator[Finding]:
     """A tool's description is more than its name or slug again."""
     tool = view.tool
-    if _lacks(tool) == "description-repeats-name":
+    if _description_problem(tool) == "description-repeats-name":
         message = "the description only repeats the name"
         help = "say what the name does not: what comes back, when to use the tool and when not"
         yield Finding(
-            path=tool.path, pointer=_AT, rule="description-repeats-name", message=message, help=help
+            path=tool.path,
+            pointer=_DESCRIPTION_POINTER,
+            rule="description-repeats-name",
+            message=message,
+            help=help,
         )
 
 
-def description_says_what(view: ToolView) -> Iterator[Finding]:
+def check_description_short(view: ToolView) -> Iterator[Finding]:
     """A tool's description is long enough to say what the tool does."""
     tool = view.tool
-    if _lacks(tool) == "description-short":
+    if _description_problem(tool) == "description-short":
         message, expected = (
             "the description is too short to say what the tool does",
-            f"a sentence of {_FEWEST} words at least",
+            f"a sentence of {_MIN_WORDS} words at least",
         )
         help = "say what it does and to what"
         yield Finding(
             path=tool.path,
-            pointer=_AT,
+            pointer=_DESCRIPTION_POINTER,
             rule="description-short",
             message=message,
             expected=expected,
@@ -74,57 +78,61 @@ def description_says_what(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def description_says_when(view: ToolView) -> Iterator[Finding]:
+def check_description_brief(view: ToolView) -> Iterator[Finding]:
     """A tool's description has room for when to use the tool, and when not."""
     tool = view.tool
-    if _lacks(tool) == "description-brief":
+    if _description_problem(tool) == "description-brief":
         message = "the description says what the tool does, but hardly when to use it and when not"
         help = "add when to choose it, and which tool to take instead where it does not fit"
         yield Finding(
-            path=tool.path, pointer=_AT, rule="description-brief", message=message, help=help
+            path=tool.path,
+            pointer=_DESCRIPTION_POINTER,
+            rule="description-brief",
+            message=message,
+            help=help,
         )
 
 
-def _lacks(tool: ToolVersion) -> str:
-    return _lack(tool.name, tool.slug, tool.description)
+def _description_problem(tool: ToolVersion) -> str:
+    return _classify_description(tool.name, tool.slug, tool.description)
 
 
 @lru_cache(maxsize=4)  # four rules ask it of one tool, one after another
-def _lack(name: str, slug: str, text: str) -> str:
+def _classify_description(name: str, slug: str, text: str) -> str:
     """The rule that speaks of what a description lacks, the worst only; none where it lacks
     nothing.
 
     Words are counted in ASCII text only: many languages do not put spaces between them.
     """
-    if len(text) > _SURELY_ENOUGH:
+    if len(text) > _LONG_ENOUGH:
         return ""
     words = len(text.split())
     if words == 0:
         return "description-empty"
-    if _bare(text) in (_bare(name), _bare(slug)):
+    if _normalize(text) in (_normalize(name), _normalize(slug)):
         return "description-repeats-name"
-    if words >= _ENOUGH or not text.isascii():
+    if words >= _BRIEF_WORDS or not text.isascii():
         return ""
-    return "description-short" if words < _FEWEST else "description-brief"
+    return "description-short" if words < _MIN_WORDS else "description-brief"
 
 
-def _bare(text: str) -> str:
+def _normalize(text: str) -> str:
     """A text without spaces and signs, in one case."""
-    return text.translate(_NO_SIGNS).casefold()
+    return text.translate(_PUNCTUATION).casefold()
 
 
-def description_is_no_manual(view: ToolView) -> Iterator[Finding]:
+def check_description_long(view: ToolView) -> Iterator[Finding]:
     """A tool's description is not longer than providers take."""
     tool = view.tool
-    if len(tool.description) > _LONGEST:
+    if len(tool.description) > _MAX_LENGTH:
         message = f"the description has {len(tool.description):,} characters"
         expected, help = (
-            f"at most {_LONGEST:,} characters",
+            f"at most {_MAX_LENGTH:,} characters",
             "keep what helps to choose the tool; say details at the parameters",
         )
         yield Finding(
             path=tool.path,
-            pointer=_AT,
+            pointer=_DESCRIPTION_POINTER,
             rule="description-long",
             message=message,
             expected=expected,
@@ -132,7 +140,7 @@ def description_is_no_manual(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def description_comes_to_the_point(view: ToolView) -> Iterator[Finding]:
+def check_description_filler(view: ToolView) -> Iterator[Finding]:
     """A tool's description does not begin with words that suit every tool."""
     tool = view.tool
     found = _FILLER.match(tool.description)
@@ -140,14 +148,14 @@ def description_comes_to_the_point(view: ToolView) -> Iterator[Finding]:
         message = f"the description begins with `{found[0].strip()}`, which is true of every tool"
         yield Finding(
             path=tool.path,
-            pointer=_AT,
+            pointer=_DESCRIPTION_POINTER,
             rule="description-filler",
             message=message,
             help="begin with what it does: a verb",
         )
 
 
-def deprecation_is_a_field(view: ToolView) -> Iterator[Finding]:
+def check_deprecation_unmarked(view: ToolView) -> Iterator[Finding]:
     """A tool whose text calls it deprecated says so in `deprecation` as well."""
     tool = view.tool
     if tool.deprecation is not None:
@@ -166,7 +174,7 @@ def deprecation_is_a_field(view: ToolView) -> Iterator[Finding]:
             return
 
 
-def deprecation_is_explained(view: ToolView) -> Iterator[Finding]:
+def check_deprecation_unexplained(view: ToolView) -> Iterator[Finding]:
     """A deprecated tool says why, or what to use instead."""
     tool = view.tool
     said = tool.deprecation
@@ -183,23 +191,23 @@ def deprecation_is_explained(view: ToolView) -> Iterator[Finding]:
         )
 
 
-def inputs_are_described(view: ToolView) -> Iterator[Finding]:
+def check_parameters_described(view: ToolView) -> Iterator[Finding]:
     """Each named input has a description, nested ones too."""
     tool = view.tool
     for place in view.inputs:
-        if place.name and _is_blank(place):
+        if place.name and _lacks_description(place):
             message = f"the parameter `{place.name}` has no description"
             help = "say what the value means and what a good one looks like"
-            yield _at(tool, place, "parameter-undescribed", message, help)
+            yield _finding_at(tool, place, "parameter-undescribed", message, help)
 
 
-def outputs_are_described(view: ToolView) -> Iterator[Finding]:
+def check_outputs_described(view: ToolView) -> Iterator[Finding]:
     """Each named output has a description, nested ones too."""
     tool = view.tool
     for place in view.outputs:
-        if place.name and _is_blank(place):
+        if place.name and _lacks_description(place):
             message = f"the output `{place.name}` has no description"
-            yield _at(
+            yield _finding_at(
                 tool,
                 place,
                 "output-undescribed",
@@ -208,7 +216,7 @@ def outputs_are_described(view: ToolView) -> Iterator[Finding]:
             )
 
 
-def descriptions_add_to_names(view: ToolView) -> Iterator[Finding]:
+def check_parameter_repeats_name(view: ToolView) -> Iterator[Finding]:
     """The description of a named input is more than its name again."""
     tool = view.tool
     for place in view.inputs:
@@ -217,37 +225,39 @@ def descriptions_add_to_names(view: ToolView) -> Iterator[Finding]:
             place.name
             and text
             and len(text) <= 2 * len(place.name) + 2
-            and _bare(text) == _bare(place.name)
+            and _normalize(text) == _normalize(place.name)
         ):
             message = f"the description of `{place.name}` only repeats the name"
             help = "say what the name does not: the form, the unit, where the value comes from"
-            yield _at(tool, place, "parameter-repeats-name", message, help)
+            yield _finding_at(tool, place, "parameter-repeats-name", message, help)
 
 
-def _is_blank(place: Place) -> bool:
-    text = place.description.get("description")
+def _lacks_description(node: ParameterNode) -> bool:
+    text = node.description.get("description")
     return not text or text.isspace()
 
 
-def _at(tool: ToolVersion, place: Place, rule: str, message: str, help: str) -> Finding:
+def _finding_at(
+    tool: ToolVersion, node: ParameterNode, rule: str, message: str, help: str
+) -> Finding:
     """A finding at a parameter's description, or at its name where it has none."""
-    written = "description" in place.description
-    pointer = (*place.pointer, "description") if written else place.pointer
+    written = "description" in node.description
+    pointer = (*node.pointer, "description") if written else node.pointer
     return Finding(
         path=tool.path, pointer=pointer, at_key=not written, rule=rule, message=message, help=help
     )
 
 
-LINTS: tuple[Lint, ...] = (
-    Lint("description-empty", "warning", description_is_there),
-    Lint("description-repeats-name", "warning", description_adds_to_the_name),
-    Lint("description-short", "warning", description_says_what),
-    Lint("description-brief", "note", description_says_when),
-    Lint("description-long", "warning", description_is_no_manual),
-    Lint("description-filler", "note", description_comes_to_the_point),
-    Lint("deprecation-unmarked", "warning", deprecation_is_a_field),
-    Lint("deprecation-unexplained", "warning", deprecation_is_explained),
-    Lint("parameter-undescribed", "warning", inputs_are_described),
-    Lint("output-undescribed", "note", outputs_are_described),
-    Lint("parameter-repeats-name", "note", descriptions_add_to_names),
+TOOL_RULES: tuple[ToolRule, ...] = (
+    ToolRule("description-empty", "warning", check_description_empty),
+    ToolRule("description-repeats-name", "warning", check_description_repeats_name),
+    ToolRule("description-short", "warning", check_description_short),
+    ToolRule("description-brief", "note", check_description_brief),
+    ToolRule("description-long", "warning", check_description_long),
+    ToolRule("description-filler", "note", check_description_filler),
+    ToolRule("deprecation-unmarked", "warning", check_deprecation_unmarked),
+    ToolRule("deprecation-unexplained", "warning", check_deprecation_unexplained),
+    ToolRule("parameter-undescribed", "warning", check_parameters_described),
+    ToolRule("output-undescribed", "note", check_outputs_described),
+    ToolRule("parameter-repeats-name", "note", check_parameter_repeats_name),
 )

@@ -5,18 +5,23 @@ that it is alive is advice. Pure.
 from collections.abc import Iterator, Mapping
 
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import Survey
-from toolcatalog.lints.places import newest
+from toolcatalog.lints.kinds import CatalogRule
+from toolcatalog.lints.places import iter_newest
 from toolcatalog.model import Catalog
 
 
-def replacements_are_alive(catalog: Catalog) -> Iterator[Finding]:
+def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:
     """What replaces a deprecated tool is not deprecated itself, in its newest version."""
-    dead = {tool.slug: tool.replaced_by for tool in newest(catalog) if tool.replaced_by is not None}
+    dead = {
+        tool.slug: tool.replaced_by for tool in iter_newest(catalog) if tool.replaced_by is not None
+    }
     for tool in catalog.tools:
         named = tool.replaced_by
         if named and named != tool.slug and named in dead:
-            message, last = f"the replacement `{named}` is deprecated itself", _last(named, dead)
+            message, last = (
+                f"the replacement `{named}` is deprecated itself",
+                _final_replacement(named, dead),
+            )
             help = (
                 f"name `{last}`, which replaces it"
                 if last and last != tool.slug
@@ -32,15 +37,17 @@ def replacements_are_alive(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _last(slug: str, dead: Mapping[str, str]) -> str:
+def _final_replacement(slug: str, deprecated: Mapping[str, str]) -> str:
     """Where a chain of replacements ends; empty where it ends with a deprecated tool, or goes in a
     circle.
     """
-    for _ in range(len(dead) + 1):
-        if slug not in dead:
+    for _ in range(len(deprecated) + 1):
+        if slug not in deprecated:
             return slug
-        slug = dead[slug]
+        slug = deprecated[slug]
     return ""
 
 
-SURVEYS: tuple[Survey, ...] = (Survey("replacement-deprecated", "warning", replacements_are_alive),)
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    CatalogRule("replacement-deprecated", "warning", check_replacement_not_deprecated),
+)

@@ -14,71 +14,80 @@ from typing import NamedTuple
 
 from toolcatalog import unseen
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import Lint, Survey
-from toolcatalog.lints.texts import Marks, ToolView
-from toolcatalog.model import Catalog, Listed
+from toolcatalog.lints.kinds import CatalogRule, ToolRule
+from toolcatalog.lints.texts import KeywordMatcher, ToolView
+from toolcatalog.model import Catalog, ToolSummary
 
-_FEW = 3  # characters that a message names
-_LONGEST = 80  # characters of a text that a message repeats
-_CONTROLS = (r"\u00", r"\b", r"\f")  # as they stand in JSON
+_MAX_LISTED = 3  # characters that a message names
+_MAX_QUOTED = 80  # characters of a text that a message repeats
+_CONTROL_ESCAPES = (r"\u00", r"\b", r"\f")  # as they stand in JSON
 # Cyrillic and Greek letters that look like Latin ones. Not all letters of those scripts: `Δt` and
 # `kΩ` are what they look like.
-_ALIKE = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - that is the point
-_ALIKE_LETTER = re.compile(f"[{_ALIKE}]")
+_LOOKALIKES = "АВЕЅІЈКМНОРСТҮХԌаԁеһіјӏорԛѕсԝхуҮΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρ"  # noqa: RUF001 - that is the point
+_LOOKALIKE_LETTER = re.compile(f"[{_LOOKALIKES}]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile("[A-Za-z]")
-_ONLY_ALIKE = re.compile(rf"(?:[{_ALIKE}]|[\W\d_]){{2,}}")
+_ONLY_LOOKALIKES = re.compile(rf"(?:[{_LOOKALIKES}]|[\W\d_]){{2,}}")
 
-_TALK = r"(?:instructions?|prompts?|guidelines|guardrails|directions|rules)"
-_SECRETS = (
+_INSTRUCTION_WORDS = r"(?:instructions?|prompts?|guidelines|guardrails|directions|rules)"
+_PRIVATE_DATA = (
     r"(?:conversation|chat (?:history|log)|(?:previous|prior|earlier) messages|system prompt|environment variables|credentials"
     r"|passwords?|(?:api|private|ssh)[ _-]?keys?|access[ _-]?tokens?)"
 )
 
 
-class _Order(NamedTuple):
+class _InjectionPattern(NamedTuple):
     """A way to speak to a model: what such a text does, what stands in every one of them (one of
     each), and how it is told for sure.
     """
 
     what: str
-    marks: Sequence[Marks]
+    keywords: Sequence[KeywordMatcher]
     pattern: re.Pattern[str]
 
 
-def _order(what: str, marks: Sequence[Marks], *pattern: str) -> _Order:
-    return _Order(what, marks, re.compile("".join(pattern), re.IGNORECASE))
+def _injection_pattern(
+    what: str, keywords: Sequence[KeywordMatcher], *pattern: str
+) -> _InjectionPattern:
+    return _InjectionPattern(what, keywords, re.compile("".join(pattern), re.IGNORECASE))
 
 
-_ORDERS = (
-    _order(
+_INJECTION_PATTERNS = (
+    _injection_pattern(
         "sets aside what the model was told before",
         (
-            Marks("ignore", "disregard", "forget"),
-            Marks("instruction", "prompt", "guidelines", "guardrails", "directions", " rules"),
+            KeywordMatcher("ignore", "disregard", "forget"),
+            KeywordMatcher(
+                "instruction", "prompt", "guidelines", "guardrails", "directions", " rules"
+            ),
         ),
         r"\b(?:ignore|disregard|forget)\s+(?:(?:all|any|every|of|the|your|my|these|those|other)\s+){0,4}",
-        rf"(?:previous|prior|above|earlier|preceding|foregoing|system|developer)\s+{_TALK}\b",
+        rf"(?:previous|prior|above|earlier|preceding|foregoing|system|developer)\s+{_INSTRUCTION_WORDS}\b",
     ),
-    _order(
+    _injection_pattern(
         "wants something kept from the user",
         (
-            Marks("the user", "the human"),
-            Marks("tell ", "telling ", "inform ", "informing ", "mention", "reveal", "disclos"),
+            KeywordMatcher("the user", "the human"),
+            KeywordMatcher(
+                "tell ", "telling ", "inform ", "informing ", "mention", "reveal", "disclos"
+            ),
         ),
         r"\b(?:do\s+not|don['\u2019]?t|never|without|must\s+not|should\s+not)\s+(?:ever\s+)?",
         r"(?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing))\s+(?:\w+\s+){0,3}?(?:to\s+)?the\s+(?:user|human)\b",
     ),
-    _order(
+    _injection_pattern(
         "pushes itself before other tools",
-        (Marks("this tool", "this function", "this action"), Marks("first", "before ")),
+        (
+            KeywordMatcher("this tool", "this function", "this action"),
+            KeywordMatcher("first", "before "),
+        ),
         r"\b(?:you|model|agent|assistant|llm|ai)\s+(?:must|should|shall|have\s+to|need\s+to)\s+(?:always\s+)?",
         r"(?:call|use|invoke|run|execute)\s+this\s+(?:tool|function|action)\s+(?:first|before\s+(?:any|all|every|each)\b)",
     ),
-    _order(
+    _injection_pattern(
         "has the marks of a prompt",
         (
-            Marks(
+            KeywordMatcher(
                 "<|",
                 "<<sys",
                 "<important",
@@ -92,17 +101,17 @@ _ORDERS = (
         r"<(?:important|system|instructions?|secret|hidden)>|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id)\|>",
         r"|<<SYS>>|\[INST\]",
     ),
-    _order(
+    _injection_pattern(
         "asks for the model's own instructions",
-        (Marks("your "), Marks("prompt", "instructions", "system message")),
+        (KeywordMatcher("your "), KeywordMatcher("prompt", "instructions", "system message")),
         r"\b(?:reveal|repeat|print|output|leak|expose|send|include|append|return|show)\s+(?:\w+\s+){0,2}?your\s+(?:\w+\s+)?",
         r"(?:system\s+(?:prompt|message)|instructions|prompt)\b",
     ),
-    _order(
+    _injection_pattern(
         "sends elsewhere what is not the tool's",
         (
-            Marks(" http", " www."),
-            Marks(
+            KeywordMatcher(" http", " www."),
+            KeywordMatcher(
                 "conversation",
                 "chat",
                 "messages",
@@ -114,26 +123,29 @@ _ORDERS = (
                 "token",
             ),
         ),
-        rf"\b(?:send|post|upload|forward|transmit|leak|exfiltrate|append|copy)\b[^.!?\n]{{0,60}}\b{_SECRETS}\b",
+        rf"\b(?:send|post|upload|forward|transmit|leak|exfiltrate|append|copy)\b[^.!?\n]{{0,60}}\b{_PRIVATE_DATA}\b",
         r"[^.!?\n]{0,40}\b(?:to|at)\s+(?:https?://|www\.)",
     ),
-    _order(
+    _injection_pattern(
         "names a file with the user's secrets",
-        (Marks("/.ssh/", "/.aws/", "/mcp.json", "/etc/passwd", "/etc/shadow"),),
+        (KeywordMatcher("/.ssh/", "/.aws/", "/mcp.json", "/etc/passwd", "/etc/shadow"),),
         r"(?:~|\$home)/\.(?:ssh/|aws/credentials|cursor/mcp\.json)|/etc/(?:passwd|shadow)\b",
     ),
 )
 
 
-def nothing_is_hidden(view: ToolView) -> Iterator[Finding]:
+def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
     """No text holds a character that cannot be seen or that turns a line around."""
     tool = view.tool
-    if not (any(control in view.whole for control in _CONTROLS) or unseen.may_hide(view.odd)):
+    if not (
+        any(control in view.json_text for control in _CONTROL_ESCAPES)
+        or unseen.may_have_hidden(view.non_ascii)
+    ):
         return
     for text in view.texts:
-        if found := [*dict.fromkeys(unseen.hidden(text.said))]:
+        if found := [*dict.fromkeys(unseen.find_hidden(text.value))]:
             help = "remove it, or write what is meant: models read what people do not see"
-            yield text.finding(tool, "hidden-character", _not_seen(found), help)
+            yield text.make_finding(tool, "hidden-character", _not_seen(found), help)
 
 
 def in_comment(path: str, line: int, characters: Sequence[str]) -> Finding:
@@ -148,88 +160,93 @@ def in_comment(path: str, line: int, characters: Sequence[str]) -> Finding:
 
 
 def _not_seen(characters: Sequence[str]) -> str:
-    names = ", ".join(_named(char) for char in characters[:_FEW])
-    more = f" and {len(characters) - _FEW:,} more" if len(characters) > _FEW else ""
+    names = ", ".join(_character_name(char) for char in characters[:_MAX_LISTED])
+    more = f" and {len(characters) - _MAX_LISTED:,} more" if len(characters) > _MAX_LISTED else ""
     return f"a reader does not see {names}{more}"
 
 
-def _named(char: str) -> str:
+def _character_name(char: str) -> str:
     return f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip()
 
 
-def letters_are_what_they_look_like(view: ToolView) -> Iterator[Finding]:
+def check_lookalike_letters(view: ToolView) -> Iterator[Finding]:
     """No word mixes Latin letters with such of other scripts that look the same, and no name has
     only those. Regular expressions do: a range of letters may follow another.
     """
     tool = view.tool
-    if not _ALIKE_LETTER.search(view.odd):
+    if not _LOOKALIKE_LETTER.search(view.non_ascii):
         return
     for text in view.texts:
         if text.is_pattern:
             continue
-        if word := _mixed(text.said) or (
-            text.said if text.is_name and _only_alike(text.said) else ""
+        if word := _find_mixed_word(text.value) or (
+            text.value if text.is_name and _has_only_lookalikes(text.value) else ""
         ):
             letters = ", ".join(
-                _named(char) for char in [*dict.fromkeys(_ALIKE_LETTER.findall(word))][:_FEW]
+                _character_name(char)
+                for char in [*dict.fromkeys(_LOOKALIKE_LETTER.findall(word))][:_MAX_LISTED]
             )
             message, help = (
                 f"`{word}` has letters that only look like Latin ones: {letters}",
                 "type the word again, with one script",
             )
-            yield text.finding(tool, "lookalike-letters", message, help)
+            yield text.make_finding(tool, "lookalike-letters", message, help)
 
 
-def _mixed(text: str) -> str:
+def _find_mixed_word(text: str) -> str:
     """The first word with letters of both kinds; empty where there is none."""
     return next(
         (
             word
             for word in _WORD.findall(text)
-            if _ALIKE_LETTER.search(word) and _LATIN.search(word)
+            if _LOOKALIKE_LETTER.search(word) and _LATIN.search(word)
         ),
         "",
     )
 
 
-def _only_alike(text: str) -> bool:
-    return _ALIKE_LETTER.search(text) is not None and _ONLY_ALIKE.fullmatch(text) is not None
+def _has_only_lookalikes(text: str) -> bool:
+    return (
+        _LOOKALIKE_LETTER.search(text) is not None and _ONLY_LOOKALIKES.fullmatch(text) is not None
+    )
 
 
-def texts_give_no_orders(view: ToolView) -> Iterator[Finding]:
+def check_instructions(view: ToolView) -> Iterator[Finding]:
     """No text speaks to the model that reads it, to turn it from what its user wants."""
     tool = view.tool
     orders = [
-        order for order in _ORDERS if all(marks.stand_in(view.folded) for marks in order.marks)
+        order
+        for order in _INJECTION_PATTERNS
+        if all(marks.matches(view.normalized_text) for marks in order.keywords)
     ]
     for text in view.texts if orders else ():
         told = next(
             (
                 (order.what, found[0])
                 for order in orders
-                if (found := order.pattern.search(text.said))
+                if (found := order.pattern.search(text.value))
             ),
             None,
         )
         if told:
             said = " ".join(told[1].split())
-            message = f"the text {told[0]}: `{said if len(said) <= _LONGEST else f'{said[: _LONGEST - 3]}...'}`"
+            message = f"the text {told[0]}: `{said if len(said) <= _MAX_QUOTED else f'{said[: _MAX_QUOTED - 3]}...'}`"
             help = "say what the tool does, not what a model is to do; a model takes this for an order of its user"
-            yield text.finding(tool, "instruction-like", message, help)
+            yield text.make_finding(tool, "instruction-like", message, help)
 
 
-def scopes_do_not_grow(catalog: Catalog) -> Iterator[Finding]:
+def check_scopes_grow(catalog: Catalog) -> Iterator[Finding]:
     """The newest version of a tool does not ask for more scopes on top of all those that the one
     before asked for.
 
     Where some go and others come, nobody can tell from their names whether that is more or less;
     `diff` shows it.
     """
-    for before, tool in _newest_two(catalog):
+    for before, tool in _iter_newest_pairs(catalog):
         grown = [scope for scope in tool.scopes if scope not in before.scopes]
         if grown and {*before.scopes} <= {*tool.scopes}:
-            more = f" and {len(grown) - _FEW:,} more" if len(grown) > _FEW else ""
-            named = ", ".join(f"`{scope}`" for scope in grown[:_FEW])
+            more = f" and {len(grown) - _MAX_LISTED:,} more" if len(grown) > _MAX_LISTED else ""
+            named = ", ".join(f"`{scope}`" for scope in grown[:_MAX_LISTED])
             message = f"asks for {named}{more}, which {before.version} did not"
             help = "ask for less, or say in the pull request what needs it: users grant these scopes without being asked again"
             pointer = ("scopes", [*tool.scopes].index(grown[0]))
@@ -238,9 +255,9 @@ def scopes_do_not_grow(catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _newest_two(catalog: Catalog) -> Iterator[tuple[Listed, Listed]]:
+def _iter_newest_pairs(catalog: Catalog) -> Iterator[tuple[ToolSummary, ToolSummary]]:
     """Of each tool that has several versions, the last but one and the last."""
-    last: tuple[Listed, Listed] | None = None
+    last: tuple[ToolSummary, ToolSummary] | None = None
     for before, tool in pairwise(catalog.tools):
         if tool.slug == before.slug:
             last = before, tool
@@ -251,9 +268,9 @@ def _newest_two(catalog: Catalog) -> Iterator[tuple[Listed, Listed]]:
         yield last
 
 
-LINTS: tuple[Lint, ...] = (
-    Lint("hidden-character", "error", nothing_is_hidden),
-    Lint("lookalike-letters", "warning", letters_are_what_they_look_like),
-    Lint("instruction-like", "warning", texts_give_no_orders),
+TOOL_RULES: tuple[ToolRule, ...] = (
+    ToolRule("hidden-character", "error", check_hidden_characters),
+    ToolRule("lookalike-letters", "warning", check_lookalike_letters),
+    ToolRule("instruction-like", "warning", check_instructions),
 )
-SURVEYS: tuple[Survey, ...] = (Survey("scopes-grow", "warning", scopes_do_not_grow),)
+CATALOG_RULES: tuple[CatalogRule, ...] = (CatalogRule("scopes-grow", "warning", check_scopes_grow),)

@@ -14,40 +14,40 @@ import jsonschema_rs
 import orjson
 
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.places import Description, Place, places
+from toolcatalog.lints.places import Description, ParameterNode, collect_nodes
 from toolcatalog.model import ToolVersion
 
-_PRINTABLE = bytes(range(0x20, 0x7F))
-_SAID = ("description", "title")
-_SHOWN = ("examples", "default", "enum")
+_PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
+_TEXT_KEYS = ("description", "title")
+_VALUE_KEYS = ("examples", "default", "enum")
 _RULES = ("format", "pattern")  # models read them too, whatever they are for
 
 
-class Marks:
+class KeywordMatcher:
     """Short strings, of which one stands in every text that a rule is about.
 
     All are looked for at once, by an automaton: JSON Schema's `pattern` is that in the validator
     that we have anyway, in a hundredth of the time that `re` takes.
     """
 
-    def __init__(self, *marks: str) -> None:
-        self._gate = jsonschema_rs.Draft202012Validator(
-            {"pattern": "|".join(map(re.escape, marks))}
+    def __init__(self, *keywords: str) -> None:
+        self._validator = jsonschema_rs.Draft202012Validator(
+            {"pattern": "|".join(map(re.escape, keywords))}
         )
 
-    def stand_in(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Tell whether one of them is a part of this text."""
-        return self._gate.is_valid(text)
+        return self._validator.is_valid(text)
 
 
-class Text(NamedTuple):
+class LocatedText(NamedTuple):
     """One text of a file: how to come to it from the file's root, whether it is the key there, what
     it says, whether it is an example, whether it is a regular expression.
     """
 
     pointer: Pointer
     at_key: bool
-    said: str
+    value: str
     is_example: bool = False
     is_pattern: bool = False
 
@@ -56,7 +56,7 @@ class Text(NamedTuple):
         """Whether it names the tool, a parameter, or what else the file describes."""
         return (self.at_key and not self.is_example) or self.pointer in (("name",), ("title",))
 
-    def finding(
+    def make_finding(
         self, tool: ToolVersion, rule: str, message: str, help: str, expected: str = ""
     ) -> Finding:
         """A finding at this text."""
@@ -71,19 +71,19 @@ class ToolView:
         self.tool = tool
 
     @cached_property
-    def inputs(self) -> Sequence[Place]:
+    def inputs(self) -> Sequence[ParameterNode]:
         """All descriptions among the inputs, nested ones too, each before those within it."""
-        return places(self.tool.input_parameters, "input_parameters")
+        return collect_nodes(self.tool.input_parameters, "input_parameters")
 
     @cached_property
-    def outputs(self) -> Sequence[Place]:
+    def outputs(self) -> Sequence[ParameterNode]:
         """All descriptions among the outputs, nested ones too, each before those within it."""
-        return places(self.tool.output_parameters, "output_parameters")
+        return collect_nodes(self.tool.output_parameters, "output_parameters")
 
     @cached_property
-    def texts(self) -> Sequence[Text]:
+    def texts(self) -> Sequence[LocatedText]:
         """Each text at its place, parameters in their order."""
-        return [*_texts(self)]
+        return [*_iter_texts(self)]
 
     @cached_property
     def _json(self) -> bytes:
@@ -95,24 +95,28 @@ class ToolView:
         )
 
     @cached_property
-    def whole(self) -> str:
+    def json_text(self) -> str:
         """All of them in one piece, as JSON has them."""
         return self._json.decode()
 
     @cached_property
-    def folded(self) -> str:
+    def normalized_text(self) -> str:
         """The same in lower case and with one blank for all white space, line ends too."""
-        text = self.whole.lower()
+        text = self.json_text.lower()
         if "\\" in text:
             text = text.replace(r"\n", " ").replace(r"\t", " ").replace(r"\r", " ")
-        return " ".join(text.split()) if "  " in text or any(map(str.isspace, self.odd)) else text
+        return (
+            " ".join(text.split())
+            if "  " in text or any(map(str.isspace, self.non_ascii))
+            else text
+        )
 
     @cached_property
-    def odd(self) -> str:
+    def non_ascii(self) -> str:
         """All characters in them that are not printable ASCII; JSON has controls as escapes, so
         those are not among them.
         """
-        rest = self._json.translate(None, _PRINTABLE)
+        rest = self._json.translate(None, _PRINTABLE_ASCII)
         return rest.decode() if rest else ""
 
 
@@ -121,56 +125,56 @@ class FileView(ToolView):
 
     def __init__(self, path: str, value: Mapping[str, Any]) -> None:
         empty = {"name": "", "description": ""}
-        super().__init__(ToolVersion.of(empty, path=path, slug="", toolkit="", version=""))
+        super().__init__(ToolVersion.from_value(empty, path=path, slug="", toolkit="", version=""))
         self._value = value
 
     @cached_property
-    def texts(self) -> Sequence[Text]:
+    def texts(self) -> Sequence[LocatedText]:
         """Each text at its place."""
-        return [*_of_value((), self._value, False)]
+        return [*_iter_value_texts((), self._value, False)]
 
     @cached_property
     def _json(self) -> bytes:
         return orjson.dumps(self._value)
 
 
-def _texts(view: ToolView) -> Iterator[Text]:
+def _iter_texts(view: ToolView) -> Iterator[LocatedText]:
     tool = view.tool
-    yield Text(("name",), False, tool.name)
-    yield Text(("description",), False, tool.description)
+    yield LocatedText(("name",), False, tool.name)
+    yield LocatedText(("description",), False, tool.description)
     if tool.deprecation:
-        yield Text(("deprecation", "reason"), False, tool.deprecation.reason)
+        yield LocatedText(("deprecation", "reason"), False, tool.deprecation.reason)
     for key, words in (("scopes", tool.scopes), ("tags", tool.tags)):
-        yield from (Text((key, index), False, word) for index, word in enumerate(words))
+        yield from (LocatedText((key, index), False, word) for index, word in enumerate(words))
     for described in (view.inputs, view.outputs):
         for place in described:
             if place.name:
-                yield Text(place.pointer, True, place.name)
-            yield from _of_description(place.pointer, place.description)
+                yield LocatedText(place.pointer, True, place.name)
+            yield from _iter_description_texts(place.pointer, place.description)
 
 
-def _of_description(pointer: Pointer, description: Description) -> Iterator[Text]:
-    for key in _SAID:
+def _iter_description_texts(pointer: Pointer, description: Description) -> Iterator[LocatedText]:
+    for key in _TEXT_KEYS:
         if key in description:
-            yield Text((*pointer, key), False, description[key])
+            yield LocatedText((*pointer, key), False, description[key])
     for key in _RULES:
         if key in description:
-            yield Text((*pointer, key), False, description[key], is_pattern=key == "pattern")
-    for key in _SHOWN:
+            yield LocatedText((*pointer, key), False, description[key], is_pattern=key == "pattern")
+    for key in _VALUE_KEYS:
         if key in description:
-            yield from _of_value((*pointer, key), description[key], key == "examples")
+            yield from _iter_value_texts((*pointer, key), description[key], key == "examples")
 
 
-def _of_value(pointer: Pointer, value: Any, is_example: bool) -> Iterator[Text]:
+def _iter_value_texts(pointer: Pointer, value: Any, is_example: bool) -> Iterator[LocatedText]:
     """The strings in a sample value, keys too."""
     if isinstance(value, str):
-        yield Text(pointer, False, value, is_example)
+        yield LocatedText(pointer, False, value, is_example)
         return
     inner: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, Mapping):
-        yield from (Text((*pointer, key), True, key, is_example) for key in value)
+        yield from (LocatedText((*pointer, key), True, key, is_example) for key in value)
         inner = value.items()
     elif isinstance(value, Sequence):
         inner = enumerate(value)
     for key, one in inner:
-        yield from _of_value((*pointer, key), one, is_example)
+        yield from _iter_value_texts((*pointer, key), one, is_example)

@@ -13,81 +13,81 @@ from importlib import resources
 from toolcatalog import names
 from toolcatalog.errors import UsageError
 
-_SEVERITY = "Severity: "
-_ALWAYS = " (always)"
+_SEVERITY_PREFIX = "Severity: "
+_ALWAYS_SUFFIX = " (always)"
 
 
-def _rules(text: str) -> tuple[str, ...]:
+def _split_ids(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
 GROUPS: Mapping[str, Sequence[str]] = {
-    "Files": _rules(
+    "Files": _split_ids(
         "catalog-missing file-unexpected file-link file-unreadable file-too-large name-toolkit name-tool name-version name-session "
         "name-auth-config too-many"
     ),
-    "YAML": _rules(
+    "YAML": _split_ids(
         "yaml-syntax yaml-encoding yaml-control-character yaml-byte-order-mark yaml-empty yaml-documents yaml-duplicate-key yaml-key "
         "yaml-anchor yaml-alias yaml-tag yaml-depth yaml-values yaml-number"
     ),
-    "Shape": _rules(
+    "Shape": _split_ids(
         "unknown-key missing-key wrong-type wrong-value repeated-item misfit-examples misfit-default misfit-enum bad-pattern placeholder"
     ),
-    "Between files": _rules("toolkit-missing slug-taken reference session-empty"),
-    "Rules": _rules("rules-unknown ignore-comment ignore-unused schema-comment"),
-    "Quality": _rules(
+    "Between files": _split_ids("toolkit-missing slug-taken reference session-empty"),
+    "Rules": _split_ids("rules-unknown ignore-comment ignore-unused schema-comment"),
+    "Quality": _split_ids(
         "description-empty description-repeats-name description-short description-brief description-long description-filler "
         "parameter-undescribed parameter-repeats-name output-undescribed hint-missing hint-contradiction important-none important-many "
         "deprecation-unmarked deprecation-unexplained replacement-deprecated"
     ),
-    "Identity": _rules("slug-prefix slug-long slug-similar toolkit-twins parameter-twins"),
-    "Portability": _rules(
+    "Identity": _split_ids("slug-prefix slug-long slug-similar toolkit-twins parameter-twins"),
+    "Portability": _split_ids(
         "slug-start parameter-name nesting-deep parameters-many definition-large enum-large enum-not-text array-items pattern-rare "
         "format-rare"
     ),
-    "Security": _rules(
+    "Security": _split_ids(
         "hidden-character lookalike-letters instruction-like secret link-script link-data link-plain link-credentials scopes-grow"
     ),
-    "History": _rules(
+    "History": _split_ids(
         "history-version-changed history-version-back history-version-removed history-tool-removed history-toolkit-removed "
         "history-breaking history-not-compared"
     ),
 }  # every rule, in the order in which they are told
 
 
-def rules() -> list[str]:
+def rule_ids() -> list[str]:
     """The ids of all rules, in the order in which they are told."""
     return [rule for some in GROUPS.values() for rule in some]
 
 
 @cache
-def page(rule: str) -> str:
+def load_page(rule: str) -> str:
     """The page of a rule, as Markdown. Raises UsageError for a rule that there is not."""
-    if rule not in rules():
-        near = names.nearest(rule, rules())
+    if rule not in rule_ids():
+        near = names.find_nearest(rule, rule_ids())
         help = f"did you mean {near[0]}?" if near else "`toolcatalog explain` lists all."
         raise UsageError(f"There is no rule {rule}: {help}")
     return resources.files(__name__).joinpath(f"{rule}.md").read_text("utf-8")
 
 
-def summary(rule: str) -> str:
+def load_summary(rule: str) -> str:
     """The sentence that says what is wrong."""
-    return page(rule).splitlines()[2]
+    return load_page(rule).splitlines()[2]
 
 
-def severity(rule: str) -> str:
+def default_severity(rule: str) -> str:
     """What the rule weighs where `catalog.yaml` says nothing of it: error, warning or note."""
-    return _said(rule).removesuffix(_ALWAYS)
+    return _severity_line(rule).removesuffix(_ALWAYS_SUFFIX)
 
 
-def is_fixed(rule: str) -> bool:
+def is_always_error(rule: str) -> bool:
     """Tell whether the rule is an error whatever `catalog.yaml` says."""
-    return _said(rule).endswith(_ALWAYS)
+    return _severity_line(rule).endswith(_ALWAYS_SUFFIX)
 
 
-def _said(rule: str) -> str:
+def _severity_line(rule: str) -> str:
     return next(
-        line.removeprefix(_SEVERITY)
-        for line in page(rule).splitlines()
-        if line.startswith(_SEVERITY)
+        line.removeprefix(_SEVERITY_PREFIX)
+        for line in load_page(rule).splitlines()
+        if line.startswith(_SEVERITY_PREFIX)
     )

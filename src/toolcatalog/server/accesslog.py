@@ -25,28 +25,28 @@ import orjson
 from toolcatalog import threads
 from toolcatalog.errors import UsageError
 from toolcatalog.minting import redact
-from toolcatalog.server.tallies import DROPPED, Tallies
+from toolcatalog.server.tallies import LOG_LINES_DROPPED, Counters
 
 STANDARD_OUTPUT = Path("-")
-_EVERY = 0.2  # seconds
-_MANY = 192  # lines that are not left lying so long: some 64 KiB
-_MOST = 16_384  # lines that wait while a disk hangs; more are dropped
-_LARGEST = 64 * 1024  # bytes of one write
-_LONGEST = 2048  # bytes of a path with its query
+_FLUSH_INTERVAL = 0.2  # seconds
+_FLUSH_LINES = 192  # lines that are not left lying so long: some 64 KiB
+_MAX_QUEUED = 16_384  # lines that wait while a disk hangs; more are dropped
+_MAX_WRITE_SIZE = 64 * 1024  # bytes of one write
+_MAX_PATH_LENGTH = 2048  # bytes of a path with its query
 # bytes that a pipe takes in one piece
-_LINE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512
-_SHORT = 256  # bytes of a path, where the line would be longer than that
-_PATIENCE = 2.0  # seconds that the end of a process waits for the last lines
+_PIPE_WRITE_SIZE = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512
+_SHORT_PATH_LENGTH = 256  # bytes of a path, where the line would be longer than that
+_CLOSE_TIMEOUT = 2.0  # seconds that the end of a process waits for the last lines
 _log = logging.getLogger("toolcatalog.server")
 
 
-class Entry(NamedTuple):
+class AccessLogEntry(NamedTuple):
     """One answered request. `at`: seconds since 1970; `size`: of the body, as sent; `key`,
     `project`: empty where no good key came.
     """
 
-    at: float
-    seconds: float
+    timestamp: float
+    duration: float
     request_id: bytes
     method: str
     path: bytes
@@ -60,27 +60,27 @@ class Entry(NamedTuple):
     client: str
 
 
-def line(entry: Entry) -> bytes:
+def format_line(entry: AccessLogEntry) -> bytes:
     """The line of a request, with its line break. What a client sent stands in JSON strings:
     whatever could end a line is escaped there.
     """
-    whole = _json(entry, _LONGEST)
-    return whole if len(whole) <= _LINE else _json(entry, _SHORT)
+    whole = _format_json(entry, _MAX_PATH_LENGTH)
+    return whole if len(whole) <= _PIPE_WRITE_SIZE else _format_json(entry, _SHORT_PATH_LENGTH)
 
 
-def _json(entry: Entry, longest: int) -> bytes:
+def _format_json(entry: AccessLogEntry, max_path_length: int) -> bytes:
     fields = {
-        "time": datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds"),
+        "time": datetime.fromtimestamp(entry.timestamp, UTC).isoformat(timespec="milliseconds"),
         "request_id": redact(entry.request_id.decode("latin-1")),
         "method": entry.method,
         # first redacted: half a key is one, too
-        "path": redact(entry.path.decode("latin-1"))[:longest],
+        "path": redact(entry.path.decode("latin-1"))[:max_path_length],
         "route": entry.route,
         "status": entry.status,
         "bytes": entry.size,
-        "milliseconds": round(entry.seconds * 1000, 3),
+        "milliseconds": round(entry.duration * 1000, 3),
         "key": entry.key or None,
-        "project": entry.project[:_SHORT] or None,
+        "project": entry.project[:_SHORT_PATH_LENGTH] or None,
         "snapshot": entry.snapshot[:12].decode() or None,
         "client": entry.client or None,
     }
@@ -89,12 +89,12 @@ def _json(entry: Entry, longest: int) -> bytes:
     return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def check(file: Path) -> None:
+def check_writable(file: Path) -> None:
     """Raises UsageError where the access log cannot be written."""
     if file == STANDARD_OUTPUT:
         return
     try:
-        os.close(_opened(file))
+        os.close(_open_file(file))
     except OSError as error:
         raise UsageError(
             f"The access log {file} cannot be written ({error.strerror}): name another file "
@@ -102,7 +102,7 @@ def check(file: Path) -> None:
         ) from None
 
 
-def _opened(file: Path | None) -> int:
+def _open_file(file: Path | None) -> int:
     if file is None:
         return 1
     return os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
@@ -111,37 +111,37 @@ def _opened(file: Path | None) -> int:
 class AccessLog:
     """The access log of one process; it writes from now on, and drops what it cannot (see `check`)."""
 
-    def __init__(self, file: Path, tallies: Tallies) -> None:
+    def __init__(self, file: Path, counters: Counters) -> None:
         self._file = None if file == STANDARD_OUTPUT else file.absolute()
-        self._tallies = tallies
-        self._waiting: deque[Entry] = deque()
+        self._counters = counters
+        self._queue: deque[AccessLogEntry] = deque()
         self._wake = threading.Event()
-        self._ends = False
-        self._torn = False  # whether a write has ended within a line
-        self._works = True
+        self._is_closing = False
+        self._has_partial_line = False  # whether a write has ended within a line
+        self._is_writable = True
         self._handle: int | None = None
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
-        threads.begin(self._thread)
+        threads.start(self._thread)
 
-    def note(self, entry: Entry) -> None:
+    def enqueue(self, entry: AccessLogEntry) -> None:
         """Have a request written down, soon. For the event loop's thread: never waits, never fails."""
-        waiting = self._waiting
-        if len(waiting) < _MOST:
+        waiting = self._queue
+        if len(waiting) < _MAX_QUEUED:
             waiting.append(entry)
-            if len(waiting) == _MANY:
+            if len(waiting) == _FLUSH_LINES:
                 self._wake.set()
         else:
-            self._tallies.happened(DROPPED)
+            self._counters.count_event(LOG_LINES_DROPPED)
 
     def close(self) -> None:
         """Write all that is still to be written, for some seconds at most. No more may be noted."""
-        self._ends = True
+        self._is_closing = True
         self._wake.set()
-        self._thread.join(_PATIENCE)
+        self._thread.join(_CLOSE_TIMEOUT)
 
     def _run(self) -> None:
-        while not self._ends:
-            self._wake.wait(_EVERY)
+        while not self._is_closing:
+            self._wake.wait(_FLUSH_INTERVAL)
             self._wake.clear()
             try:
                 self._flush()
@@ -151,66 +151,66 @@ class AccessLog:
 
     def _flush(self) -> None:
         """Write all that waits just now."""
-        lines = [line(self._waiting.popleft()) for _ in range(len(self._waiting))]
+        lines = [format_line(self._queue.popleft()) for _ in range(len(self._queue))]
         if not lines:
             return
         try:
-            handle = self._handle = self._followed()
+            handle = self._handle = self._reopen_if_rotated()
         except OSError as error:
-            self._drop(len(lines), error)
+            self._count_dropped(len(lines), error)
             return
-        largest = _LARGEST if stat.S_ISREG(os.fstat(handle).st_mode) else _LINE
-        for batch in _batches(lines, largest):
+        largest = _MAX_WRITE_SIZE if stat.S_ISREG(os.fstat(handle).st_mode) else _PIPE_WRITE_SIZE
+        for batch in _batch_lines(lines, largest):
             self._write(handle, batch)
 
-    def _followed(self) -> int:
+    def _reopen_if_rotated(self) -> int:
         """Where to write: a new file where the old one was renamed or removed. Raises OSError where
         there is neither.
         """
         held = self._handle
         if held is None or self._file is None:
-            return _opened(self._file)
+            return _open_file(self._file)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(self._file.stat(), os.fstat(held)):
                 return held
         try:
-            found = _opened(self._file)
+            found = _open_file(self._file)
         except OSError:
             return held
         os.close(held)
-        self._torn = False
+        self._has_partial_line = False
         return found
 
     def _write(self, handle: int, batch: list[bytes]) -> None:
-        data = b"".join([b"\n", *batch] if self._torn else batch)
+        data = b"".join([b"\n", *batch] if self._has_partial_line else batch)
         try:
             while data:
                 written = os.write(handle, data)
-                self._torn = data[written - 1 : written] != b"\n"
+                self._has_partial_line = data[written - 1 : written] != b"\n"
                 data = data[written:]
         except OSError as error:
-            self._drop(len(batch), error)
+            self._count_dropped(len(batch), error)
             return
-        if not self._works:
+        if not self._is_writable:
             _log.info("the access log is written again")
-        self._works = True
+        self._is_writable = True
 
-    def _drop(self, number: int, error: OSError) -> None:
-        self._tallies.happened(DROPPED, number)
-        if self._works:
+    def _count_dropped(self, line_count: int, error: OSError) -> None:
+        self._counters.count_event(LOG_LINES_DROPPED, line_count)
+        if self._is_writable:
             _log.error(
                 "lines of the access log are dropped, and counted: it cannot be written (%s)",
                 error.strerror,
             )
-        self._works = False
+        self._is_writable = False
 
 
-def _batches(lines: Iterable[bytes], largest: int) -> Iterator[list[bytes]]:
+def _batch_lines(lines: Iterable[bytes], max_size: int) -> Iterator[list[bytes]]:
     """Lines in runs of at most so many bytes, a longer line by itself."""
     batch: list[bytes] = []
     size = 0
     for one in lines:
-        if batch and size + len(one) > largest:
+        if batch and size + len(one) > max_size:
             yield batch
             batch, size = [], 0
         batch.append(one)

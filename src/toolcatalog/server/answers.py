@@ -9,24 +9,24 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from toolcatalog.server import tracing
-from toolcatalog.server.refusals import Refusal, envelope, first
+from toolcatalog.server.refusals import ErrorDetail, primary_error, render_envelope
 
 Header = tuple[bytes, bytes]
-Piece = bytes | memoryview
-Answer = tuple[int, list[Header], bytes]  # status, headers in lower case, body
+BodyChunk = bytes | memoryview
+RawResponse = tuple[int, list[Header], bytes]  # status, headers in lower case, body
 
 _JSON = (b"content-type", b"application/json")
 _REVALIDATE = (b"cache-control", b"private, no-cache")  # keep it, but ask each time: a 304 is cheap
-_NEVER = (b"cache-control", b"no-store")
+_NO_STORE = (b"cache-control", b"no-store")
 _VARY = (b"vary", b"Accept-Encoding, x-api-key, Origin")
 _VARY_ERROR = (b"vary", b"Origin")
 _PLAIN = string.punctuation.replace("%", "") + " "  # of a header
 _LONGEST_SUGGESTION = 1000  # bytes
 _POLICY = b"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-NOTHING_RUNS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
+SECURITY_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"content-security-policy", _POLICY))
 
 
-class Marks(NamedTuple):
+class ResponseContext(NamedTuple):
     """What every answer names: its request, the snapshot that it comes from (empty where none is
     open), and the trace it is part of.
     """
@@ -41,29 +41,35 @@ class Marks(NamedTuple):
         named = (
             (b"x-request-id", self.request_id),
             (b"x-catalog-snapshot", self.snapshot),
-            (tracing.NAME, self.traceparent),
+            (tracing.TRACEPARENT_HEADER, self.traceparent),
         )
         return [(name, value) for name, value in named if value]
 
 
-def answer(body: bytes, tag: bytes, held: bytes | None, marks: Marks) -> Answer:
+def make_response(
+    body: bytes, tag: bytes, if_none_match: bytes | None, context: ResponseContext
+) -> RawResponse:
     """200 with the bytes and their tag, or 304 where the client holds them: `held` is its own
     `If-None-Match`, or None.
     """
-    if held is not None and _holds(held, _ETAG % tag):
-        return 304, _unchanged(_ETAG % tag, marks.headers), b""
-    return 200, _whole(_ETAG % tag, b"%d" % len(body), marks.headers), body
+    if if_none_match is not None and _matches_etag(if_none_match, _ETAG_FORMAT % tag):
+        return 304, _not_modified_headers(_ETAG_FORMAT % tag, context.headers), b""
+    return 200, _full_headers(_ETAG_FORMAT % tag, b"%d" % len(body), context.headers), body
 
 
-def written(
-    body: list[Piece], tag: bytes, held: bytes | None, marks: Marks
-) -> tuple[int, bytes, list[Piece]]:
+def encode_response(
+    body: list[BodyChunk], tag: bytes, if_none_match: bytes | None, context: ResponseContext
+) -> tuple[int, bytes, list[BodyChunk]]:
     """As `answer`, ready to be sent: the headers as lines, the body in pieces. For answers from a
     snapshot that are part of no trace.
     """
-    if held is not None and _holds(held, _ETAG % tag):
-        return 304, _UNCHANGED % (tag, marks.request_id, marks.snapshot), []
-    return 200, _WHOLE % (tag, sum(map(len, body)), marks.request_id, marks.snapshot), body
+    if if_none_match is not None and _matches_etag(if_none_match, _ETAG_FORMAT % tag):
+        return 304, _NOT_MODIFIED_TEMPLATE % (tag, context.request_id, context.snapshot), []
+    return (
+        200,
+        _FULL_TEMPLATE % (tag, sum(map(len, body)), context.request_id, context.snapshot),
+        body,
+    )
 
 
 def suggested(query: str) -> list[Header]:
@@ -75,56 +81,61 @@ def suggested(query: str) -> list[Header]:
     return [(b"x-suggested-query", value)] if 0 < len(value) <= _LONGEST_SUGGESTION else []
 
 
-def lines(headers: Sequence[Header]) -> bytes:
+def encode_headers(headers: Sequence[Header]) -> bytes:
     """Headers as they are sent."""
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
-def _whole(etag: bytes, size: bytes, marks: Sequence[Header]) -> list[Header]:
+def _full_headers(etag: bytes, size: bytes, context_headers: Sequence[Header]) -> list[Header]:
     return [
         (b"etag", etag),
         _REVALIDATE,
         _VARY,
         (b"content-length", size),
         _JSON,
-        *marks,
-        *NOTHING_RUNS,
+        *context_headers,
+        *SECURITY_HEADERS,
     ]
 
 
-def _unchanged(etag: bytes, marks: Sequence[Header]) -> list[Header]:
-    return [(b"etag", etag), _REVALIDATE, _VARY, *marks, *NOTHING_RUNS]
+def _not_modified_headers(etag: bytes, context_headers: Sequence[Header]) -> list[Header]:
+    return [(b"etag", etag), _REVALIDATE, _VARY, *context_headers, *SECURITY_HEADERS]
 
 
-_ANY = Marks(b"%b", b"%b").headers
-_ETAG = b'"%b"'  # of these very bytes; coded ones have another (see `coding`)
-_WHOLE, _UNCHANGED = lines(_whole(_ETAG, b"%d", _ANY)), lines(_unchanged(_ETAG, _ANY))
+_CONTEXT_TEMPLATE = ResponseContext(b"%b", b"%b").headers
+_ETAG_FORMAT = b'"%b"'  # of these very bytes; coded ones have another (see `coding`)
+_FULL_TEMPLATE, _NOT_MODIFIED_TEMPLATE = (
+    encode_headers(_full_headers(_ETAG_FORMAT, b"%d", _CONTEXT_TEMPLATE)),
+    encode_headers(_not_modified_headers(_ETAG_FORMAT, _CONTEXT_TEMPLATE)),
+)
 
 
-def _holds(held: bytes, etag: bytes) -> bool:
+def _matches_etag(if_none_match: bytes, etag: bytes) -> bool:
     """Weak comparison (RFC 9110, 13.1.2): a tag matches with or without a `W/` before it."""
-    if held == etag:
+    if if_none_match == etag:
         return True
-    tags = [one.strip().removeprefix(b"W/") for one in held.split(b",")]
+    tags = [one.strip().removeprefix(b"W/") for one in if_none_match.split(b",")]
     return tags == [b"*"] or etag in tags
 
 
-def refuse(refusals: Sequence[Refusal], marks: Marks, *more: Header) -> Answer:
+def make_error_response(
+    errors: Sequence[ErrorDetail], context: ResponseContext, *extra_headers: Header
+) -> RawResponse:
     """The error envelope under its status. Errors are never cached."""
-    body = envelope(refusals, marks.request_id.decode())
+    body = render_envelope(errors, context.request_id.decode())
     headers = [
-        _NEVER,
-        *more,
+        _NO_STORE,
+        *extra_headers,
         _VARY_ERROR,
         (b"content-length", b"%d" % len(body)),
         _JSON,
-        *marks.headers,
-        *NOTHING_RUNS,
+        *context.headers,
+        *SECURITY_HEADERS,
     ]
-    return first(refusals).status, headers, body
+    return primary_error(errors).status, headers, body
 
 
-def tag_of(body: bytes) -> bytes:
+def compute_tag(body: bytes) -> bytes:
     """The tag of a body, or of the tag and the text that a body is made of: 128 bits in
     hexadecimal.
     """

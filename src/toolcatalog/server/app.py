@@ -18,151 +18,184 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog import openapi
-from toolcatalog.keys import Key
-from toolcatalog.server.answers import Header, answer, refuse, suggested
-from toolcatalog.server.descriptors import CLIENTS
-from toolcatalog.server.edge import Edge, fault, marks, response
-from toolcatalog.server.front import Front
-from toolcatalog.server.live import Live, Serving
-from toolcatalog.server.operations import Operations, Tagged, stranger, tagged
-from toolcatalog.server.questions import LARGEST_BODY
-from toolcatalog.server.refusals import Refusal, Refused, crowded, draining, not_ready
+from toolcatalog.keys import ApiKey
+from toolcatalog.server.answers import Header, make_error_response, make_response, suggested
+from toolcatalog.server.descriptors import CLIENT_LIMIT
+from toolcatalog.server.edge import (
+    RequestMiddleware,
+    get_context,
+    make_fault_response,
+    to_starlette_response,
+)
+from toolcatalog.server.front import FastPath
+from toolcatalog.server.live import AppState, ServedSnapshot
+from toolcatalog.server.operations import OperationResult, Operations, raise_unauthorized, tag_body
+from toolcatalog.server.questions import MAX_BODY_SIZE
+from toolcatalog.server.refusals import (
+    ErrorDetail,
+    RequestError,
+    not_ready,
+    server_draining,
+    too_many_connections,
+)
 
 
-def create_app(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> ASGIApp:
+def create_app(
+    state: AppState, site: Path | None, extra_routes: Sequence[BaseRoute] = ()
+) -> ASGIApp:
     """The ASGI application that answers from what is live, at more routes too, and serves the site
     at `/` where there is one.
     """
-    return Front(live, long_way(live, site, more))
+    return FastPath(state, create_full_app(state, site, extra_routes))
 
 
-def long_way(live: Live, site: Path | None, more: Sequence[BaseRoute] = ()) -> ASGIApp:
+def create_full_app(
+    state: AppState, site: Path | None, extra_routes: Sequence[BaseRoute] = ()
+) -> ASGIApp:
     """The same application without its short way."""
-    api = Api(live)
-    routes: list[BaseRoute] = [*more]
-    for prefix in openapi.PREFIXES:
-        routes.append(Route(f"{prefix}/tools", api.tools))
-        routes.append(Route(f"{prefix}/tools/{{slug}}", api.tool))
-        routes.append(Route(f"{prefix}/tool_router/session/{{id}}/tools", api.session))
-    routes.append(Route("/openapi.json", api.openapi))
-    routes.append(Route("/healthz", api.health))
-    routes.append(Route("/readyz", api.ready))
+    api = ApiEndpoints(state)
+    routes: list[BaseRoute] = [*extra_routes]
+    for prefix in openapi.API_PREFIXES:
+        routes.append(Route(f"{prefix}/tools", api.list_tools))
+        routes.append(Route(f"{prefix}/tools/{{slug}}", api.get_tool))
+        routes.append(Route(f"{prefix}/tool_router/session/{{id}}/tools", api.list_session_tools))
+    routes.append(Route("/openapi.json", api.get_openapi))
+    routes.append(Route("/healthz", api.get_health))
+    routes.append(Route("/readyz", api.get_readiness))
     app = Starlette(
         routes=routes,
-        exception_handlers={Refused: _refused, HTTPException: _http_refused, Exception: _failed},
+        exception_handlers={
+            RequestError: _handle_request_error,
+            HTTPException: _handle_http_error,
+            Exception: _handle_exception,
+        },
     )
     app.router.redirect_slashes = False
     if site:
         app.router.default = _Site(site)
-    return Edge(app, live)
+    return RequestMiddleware(app, state)
 
 
-class Api:
+class ApiEndpoints:
     """The endpoints."""
 
-    def __init__(self, live: Live) -> None:
-        self.live = live
-        self.document = tagged(orjson.dumps(openapi.document()))
-        self.alive = tagged(b'{"status":"ok"}')
+    def __init__(self, state: AppState) -> None:
+        self.state = state
+        self.openapi_result = tag_body(orjson.dumps(openapi.build_document()))
+        self.health_result = tag_body(b'{"status":"ok"}')
 
-    async def tool(self, request: Request) -> Response:
+    async def get_tool(self, request: Request) -> Response:
         """Get tool by slug."""
-        key, operations = self._key(request), _operations(request)
-        return _answer(
+        key, operations = self._authenticate(request), _get_operations(request)
+        return _make_response(
             request,
-            operations.tool(key, request.path_params["slug"], request.scope["query_string"]),
+            operations.get_tool(key, request.path_params["slug"], request.scope["query_string"]),
         )
 
-    async def tools(self, request: Request) -> Response:
+    async def list_tools(self, request: Request) -> Response:
         """List available tools."""
         key, operations, query = (
-            self._key(request),
-            _operations(request),
+            self._authenticate(request),
+            _get_operations(request),
             request.scope["query_string"],
         )
-        await self._count(request, key)
-        if operations.store.knows_meaning:
-            await run_in_threadpool(operations.encode, query)  # meanwhile others are answered
-        return _answer(request, operations.tools(key, query))
+        await self._apply_rate_limit(request, key)
+        if operations.store.has_semantic_search:
+            await run_in_threadpool(operations.encode_query, query)  # meanwhile others are answered
+        return _make_response(request, operations.list_tools(key, query))
 
-    async def session(self, request: Request) -> Response:
+    async def list_session_tools(self, request: Request) -> Response:
         """List meta tools for a tool router session."""
-        key, operations = self._key(request), _operations(request)  # before the body is read
+        key, operations = (
+            self._authenticate(request),
+            _get_operations(request),
+        )  # before the body is read
         id, query = request.path_params["id"], request.scope["query_string"]
-        return _answer(request, operations.session(key, id, query, await _body(request)))
+        return _make_response(
+            request, operations.list_session_tools(key, id, query, await _read_body(request))
+        )
 
-    async def openapi(self, request: Request) -> Response:
+    async def get_openapi(self, request: Request) -> Response:
         """The OpenAPI document."""
-        return _answer(request, self.document)
+        return _make_response(request, self.openapi_result)
 
-    async def health(self, request: Request) -> Response:
+    async def get_health(self, request: Request) -> Response:
         """Whether the process is alive."""
-        return _answer(request, self.alive)
+        return _make_response(request, self.health_result)
 
-    async def ready(self, request: Request) -> Response:
+    async def get_readiness(self, request: Request) -> Response:
         """Whether the server wants requests, and from which snapshot it answers.
 
         Raises Refused (503) while it has none, and when it is about to end.
         """
-        if self.live.draining.is_set():
-            raise Refused(draining())
-        digest = _operations(request).store.digest
-        return _answer(request, tagged(orjson.dumps({"status": "ready", "snapshot": digest})))
+        if self.state.draining.is_set():
+            raise RequestError(server_draining())
+        digest = _get_operations(request).store.digest
+        return _make_response(
+            request, tag_body(orjson.dumps({"status": "ready", "snapshot": digest}))
+        )
 
-    def _key(self, request: Request) -> Key:
+    def _authenticate(self, request: Request) -> ApiKey:
         """Whose request it is; refuses a stranger's."""
-        key = self.live.keys.find(_header(request, "x-api-key") or b"") or stranger()
+        key = self.state.keys.find(_get_header(request, "x-api-key") or b"") or raise_unauthorized()
         request.scope["key"] = key
         return key
 
-    async def _count(self, request: Request, key: Key) -> None:
+    async def _apply_rate_limit(self, request: Request, key: ApiKey) -> None:
         """Count a list where lists are counted; refuses one too many. Where the key stands is told
         with whatever answer comes.
         """
-        if self.live.limits and "limits" not in request.scope:  # the short way may have counted it
-            now = await self.live.limits.hit(key.id)
+        if (
+            self.state.rate_limiter and "limits" not in request.scope
+        ):  # the short way may have counted it
+            now = await self.state.rate_limiter.hit(key.id)
             request.scope["limits"] = now.headers()
-            if not now.is_within:
-                raise Refused(now.refusal())
+            if not now.is_allowed:
+                raise RequestError(now.to_error())
 
 
-def _operations(request: Request) -> Operations:
+def _get_operations(request: Request) -> Operations:
     """What answers a request; refuses it while no snapshot is open."""
-    serving: Serving | None = request.scope["serving"]
+    serving: ServedSnapshot | None = request.scope["serving"]
     if serving is None:
-        raise Refused(not_ready())
+        raise RequestError(not_ready())
     return serving.operations
 
 
-def _answer(request: Request, found: Tagged) -> Response:
-    status, headers, body = answer(
-        b"".join(found.pieces), found.tag, _header(request, "if-none-match"), marks(request)
+def _make_response(request: Request, result: OperationResult) -> Response:
+    status, headers, body = make_response(
+        b"".join(result.chunks),
+        result.tag,
+        _get_header(request, "if-none-match"),
+        get_context(request),
     )
-    return response((status, [*headers, *suggested(found.suggested), *_limits(request)], body))
+    return to_starlette_response(
+        (status, [*headers, *suggested(result.suggestion), *_rate_limit_headers(request)], body)
+    )
 
 
-def _limits(request: Request) -> list[Header]:
+def _rate_limit_headers(request: Request) -> list[Header]:
     """Where the key stands that has asked, where that is counted."""
     told: list[Header] = request.scope.get("limits", [])
     return told
 
 
-def _header(request: Request, name: str) -> bytes | None:
+def _get_header(request: Request, name: str) -> bytes | None:
     value = request.headers.get(name)
     return None if value is None else value.encode("latin-1")
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     """The request's body, read no further than it takes to see that it is too large."""
     data = b""
     async for chunk in request.stream():
         data += chunk
-        if len(data) > LARGEST_BODY:
+        if len(data) > MAX_BODY_SIZE:
             break
     return data
 
 
-class _Files(StaticFiles):
+class _SiteFiles(StaticFiles):
     """Starlette's, but what is not there is refused as everywhere, unless a browser asks: people
     get the site's own page about that.
     """
@@ -184,66 +217,72 @@ class _Site:
     """The generated pages, for every path that is not the API's."""
 
     def __init__(self, folder: Path) -> None:
-        self.files = _Files(directory=folder, html=True)
+        self.files = _SiteFiles(directory=folder, html=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # files of our own, and of others, that are no pages
         if scope["path"].startswith("/api/") or "/." in scope["path"]:
             raise HTTPException(404)
-        with CLIENTS.another() as has_room:
+        with CLIENT_LIMIT.reserve() as has_room:
             if not has_room:
-                raise Refused(crowded())
-            await self.files(scope, receive, partial(_with_policy, send))
+                raise RequestError(too_many_connections())
+            await self.files(scope, receive, partial(_send_with_policy, send))
 
 
-_POLICY = (
+_SITE_POLICY = (
     # logos lie elsewhere
     b"default-src 'self'; img-src 'self' https: data:; base-uri 'none'; form-action 'self'; "
     b"frame-ancestors 'none'"
 )
 
 
-async def _with_policy(send: Send, message: Message) -> None:
+async def _send_with_policy(send: Send, message: Message) -> None:
     """Pages may run the site's own script, and nothing else."""
     if message["type"] == "http.response.start":
-        message["headers"] = [*message["headers"], (b"content-security-policy", _POLICY)]
+        message["headers"] = [*message["headers"], (b"content-security-policy", _SITE_POLICY)]
     await send(message)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+async def _handle_request_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
     again = (
-        [(b"retry-after", b"1")] if any(refusal.status == 503 for refusal in error.refusals) else []
+        [(b"retry-after", b"1")] if any(refusal.status == 503 for refusal in error.errors) else []
     )
-    return response(refuse(error.refusals, marks(request), *again, *_limits(request)))
+    return to_starlette_response(
+        make_error_response(
+            error.errors, get_context(request), *again, *_rate_limit_headers(request)
+        )
+    )
 
 
-async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette raises it again, and the edge logs it
-    return fault(marks(request))
+async def _handle_exception(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette raises it again, and the edge logs it
+    return make_fault_response(get_context(request))
 
 
-async def _http_refused(request: Request, error: Exception) -> Response:
-    """What Starlette refuses by itself: paths and methods that are not there."""
+async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """Status Starlette refuses by itself: paths and methods that are not there."""
     assert isinstance(error, HTTPException)
     where, status = request.url.path[:200], error.status_code
     if status == 405:
         allowed = ", ".join(sorted((error.headers or {}).get("Allow", "GET, HEAD").split(", ")))
-        refusal = Refusal(
+        refusal = ErrorDetail(
             405,
             "method_not_allowed",
             f"{request.method} is not answered at {where}.",
             f"Use {allowed}.",
         )
-        return response(refuse([refusal], marks(request), (b"allow", allowed.encode())))
+        return to_starlette_response(
+            make_error_response([refusal], get_context(request), (b"allow", allowed.encode()))
+        )
     if status == 404:
-        refusal = Refusal(
+        refusal = ErrorDetail(
             404,
             "route_not_found",
             f"There is nothing at {where}.",
             "See /openapi.json for the paths that are there.",
         )
     else:
-        refusal = Refusal(
+        refusal = ErrorDetail(
             status, "invalid_request", str(error.detail), "See /openapi.json for what is answered."
         )
-    return response(refuse([refusal], marks(request)))
+    return to_starlette_response(make_error_response([refusal], get_context(request)))

@@ -17,16 +17,16 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-CODINGS = ("zstd", "gzip")  # the better one first
-_SMALLEST = 1024  # bytes: less is not worth it
+ENCODINGS = ("zstd", "gzip")  # the better one first
+_MIN_SIZE = 1024  # bytes: less is not worth it
 # bytes packed at once, in half a millisecond; more goes to a thread, and others are answered
 # meanwhile
-_INLINE = 64 * 1024
+_MAX_INLINE_SIZE = 64 * 1024
 _GZIP_LEVEL = 3  # a third of the time of level 6 for a seventh more bytes
 _ZSTD_LEVEL = 3  # on a page of 3 MB a fifth of the time of gzip's level 3, and 0.6 of its bytes
 
 
-def chosen(header: str) -> str:
+def negotiate_encoding(header: str) -> str:
     """The coding to answer in for an Accept-Encoding: `zstd`, `gzip`, or empty for none.
 
     It must be named, or `*` be, with a weight above 0 (RFC 9110, 12.5.3). Of several the one of the
@@ -35,69 +35,75 @@ def chosen(header: str) -> str:
     weights: dict[str, float] = {}
     for part in header.lower().split(","):
         coding, _, parameter = part.partition(";")
-        weights[coding.strip()] = _weight(parameter.strip())
-    known = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in CODINGS}
+        weights[coding.strip()] = _parse_weight(parameter.strip())
+    known = {coding: weights.get(coding, weights.get("*", 0.0)) for coding in ENCODINGS}
     best = max(known, key=lambda coding: known[coding])
     return best if 0 < known[best] >= weights.get("identity", 0.0) else ""
 
 
-def _weight(parameter: str) -> float:
+def _parse_weight(parameter: str) -> float:
     said = re.fullmatch(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)", parameter)
     return min(float(said[1]), 1.0) if said else 1.0
 
 
-class Coded:
+class CompressionMiddleware:
     """Wraps an application: its answers in one coding. The tag of coded bytes ends with its name,
     which the application never sees.
     """
 
-    def __init__(self, app: ASGIApp, coding: str) -> None:
+    def __init__(self, app: ASGIApp, encoding: str) -> None:
         self.app = app
-        self._responder = _Gzip if coding == "gzip" else _Zstd
-        self._packed = (b"content-encoding", coding.encode())
-        self._end = b'-%b"' % coding.encode()
+        self._responder = _GzipResponder if encoding == "gzip" else _ZstdResponder
+        self._encoding_header = (b"content-encoding", encoding.encode())
+        self._etag_suffix = b'-%b"' % encoding.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        asked = [self._plain(*header) for header in scope["headers"]]
+        asked = [self._strip_etag_suffix(*header) for header in scope["headers"]]
         holds_packed = asked != scope["headers"]
 
         async def tagged(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._is_packed(message, holds_packed):
-                message["headers"] = [self._own(*header) for header in message["headers"]]
+            if message["type"] == "http.response.start" and self._is_compressed(
+                message, holds_packed
+            ):
+                message["headers"] = [
+                    self._add_etag_suffix(*header) for header in message["headers"]
+                ]
             await send(message)
 
         await self._responder(self.app)({**scope, "headers": asked}, receive, tagged)
 
-    def _is_packed(self, start: Message, holds_packed: bool) -> bool:
-        return self._packed in start["headers"] or (start["status"] == 304 and holds_packed)
+    def _is_compressed(self, start: Message, has_compressed_tag: bool) -> bool:
+        return self._encoding_header in start["headers"] or (
+            start["status"] == 304 and has_compressed_tag
+        )
 
-    def _plain(self, name: bytes, value: bytes) -> Header:
-        return (name, value.replace(self._end, b'"') if name == b"if-none-match" else value)
+    def _strip_etag_suffix(self, name: bytes, value: bytes) -> Header:
+        return (name, value.replace(self._etag_suffix, b'"') if name == b"if-none-match" else value)
 
-    def _own(self, name: bytes, value: bytes) -> Header:
-        return (name, value.removesuffix(b'"') + self._end if name == b"etag" else value)
+    def _add_etag_suffix(self, name: bytes, value: bytes) -> Header:
+        return (name, value.removesuffix(b'"') + self._etag_suffix if name == b"etag" else value)
 
 
-class _Gzip(GZipResponder):
+class _GzipResponder(GZipResponder):
     def __init__(self, app: ASGIApp) -> None:
-        super().__init__(app, _SMALLEST, _GZIP_LEVEL, thread_minimum_size=_INLINE)
+        super().__init__(app, _MIN_SIZE, _GZIP_LEVEL, thread_minimum_size=_MAX_INLINE_SIZE)
 
 
-class _Zstd(IdentityResponder):
+class _ZstdResponder(IdentityResponder):
     content_encoding = "zstd"
 
     def __init__(self, app: ASGIApp) -> None:
-        super().__init__(app, _SMALLEST)
+        super().__init__(app, _MIN_SIZE)
         self._compressor: Any = None
 
     async def apply_compression(self, body: bytes, *, more_body: bool) -> bytes:
         """A piece of the body, packed; the last one ends the frame."""
-        if len(body) >= _INLINE:
-            return await run_in_threadpool(self._packed, body, more_body)
-        return self._packed(body, more_body)
+        if len(body) >= _MAX_INLINE_SIZE:
+            return await run_in_threadpool(self._compress, body, more_body)
+        return self._compress(body, more_body)
 
-    def _packed(self, body: bytes, more_body: bool) -> bytes:
+    def _compress(self, body: bytes, more_body: bool) -> bytes:
         self._compressor = self._compressor or zstd.ZstdCompressor(level=_ZSTD_LEVEL)
         mode = zstd.ZstdCompressor.FLUSH_BLOCK if more_body else zstd.ZstdCompressor.FLUSH_FRAME
         packed: bytes = self._compressor.compress(body, mode)

@@ -18,69 +18,69 @@ try:
 except ImportError:  # pragma: no cover - nobody limits open files on this system
     resource = None  # type: ignore[assignment]  # a module elsewhere
 
-_OWN = 64  # descriptors for what a server itself reads and writes, or half of what there are
-_QUIET = 60.0  # seconds between two lines of the log that say the same
+_RESERVED = 64  # descriptors for what a server itself reads and writes, or half of what there are
+_LOG_INTERVAL = 60.0  # seconds between two lines of the log that say the same
 _log = logging.getLogger("toolcatalog.server")
 
 
-def room() -> int:
+def compute_limit() -> int:
     """How many descriptors clients may hold: what the limit of open files leaves."""
-    return max(_allowed() - _OWN, _allowed() // 2)
+    return max(_open_file_limit() - _RESERVED, _open_file_limit() // 2)
 
 
-def check() -> None:
+def check_limit() -> None:
     """Raises UsageError where the limit leaves too few for the server alone: it would fail at one
     file or another, now or later.
     """
-    if _allowed() < _OWN:
-        few = f"This process may have {_allowed()} files open, and a server needs {_OWN} for itself"
+    if _open_file_limit() < _RESERVED:
+        few = f"This process may have {_open_file_limit()} files open, and a server needs {_RESERVED} for itself"
         raise UsageError(f"{few}: allow more (`ulimit -n`, in a systemd unit `LimitNOFILE`).")
 
 
-def _allowed() -> int:
+def _open_file_limit() -> int:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if resource else -1
     return sys.maxsize if limit < 0 else limit
 
 
-class Descriptors:
+class ConnectionLimit:
     """A count of them, which may be above the `most` for as long as it takes to refuse somebody."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._held = 0
-        self._told = -_QUIET  # when the log last said that there are no more
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._used = 0
+        self._last_logged = -_LOG_INTERVAL  # when the log last said that there are no more
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Count one more, and tell whether there is room for it. It is to be given back in any
         case.
         """
-        self._held += 1
-        if self._held > self.most:
-            self._tell()
-        return self._held <= self.most
+        self._used += 1
+        if self._used > self.limit:
+            self._log_exhausted()
+        return self._used <= self.limit
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Count one less."""
-        self._held -= 1
+        self._used -= 1
 
     @contextmanager
-    def another(self) -> Iterator[bool]:
+    def reserve(self) -> Iterator[bool]:
         """One more for a while; whether there is room for it."""
         try:
-            yield self.take()
+            yield self.acquire()
         finally:
-            self.give_back()
+            self.release()
 
-    def _tell(self) -> None:
+    def _log_exhausted(self) -> None:
         now = time.monotonic()
-        if now - self._told >= _QUIET:
-            self._told = now
+        if now - self._last_logged >= _LOG_INTERVAL:
+            self._last_logged = now
             what = "connections, and files of the site on their way, are as many as the limit of open files allows"
             _log.error(
                 "%s (%d): more are refused. Raise the limit (ulimit -n), or put a proxy in front",
                 what,
-                self.most,
+                self.limit,
             )
 
 
-CLIENTS = Descriptors(room())  # of this process
+CLIENT_LIMIT = ConnectionLimit(compute_limit())  # of this process

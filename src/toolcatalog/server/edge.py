@@ -15,18 +15,24 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcatalog.ending import heard
-from toolcatalog.keys import Key
+from toolcatalog.ending import receive_lifespan
+from toolcatalog.keys import ApiKey
 from toolcatalog.server import tracing
-from toolcatalog.server.answers import NOTHING_RUNS, Answer, Header, Marks, refuse
-from toolcatalog.server.coding import CODINGS, Coded, chosen
-from toolcatalog.server.live import Live
-from toolcatalog.server.refusals import Refusal
+from toolcatalog.server.answers import (
+    SECURITY_HEADERS,
+    Header,
+    RawResponse,
+    ResponseContext,
+    make_error_response,
+)
+from toolcatalog.server.coding import ENCODINGS, CompressionMiddleware, negotiate_encoding
+from toolcatalog.server.live import AppState
+from toolcatalog.server.refusals import ErrorDetail
 from toolcatalog.server.scraping import PATH as METRICS
-from toolcatalog.server.witness import Answered, asked
+from toolcatalog.server.witness import RequestRecord, request_target
 
-_SANE_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
-_EXPOSED = (
+_VALID_REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
+_EXPOSED_HEADERS = (
     "ETag",
     "X-Request-Id",
     "Retry-After",
@@ -36,44 +42,46 @@ _EXPOSED = (
     "X-Catalog-Snapshot",
 )
 # of this process: a worker is spawned, not forked, and has one of its own
-_SERIES = secrets.token_hex(8).encode()
-_NUMBERS = itertools.count()
+_PROCESS_PREFIX = secrets.token_hex(8).encode()
+_REQUEST_NUMBERS = itertools.count()
 _log = logging.getLogger("toolcatalog.server")
 
 
-class Edge:
+class RequestMiddleware:
     """Wraps the application. What it answers from, and with which marks, is settled here for the
     whole request.
     """
 
-    def __init__(self, app: ASGIApp, live: Live) -> None:
-        self.live = live
+    def __init__(self, app: ASGIApp, state: AppState) -> None:
+        self.state = state
         methods = ("GET", "HEAD", "OPTIONS")
-        self._cors = _Cors(
+        self._cors = _CorsMiddleware(
             app,
             allow_origins=["*"],
             allow_methods=methods,
             allow_headers=["*"],
-            expose_headers=_EXPOSED,
+            expose_headers=_EXPOSED_HEADERS,
             max_age=86400,
         )
-        self._coded = {coding: Coded(self._found, coding) for coding in CODINGS}
+        self._compressors = {
+            coding: CompressionMiddleware(self._call_app, coding) for coding in ENCODINGS
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._handle_lifespan(receive, send)
         if scope["type"] != "http":
             return
         began, headers = perf_counter(), Headers(scope=scope)
         given = headers.get("x-request-id")
-        scope["serving"] = serving = self.live.now
-        request_id = identify(None if given is None else given.encode("latin-1"))
-        traceparent = tracing.sane(headers.get("traceparent", "").encode("latin-1"))
-        scope["marks"] = marks = Marks(
-            request_id, serving.snapshot if serving else b"", traceparent
+        scope["serving"] = serving = self.state.current
+        request_id = assign_request_id(None if given is None else given.encode("latin-1"))
+        traceparent = tracing.validate_traceparent(headers.get("traceparent", "").encode("latin-1"))
+        scope["context"] = marks = ResponseContext(
+            request_id, serving.digest if serving else b"", traceparent
         )
-        scope["found"] = found = _Found()
+        scope["request_info"] = found = _RequestInfo()
         status, size = 0, 0
 
         async def send_on(message: Message) -> None:
@@ -81,13 +89,13 @@ class Edge:
             size += len(message.get("body", b""))
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = _complete(message["headers"], marks)
+                message["headers"] = _complete_headers(message["headers"], marks)
             await send(message)
 
         try:
-            await self._coded.get(chosen(headers.get("accept-encoding", "")), self._found)(
-                scope, receive, send_on
-            )
+            await self._compressors.get(
+                negotiate_encoding(headers.get("accept-encoding", "")), self._call_app
+            )(scope, receive, send_on)
         except ClientDisconnect:
             _log.info(
                 "request %s: the client went away before it had sent its body", request_id.decode()
@@ -98,78 +106,78 @@ class Edge:
                 request_id.decode(),
                 scope["method"],
                 scope["path"],
-                _of_trace(traceparent),
+                _format_trace(traceparent),
             )
             if not status:
-                await fault(marks)(scope, receive, send_on)
+                await make_fault_response(marks)(scope, receive, send_on)
         if status:
             size = 0 if scope["method"] == "HEAD" else size
             told = (
                 marks,
                 scope["method"],
-                asked(scope),
+                request_target(scope),
                 scope.get("client"),
-                found.route(scope["method"], status),
+                found.route_label(scope["method"], status),
                 found.key,
             )
-            self.live.witness.saw(Answered(*told, status, size, began))
+            self.state.observer.record(RequestRecord(*told, status, size, began))
 
-    async def _found(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and note what was found out about it: a coding hands on a copy of the
         scope.
         """
         try:
             await self._cors(scope, receive, send)
         finally:
-            scope["found"].note(scope)
+            scope["request_info"].update(scope)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         """Begin and end with the server: in the end all has been answered, and what is still to be
         written down is.
         """
-        while (await heard(receive))["type"] == "lifespan.startup":
+        while (await receive_lifespan(receive))["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
-        self.live.witness.close()
+        self.state.observer.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 
-class _Found:
+class _RequestInfo:
     """What the application finds out about a request: which of its routes leads there, and whose
     key came with it.
     """
 
     def __init__(self) -> None:
-        self.key: Key | None = None
-        self._path = ""
+        self.key: ApiKey | None = None
+        self._route_path = ""
 
-    def note(self, scope: Scope) -> None:
+    def update(self, scope: Scope) -> None:
         """Take over what the scope says in the end."""
-        self.key, self._path = scope.get("key"), getattr(scope.get("route"), "path", "")
+        self.key, self._route_path = scope.get("key"), getattr(scope.get("route"), "path", "")
 
-    def route(self, method: str, status: int) -> str:
+    def route_label(self, method: str, status: int) -> str:
         """The route as it is counted: its template; `site` for pages and `preflight`, which have
         none; `none` where nothing is.
         """
-        if self._path or status >= 400:
-            return self._path or "none"
+        if self._route_path or status >= 400:
+            return self._route_path or "none"
         return "preflight" if method == "OPTIONS" else "site"
 
 
-def _of_trace(traceparent: bytes | None) -> str:
+def _format_trace(traceparent: bytes | None) -> str:
     return f" (traceparent {traceparent.decode()})" if traceparent else ""
 
 
-def _complete(headers: Sequence[Header], marks: Marks) -> list[Header]:
+def _complete_headers(headers: Sequence[Header], context: ResponseContext) -> list[Header]:
     """What is in every answer, added where it is not there yet: pages, and what CORS answers."""
-    found = [*map(_vary_once, headers)]
+    found = [*map(_deduplicate_vary, headers)]
     there = {name for name, _ in found}
     return [
         *found,
-        *(header for header in (*marks.headers, *NOTHING_RUNS) if header[0] not in there),
+        *(header for header in (*context.headers, *SECURITY_HEADERS) if header[0] not in there),
     ]
 
 
-def _vary_once(header: Header) -> Header:
+def _deduplicate_vary(header: Header) -> Header:
     """A `Vary` that several hands have written says each name once."""
     name, value = header
     return (
@@ -179,7 +187,7 @@ def _vary_once(header: Header) -> Header:
     )
 
 
-class _Cors(CORSMiddleware):
+class _CorsMiddleware(CORSMiddleware):
     """Any origin may read, but not the metrics. A preflight is never an error: the browser reads
     the lists and refuses by itself.
     """
@@ -196,36 +204,41 @@ class _Cors(CORSMiddleware):
         return response
 
 
-def fault(marks: Marks) -> Response:
+def make_fault_response(context: ResponseContext) -> Response:
     """The answer to a fault of ours: no internals; the log has the trace under the same request id."""
-    fix = f"Try again; if it lasts, report request id {marks.request_id.decode()} to the operator."
-    return response(
-        refuse([Refusal(500, "internal_error", "Something went wrong on the server.", fix)], marks)
+    fix = (
+        f"Try again; if it lasts, report request id {context.request_id.decode()} to the operator."
+    )
+    return to_starlette_response(
+        make_error_response(
+            [ErrorDetail(500, "internal_error", "Something went wrong on the server.", fix)],
+            context,
+        )
     )
 
 
-def response(answer: Answer) -> Response:
+def to_starlette_response(raw_response: RawResponse) -> Response:
     """An answer as Starlette sends it, with these headers and no others."""
-    status, headers, body = answer
+    status, headers, body = raw_response
     found = Response(body, status)
     found.raw_headers = headers
     return found
 
 
-def marks(request: Request) -> Marks:
+def get_context(request: Request) -> ResponseContext:
     """What the answer to a request names: the id, the caller's own where it is sane, and the
     snapshot.
     """
-    found: Marks = request.scope["marks"]
+    found: ResponseContext = request.scope["context"]
     return found
 
 
-def identify(given: bytes | None) -> bytes:
+def assign_request_id(client_id: bytes | None) -> bytes:
     """The id that a request came with where it is sane, else a new one: no two requests to any
     server have the same.
     """
     return (
-        given
-        if given is not None and _SANE_ID.fullmatch(given)
-        else b"%s%016x" % (_SERIES, next(_NUMBERS))
+        client_id
+        if client_id is not None and _VALID_REQUEST_ID.fullmatch(client_id)
+        else b"%s%016x" % (_PROCESS_PREFIX, next(_REQUEST_NUMBERS))
     )

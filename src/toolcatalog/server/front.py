@@ -14,48 +14,49 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcatalog.keys import Key
-from toolcatalog.openapi import PREFIXES
+from toolcatalog.keys import ApiKey
+from toolcatalog.openapi import API_PREFIXES
 from toolcatalog.server import tracing
 from toolcatalog.server.answers import (
-    Answer,
+    BodyChunk,
     Header,
-    Marks,
-    Piece,
-    answer,
-    lines,
-    refuse,
+    RawResponse,
+    ResponseContext,
+    encode_headers,
+    encode_response,
+    make_error_response,
+    make_response,
     suggested,
-    written,
 )
-from toolcatalog.server.coding import chosen
-from toolcatalog.server.edge import identify
-from toolcatalog.server.heads import Head
-from toolcatalog.server.limiting import Counts
-from toolcatalog.server.live import Live, Serving
-from toolcatalog.server.operations import Tagged, stranger
-from toolcatalog.server.refusals import Refused
-from toolcatalog.server.tallies import MISSED
-from toolcatalog.server.witness import Answered
-from toolcatalog.server.witness import asked as path_asked
+from toolcatalog.server.coding import negotiate_encoding
+from toolcatalog.server.edge import assign_request_id
+from toolcatalog.server.heads import RequestHead
+from toolcatalog.server.limiting import LocalRateLimiter
+from toolcatalog.server.live import AppState, ServedSnapshot
+from toolcatalog.server.operations import OperationResult, raise_unauthorized
+from toolcatalog.server.refusals import RequestError
+from toolcatalog.server.tallies import CACHE_MISSES
+from toolcatalog.server.witness import RequestRecord
+from toolcatalog.server.witness import request_target as path_asked
 
-_TOOLS = frozenset(f"{prefix}/tools" for prefix in PREFIXES)
+_LIST_ROUTES = frozenset(f"{prefix}/tools" for prefix in API_PREFIXES)
 # the route of a tool, as the long way has it
-_ONE = {tools: f"{tools}/{{slug}}" for tools in _TOOLS}
+_TOOL_ROUTES = {tools: f"{tools}/{{slug}}" for tools in _LIST_ROUTES}
 _METHODS = ("GET", "HEAD")  # the server leaves out the body of an answer to HEAD
-_LONGEST = 256  # bytes of a query string
-_PATHS = b"|".join(re.escape(path.encode()) for path in sorted(_TOOLS))
-_LINE = re.compile(
-    rb"GET (%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1" % (_PATHS, _LONGEST)
+_MAX_QUERY_LENGTH = 256  # bytes of a query string
+_PATH_PATTERN = b"|".join(re.escape(path.encode()) for path in sorted(_LIST_ROUTES))
+_REQUEST_LINE = re.compile(
+    rb"GET (%b)(?:/([A-Z0-9_-]{1,200}))?(?:\?([!$-;=?-~]{0,%d}))? HTTP/1\.1"
+    % (_PATH_PATTERN, _MAX_QUERY_LENGTH)
 )
 
 
-class _Plain(NamedTuple):
+class _PlainRequest(NamedTuple):
     """A plain request: what answers it, the tool that it asks for (None: a list), its route, and
     its headers, names in lower case.
     """
 
-    now: Serving
+    served: ServedSnapshot
     slug: str | None
     route: str
     headers: Mapping[bytes, bytes]
@@ -69,51 +70,53 @@ class _Line(NamedTuple):
     route: str
 
 
-class Front:
+class FastPath:
     """Wraps the application, `rest`."""
 
-    def __init__(self, live: Live, rest: ASGIApp) -> None:
-        self.live = live
-        self.rest = rest
-        self._tallies = live.witness.tallies
+    def __init__(self, state: AppState, full_app: ASGIApp) -> None:
+        self.state = state
+        self.full_app = full_app
+        self._counters = state.observer.counters
         # at once, in memory
-        self._counts = live.limits if isinstance(live.limits, Counts) else None
+        self._local_limiter = (
+            state.rate_limiter if isinstance(state.rate_limiter, LocalRateLimiter) else None
+        )
         # Redis, for each list: that is no short way
-        self._asks = live.limits is not None and self._counts is None
+        self._uses_shared_limits = state.rate_limiter is not None and self._local_limiter is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        found = self.answer(scope) if scope["type"] == "http" else None
+        found = self.respond(scope) if scope["type"] == "http" else None
         if found is None:
-            await self.rest(scope, receive, send)
+            await self.full_app(scope, receive, send)
             return
         status, headers, body = found
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def answer(self, scope: Scope) -> Answer | None:
+    def respond(self, scope: Scope) -> RawResponse | None:
         """The answer to a plain request; None for any other, and where something fails: the long
         way tells and logs it.
         """
-        began, plain = perf_counter(), self._plain(scope)
+        began, plain = perf_counter(), self._parse_request(scope)
         if plain is None:
             return None
         headers, key = plain.headers, None
-        marks = Marks(
-            identify(headers.get(b"x-request-id")),
-            plain.now.snapshot,
-            tracing.sane(headers.get(tracing.NAME)),
+        marks = ResponseContext(
+            assign_request_id(headers.get(b"x-request-id")),
+            plain.served.digest,
+            tracing.validate_traceparent(headers.get(tracing.TRACEPARENT_HEADER)),
         )
         try:
-            key = self.live.keys.find(headers.get(b"x-api-key", b"")) or stranger()
-            answered = self._answered(scope, plain, key, marks)
-        except Refused as refused:
-            answered = refuse(refused.refusals, marks, *scope.get("limits", ()))
+            key = self.state.keys.find(headers.get(b"x-api-key", b"")) or raise_unauthorized()
+            answered = self._respond_to(scope, plain, key, marks)
+        except RequestError as refused:
+            answered = make_error_response(refused.errors, marks, *scope.get("limits", ()))
         except Exception:  # noqa: BLE001 - whatever it is, it comes again on the long way, which tells it
             return None
         if answered:
             size = 0 if scope["method"] == "HEAD" else len(answered[2])
-            told = Answered(
+            told = RequestRecord(
                 marks,
                 scope["method"],
                 path_asked(scope),
@@ -124,48 +127,54 @@ class Front:
                 size,
                 began,
             )
-            self.live.witness.saw(told)
+            self.state.observer.record(told)
         return answered
 
-    def _plain(self, scope: Scope) -> _Plain | None:
+    def _parse_request(self, scope: Scope) -> _PlainRequest | None:
         """A request that is answered here, as far as its head tells; None for any other."""
-        path, query, now = scope["path"], scope["query_string"], self.live.now
+        path, query, now = scope["path"], scope["query_string"], self.state.current
         above, _, slug = path.rpartition("/")
-        is_one = above in _TOOLS and slug != ""
+        is_one = above in _LIST_ROUTES and slug != ""
         if (
             now is None
-            or not (is_one or path in _TOOLS)
+            or not (is_one or path in _LIST_ROUTES)
             or scope["method"] not in _METHODS
-            or _is_long(now, query)
+            or _is_slow_query(now, query)
         ):
             return None
-        if self._asks and not is_one:
+        if self._uses_shared_limits and not is_one:
             return None
         # the first of several lines counts, as in Starlette
         headers = dict(reversed(scope["headers"]))
         coding = headers.get(b"accept-encoding")
-        if b"origin" in headers or (coding is not None and chosen(coding.decode("latin-1"))):
+        if b"origin" in headers or (
+            coding is not None and negotiate_encoding(coding.decode("latin-1"))
+        ):
             return None
-        return _Plain(now, slug if is_one else None, _ONE[above] if is_one else path, headers)
+        return _PlainRequest(
+            now, slug if is_one else None, _TOOL_ROUTES[above] if is_one else path, headers
+        )
 
-    def _answered(self, scope: Scope, plain: _Plain, key: Key, marks: Marks) -> Answer:
+    def _respond_to(
+        self, scope: Scope, request: _PlainRequest, key: ApiKey, context: ResponseContext
+    ) -> RawResponse:
         """The answer for the holder of a key. Raises Refused."""
         limits: Sequence[Header] = ()
-        if self._counts and plain.slug is None:
-            standing = self._counts.count(key.id)
+        if self._local_limiter and request.slug is None:
+            standing = self._local_limiter.count(key.id)
             # for the long way too: a list is counted once
             limits = scope["limits"] = standing.headers()
-            if not standing.is_within:
-                raise Refused(standing.refusal())
-        found = _found(plain.now, key, plain.slug, scope["query_string"])
-        status, headers, body = answer(
-            b"".join(found.pieces), found.tag, plain.headers.get(b"if-none-match"), marks
+            if not standing.is_allowed:
+                raise RequestError(standing.to_error())
+        found = _run_operation(request.served, key, request.slug, scope["query_string"])
+        status, headers, body = make_response(
+            b"".join(found.chunks), found.tag, request.headers.get(b"if-none-match"), context
         )
-        return status, [*headers, *suggested(found.suggested), *limits], body
+        return status, [*headers, *suggested(found.suggestion), *limits], body
 
-    def again(
-        self, packet: bytes, head: Head, client: tuple[str, int] | None = None
-    ) -> tuple[int, bytes, list[Piece]] | None:
+    def replay(
+        self, packet: bytes, head: RequestHead, client: tuple[str, int] | None = None
+    ) -> tuple[int, bytes, list[BodyChunk]] | None:
         """The answer to a packet whose head is this one: status, lines of headers, body; None for
         any other.
 
@@ -174,85 +183,93 @@ class Front:
         """
         began = perf_counter()
         line, _, rest = packet.partition(b"\r")
-        is_same, held = head.again(rest)
-        now = self.live.now
+        is_same, held = head.matches(rest)
+        now = self.state.current
         if not is_same or now is None:
             return None
         try:
-            key = self.live.keys.holder(head.digest)
+            key = self.state.keys.find_by_digest(head.key_digest)
             if key is None:
                 return None
-            asked = now.remembered.get((key.toolkits, line)) or _plain_line(
-                now, line, only_one=self._asks
+            asked = now.cache.get((key.toolkits, line)) or _plain_line(
+                now, line, only_one=self._uses_shared_limits
             )
             if asked is None:
                 return None
-            marks, route = Marks(identify(None), now.snapshot), asked.route
+            marks, route = ResponseContext(assign_request_id(None), now.digest), asked.route
             answered = self._again(now, key, line, asked, held, marks)
         except Exception:  # noqa: BLE001 - the way of a request whose head is new tells it
             return None
-        self._tallies.answered(route, answered[0], perf_counter() - began, key.id)
-        if self.live.witness.log:
+        self._counters.count_request(route, answered[0], perf_counter() - began, key.id)
+        if self.state.observer.access_log:
             size = sum(map(len, answered[2]))
-            self.live.witness.note(
-                Answered(marks, "GET", line[4:-9], client, route, key, answered[0], size, began)
+            self.state.observer.log_request(
+                RequestRecord(
+                    marks, "GET", line[4:-9], client, route, key, answered[0], size, began
+                )
             )
         return answered
 
     def _again(
         self,
-        now: Serving,
-        key: Key,
+        now: ServedSnapshot,
+        key: ApiKey,
         line: bytes,
-        asked: Tagged | _Line,
+        asked: OperationResult | _Line,
         held: bytes | None,
-        marks: Marks,
-    ) -> tuple[int, bytes, list[Piece]]:
+        marks: ResponseContext,
+    ) -> tuple[int, bytes, list[BodyChunk]]:
         """The same for the holder of a key who asks what is remembered, or for the first time."""
         limits: Sequence[Header] = ()
         try:
-            if self._counts and asked.route in _TOOLS:
-                standing = self._counts.count(key.id)
+            if self._local_limiter and asked.route in _LIST_ROUTES:
+                standing = self._local_limiter.count(key.id)
                 limits = standing.headers()
-                if not standing.is_within:
-                    raise Refused(standing.refusal())
-            if isinstance(asked, Tagged):
+                if not standing.is_allowed:
+                    raise RequestError(standing.to_error())
+            if isinstance(asked, OperationResult):
                 found = asked
-                self._tallies.hits += 1
+                self._counters.cache_hits += 1
             else:
-                found = _found(now, key, asked.slug, asked.query)._replace(route=asked.route)
-                now.remembered.keep((key.toolkits, line), found)
-                self._tallies.happened(MISSED)
-        except Refused as refused:
-            status, headers, body = refuse(refused.refusals, marks, *limits)
-            return status, lines(headers), [body]
-        status, told, pieces = written(found.pieces, found.tag, held, marks)
-        more = (*suggested(found.suggested), *limits) if found.suggested else limits
-        return status, told + lines(more) if more else told, pieces
+                found = _run_operation(now, key, asked.slug, asked.query)._replace(
+                    route=asked.route
+                )
+                now.cache.add((key.toolkits, line), found)
+                self._counters.count_event(CACHE_MISSES)
+        except RequestError as refused:
+            status, headers, body = make_error_response(refused.errors, marks, *limits)
+            return status, encode_headers(headers), [body]
+        status, told, pieces = encode_response(found.chunks, found.tag, held, marks)
+        more = (*suggested(found.suggestion), *limits) if found.suggestion else limits
+        return status, told + encode_headers(more) if more else told, pieces
 
 
-def _plain_line(now: Serving, line: bytes, *, only_one: bool) -> _Line | None:
+def _plain_line(now: ServedSnapshot, line: bytes, *, only_one: bool) -> _Line | None:
     """What a line asks for; None where it is not plain, or a list for which Redis is asked."""
-    match = _LINE.fullmatch(line)
+    match = _REQUEST_LINE.fullmatch(line)
     if match is None:
         return None
     path, slug, query = match.groups()
-    if _is_long(now, query or b"") or (only_one and not slug):
+    if _is_slow_query(now, query or b"") or (only_one and not slug):
         return None
-    route = _ONE[path.decode()] if slug else path.decode()
+    route = _TOOL_ROUTES[path.decode()] if slug else path.decode()
     return _Line(slug.decode() if slug else None, query or b"", route)
 
 
-def _is_long(now: Serving, query: bytes) -> bool:
+def _is_slow_query(served: ServedSnapshot, query: bytes) -> bool:
     """Tell whether a query string takes long to answer: where there is a text to find the meaning
     of.
     """
-    return len(query) > _LONGEST or (
-        now.store.knows_meaning and (b"query=" in query or b"search=" in query)
+    return len(query) > _MAX_QUERY_LENGTH or (
+        served.store.has_semantic_search and (b"query=" in query or b"search=" in query)
     )
 
 
-def _found(now: Serving, key: Key, slug: str | None, query: bytes) -> Tagged:
+def _run_operation(
+    served: ServedSnapshot, key: ApiKey, slug: str | None, query: bytes
+) -> OperationResult:
     return (
-        now.operations.tools(key, query) if slug is None else now.operations.tool(key, slug, query)
+        served.operations.list_tools(key, query)
+        if slug is None
+        else served.operations.get_tool(key, slug, query)
     )

@@ -11,45 +11,45 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolcatalog.minting import digest_of
+from toolcatalog.minting import hash_secret
 from toolcatalog.server import tracing
 from toolcatalog.server.answers import Header
 
-_TAG = rb"[!-+\x2d-~]{1,80}"  # no white space, and no comma: one tag, or `*`
-_HELD = re.compile(rb"\n[Ii]f-[Nn]one-[Mm]atch: (?=(%b)\r)" % _TAG)
-_is_tag = re.compile(_TAG).fullmatch
+_TAG_PATTERN = rb"[!-+\x2d-~]{1,80}"  # no white space, and no comma: one tag, or `*`
+_IF_NONE_MATCH = re.compile(rb"\n[Ii]f-[Nn]one-[Mm]atch: (?=(%b)\r)" % _TAG_PATTERN)
+_is_tag = re.compile(_TAG_PATTERN).fullmatch
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """A packet that held one request and nothing else, from the end of its request line on: all of
     it, or what stands around the tag.
     """
 
-    before: bytes
-    after: bytes | None
-    digest: str
+    prefix: bytes
+    suffix: bytes | None
+    key_digest: str
 
-    def again(self, rest: bytes) -> tuple[bool, bytes | None]:
+    def matches(self, rest: bytes) -> tuple[bool, bytes | None]:
         """Tell whether this is the same head, and the tag that the client holds now."""
-        if self.after is None:
-            return rest == self.before, None
-        if not (rest.startswith(self.before) and rest.endswith(self.after)):
+        if self.suffix is None:
+            return rest == self.prefix, None
+        if not (rest.startswith(self.prefix) and rest.endswith(self.suffix)):
             return False, None
-        held = rest[len(self.before) : -len(self.after)]
+        held = rest[len(self.prefix) : -len(self.suffix)]
         return _is_tag(held) is not None, held
 
 
-def learn(rest: bytes, headers: Sequence[Header]) -> Head | None:
+def learn_head(rest: bytes, headers: Sequence[Header]) -> RequestHead | None:
     """The head of a packet that was parsed to these headers, names in lower case; None where it
     will not come again, or is not plain.
     """
     found = dict(reversed(headers))
-    held, digest = found.get(b"if-none-match"), digest_of(found.get(b"x-api-key", b""))
-    if b"x-request-id" in found or tracing.NAME in found:
+    held, digest = found.get(b"if-none-match"), hash_secret(found.get(b"x-api-key", b""))
+    if b"x-request-id" in found or tracing.TRACEPARENT_HEADER in found:
         return None
     if held is None:
-        return Head(rest, None, digest)
-    line = _HELD.search(rest.partition(b"\r\n\r\n")[0] + b"\r")
+        return RequestHead(rest, None, digest)
+    line = _IF_NONE_MATCH.search(rest.partition(b"\r\n\r\n")[0] + b"\r")
     if line is None or line[1] != held or sum(name == b"if-none-match" for name, _ in headers) > 1:
         return None
-    return Head(rest[: line.end()], rest[line.end() + len(held) :], digest)
+    return RequestHead(rest[: line.end()], rest[line.end() + len(held) :], digest)

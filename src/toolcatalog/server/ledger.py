@@ -26,94 +26,105 @@ import orjson
 
 from toolcatalog import files, threads
 from toolcatalog.errors import UsageError
-from toolcatalog.server.tallies import Counts, restored, total
+from toolcatalog.server.tallies import CounterValues, parse_values, sum_values
 
-WRITE_EVERY = 0.5  # seconds
-_PREFIX, _LOCK, _PAST = "toolcatalog-", "lock", "past.json"
-_YOUNG = 60.0  # seconds
-_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made in it has a name of its own and mode 0700
-_REMEMBERED = 1000  # pages added to the past last, by name: no reader is that slow
+WRITE_INTERVAL = 0.5  # seconds
+_FOLDER_PREFIX, _LOCK_FILE, _ENDED_FILE = "toolcatalog-", "lock", "past.json"
+_MIN_AGE = 60.0  # seconds
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder made in it has a name of its own and mode 0700
+_MAX_ENDED_NAMES = 1000  # pages added to the past last, by name: no reader is that slow
 _log = logging.getLogger("toolcatalog.server")
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[Path]:
+def create_folder() -> Iterator[Path]:
     """A folder for the pages, gone in the end. Raises UsageError where none can be made."""
     try:
-        within = _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
-        place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=within))
+        within = (
+            _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+        )
+        place = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=within))
     except OSError as error:
         reason = f"No folder for what the workers count can be made ({error.strerror})"
         raise UsageError(
             f"{reason}: name one that may be written to in TMPDIR, or run one worker."
         ) from None
     try:
-        with files.alone(place / _LOCK):
-            _sweep(within)
+        with files.lock(place / _LOCK_FILE):
+            _remove_stale_folders(within)
             yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _sweep(within: Path) -> None:
+def _remove_stale_folders(parent: Path) -> None:
     """Remove what supervisors of this account that were killed have left: nobody holds its lock.
     One that is new may not be held yet.
     """
-    for place in within.glob(f"{_PREFIX}*"):
+    for place in parent.glob(f"{_FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
-            if _is_ours(place.lstat()) and (place / _LOCK).exists():
-                with files.alone(place / _LOCK) as is_left:
+            if _is_own_and_stale(place.lstat()) and (place / _LOCK_FILE).exists():
+                with files.lock(place / _LOCK_FILE) as is_left:
                     if is_left:
                         shutil.rmtree(place, ignore_errors=True)
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_own_and_stale(status: os.stat_result) -> bool:
     """Tell whether this account has made a folder, and not just now: anybody may put one, or a
     link, where it stands.
     """
-    ours = stat.S_ISDIR(found.st_mode) and hasattr(os, "geteuid") and found.st_uid == os.geteuid()
-    return ours and found.st_mtime < time.time() - _YOUNG
+    ours = stat.S_ISDIR(status.st_mode) and hasattr(os, "geteuid") and status.st_uid == os.geteuid()
+    return ours and status.st_mtime < time.time() - _MIN_AGE
 
 
-def read(pages: Path) -> list[Counts]:
+def read_all_counts(folder: Path) -> list[CounterValues]:
     """All pages, and the past. Raises FileNotFoundError where the folder is gone."""
-    if not pages.is_dir():
+    if not folder.is_dir():
         # the server is about to end: a scrape that fails is better than numbers that go back
-        raise FileNotFoundError(pages)
+        raise FileNotFoundError(folder)
     found = {}
-    for file in pages.glob("*.page"):
+    for file in folder.glob("*.page"):
         with contextlib.suppress(FileNotFoundError):  # it has just become the past
             found[file.name] = file.read_bytes()
-    past = _past(pages)  # after the pages: what has become the past meanwhile is named there
+    past = _read_ended(folder)  # after the pages: what has become the past meanwhile is named there
     return [
         past.counts,
-        *(restored(orjson.loads(page)) for name, page in found.items() if name not in past.names),
+        *(
+            parse_values(orjson.loads(page))
+            for name, page in found.items()
+            if name not in past.page_names
+        ),
     ]
 
 
-def fold(pages: Path, alive: Collection[int | None]) -> None:
+def fold_ended(folder: Path, alive_pids: Collection[int | None]) -> None:
     """Add the pages of all processes but these to the past. For the supervisor alone, when it has
     replaced who died. Raises OSError.
     """
-    dead = [file for file in pages.glob("*.page") if int(file.name.partition("-")[0]) not in alive]
+    dead = [
+        file for file in folder.glob("*.page") if int(file.name.partition("-")[0]) not in alive_pids
+    ]
     if not dead:
         return
-    past = _past(pages)
-    counts = total(
+    past = _read_ended(folder)
+    counts = sum_values(
         [
             past.counts,
             *(
-                restored(orjson.loads(file.read_bytes()))
+                parse_values(orjson.loads(file.read_bytes()))
                 for file in dead
-                if file.name not in past.names
+                if file.name not in past.page_names
             ),
         ]
     )
-    names = [*past.names, *(file.name for file in dead)][-_REMEMBERED:]
-    _replace(
-        pages / _PAST,
+    names = [*past.page_names, *(file.name for file in dead)][-_MAX_ENDED_NAMES:]
+    _replace_file(
+        folder / _ENDED_FILE,
         orjson.dumps(
-            {"names": names, **_fields(Counts(counts.answered, counts.keys, counts.events))}
+            {
+                "names": names,
+                **_counts_to_dict(CounterValues(counts.requests, counts.keys, counts.events)),
+            }
         ),
     )
     for file in dead:
@@ -121,70 +132,70 @@ def fold(pages: Path, alive: Collection[int | None]) -> None:
         file.with_suffix(".part").unlink(missing_ok=True)
 
 
-class _Past:
+class _EndedWorkers:
     """What ended processes have counted, and the names of their pages."""
 
-    def __init__(self, names: list[str], counts: Counts) -> None:
-        self.names = names
+    def __init__(self, names: list[str], counts: CounterValues) -> None:
+        self.page_names = names
         self.counts = counts
 
 
-def _past(pages: Path) -> _Past:
+def _read_ended(folder: Path) -> _EndedWorkers:
     try:
-        fields = orjson.loads((pages / _PAST).read_bytes())
+        fields = orjson.loads((folder / _ENDED_FILE).read_bytes())
     except FileNotFoundError:
-        return _Past([], Counts())
-    return _Past(fields["names"], restored(fields))
+        return _EndedWorkers([], CounterValues())
+    return _EndedWorkers(fields["names"], parse_values(fields))
 
 
-def _fields(counts: Counts) -> dict[str, object]:
+def _counts_to_dict(counts: CounterValues) -> dict[str, object]:
     return {
-        "answered": counts.answered,
+        "answered": counts.requests,
         "keys": counts.keys,
         "events": counts.events,
-        "now": counts.now,
+        "now": counts.workers,
     }
 
 
-def _replace(file: Path, data: bytes) -> None:
+def _replace_file(file: Path, data: bytes) -> None:
     beside = file.with_suffix(".part")
     beside.write_bytes(data)
     beside.replace(file)
 
 
-class Page:
+class WorkerPage:
     """The page of this process: what `counted` says is written there now, and twice a second where
     it has changed.
     """
 
-    def __init__(self, pages: Path, counted: Callable[[], Counts]) -> None:
-        self._pages = pages
-        self._file = pages / f"{os.getpid()}-{os.urandom(4).hex()}.page"
-        self._counted = counted
-        self._written: bytes | None = None
-        self._one = threading.Lock()
-        self._works = True
+    def __init__(self, folder: Path, get_counts: Callable[[], CounterValues]) -> None:
+        self._folder = folder
+        self._file = folder / f"{os.getpid()}-{os.urandom(4).hex()}.page"
+        self._get_counts = get_counts
+        self._last_written: bytes | None = None
+        self._lock = threading.Lock()
+        self._is_writable = True
         self.write()
-        threads.begin(threading.Thread(target=self._run, name="counting", daemon=True))
+        threads.start(threading.Thread(target=self._run, name="counting", daemon=True))
 
     def _run(self) -> None:
         while True:
-            time.sleep(WRITE_EVERY)
+            time.sleep(WRITE_INTERVAL)
             self.write()
 
     def write(self) -> None:
         """Write it now. Where that fails, what was counted stays in memory for the next time: the
         log says so once.
         """
-        with self._one:
-            data = orjson.dumps(_fields(self._counted()))
-            if data == self._written:
+        with self._lock:
+            data = orjson.dumps(_counts_to_dict(self._get_counts()))
+            if data == self._last_written:
                 return
             try:
-                _replace(self._file, data)
-                self._written, self._works = data, True
+                _replace_file(self._file, data)
+                self._last_written, self._is_writable = data, True
             except OSError as error:
-                if self._works:
+                if self._is_writable:
                     _log.error(
                         (
                             "what this process counts is not to be seen for now: %s cannot be "
@@ -193,9 +204,9 @@ class Page:
                         self._file,
                         error.strerror,
                     )
-                self._works = False
+                self._is_writable = False
 
-    def every(self) -> list[Counts]:
+    def read_all(self) -> list[CounterValues]:
         """The counts of all processes, this one's as they are now."""
         self.write()
-        return read(self._pages)
+        return read_all_counts(self._folder)

@@ -18,37 +18,37 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from toolcatalog.server.answers import Header
-from toolcatalog.server.refusals import Refusal
+from toolcatalog.server.refusals import ErrorDetail
 
 SLICES = 100  # of a window
 NANOSECONDS = 1_000_000_000  # in a second
 _UNITS = {"s": 1, "m": 60, "h": 3600}  # seconds
-_LONGEST = 59  # seconds of Retry-After: what clients of this API wait for at most
+_MAX_RETRY_AFTER = 59  # seconds of Retry-After: what clients of this API wait for at most
 _is_rate = re.compile(r"([1-9][0-9]{0,8})/([smh])").fullmatch
 
 
 class Rate(NamedTuple):
     """So many requests in so many seconds."""
 
-    amount: int
-    seconds: int
+    limit: int
+    period: int
 
-    def share(self, processes: int) -> "Rate":
+    def divide(self, processes: int) -> "Rate":
         """What each of so many processes may let through, so that all together let through no more
         than this.
         """
-        return Rate(self.amount // processes, self.seconds)
+        return Rate(self.limit // processes, self.period)
 
 
-class Standing(NamedTuple):
+class LimitStatus(NamedTuple):
     """Where a key stands after a request: if that was within the rate, how many more are, and in
     how many seconds there will be more.
     """
 
     rate: Rate
-    is_within: bool
+    is_allowed: bool
     remaining: int
-    wait: float
+    reset_after: float
 
     def headers(self) -> list[Header]:
         """`RateLimit-Policy` and `RateLimit` as structured fields, and `Retry-After` where the
@@ -56,35 +56,35 @@ class Standing(NamedTuple):
         """
         told: list[Header] = [
             (b"ratelimit-policy", b'"list";q=%d;w=%d' % self.rate),
-            (b"ratelimit", b'"list";r=%d;t=%d' % (self.remaining, self._whole_seconds())),
+            (b"ratelimit", b'"list";r=%d;t=%d' % (self.remaining, self._reset_seconds())),
         ]
-        return told if self.is_within else [*told, (b"retry-after", b"%d" % self._retry())]
+        return told if self.is_allowed else [*told, (b"retry-after", b"%d" % self._retry_after())]
 
-    def refusal(self) -> Refusal:
+    def to_error(self) -> ErrorDetail:
         """What is told to a client that asks too often."""
-        line = f"x-api-key: this key may list {self.rate.amount} times in {self.rate.seconds} s, and has done so."
-        return Refusal(
-            429, "rate_limited", line, f"Try again in {self._retry()} s, as Retry-After says."
+        line = f"x-api-key: this key may list {self.rate.limit} times in {self.rate.period} s, and has done so."
+        return ErrorDetail(
+            429, "rate_limited", line, f"Try again in {self._retry_after()} s, as Retry-After says."
         )
 
-    def _whole_seconds(self) -> int:
-        return max(1, math.ceil(self.wait))
+    def _reset_seconds(self) -> int:
+        return max(1, math.ceil(self.reset_after))
 
-    def _retry(self) -> int:
-        return min(self._whole_seconds(), _LONGEST)
+    def _retry_after(self) -> int:
+        return min(self._reset_seconds(), _MAX_RETRY_AFTER)
 
 
-class Limits(Protocol):
+class RateLimiter(Protocol):
     """Who counts."""
 
-    async def hit(self, id: str) -> Standing:
+    async def hit(self, key_id: str) -> LimitStatus:
         """Count a request of the key with this id, if it is within the rate, and tell where the key
         stands now.
         """
         ...
 
 
-def rate_of(text: str) -> Rate | None:
+def parse_rate(text: str) -> Rate | None:
     """`100/s`, `100/m` or `100/h` as a rate; None where it is nothing of that."""
     found = _is_rate(text)
     return Rate(int(found[1]), _UNITS[found[2]]) if found else None
@@ -99,15 +99,15 @@ class Slices:
         self._counts: deque[list[int]] = deque()  # slice and count, where there is a count
         self._total = 0
 
-    def count(self, rate: Rate, now: int) -> Standing:
+    def count(self, rate: Rate, now: int) -> LimitStatus:
         """Count a request at this moment (in nanoseconds, never less than before), if it is within
         the rate.
         """
-        counts, length = self._counts, rate.seconds * NANOSECONDS // SLICES
+        counts, length = self._counts, rate.period * NANOSECONDS // SLICES
         current = now // length
         while counts and counts[0][0] < current - SLICES:
             self._total -= counts.popleft()[1]
-        is_within = self._total < rate.amount
+        is_within = self._total < rate.limit
         if is_within:
             self._total += 1
             if counts and counts[-1][0] == current:
@@ -115,10 +115,10 @@ class Slices:
             else:
                 counts.append([current, 1])
         wait = (counts[0][0] + SLICES + 1) * length - now
-        return Standing(rate, is_within, rate.amount - self._total, wait / NANOSECONDS)
+        return LimitStatus(rate, is_within, rate.limit - self._total, wait / NANOSECONDS)
 
 
-class Counts:
+class LocalRateLimiter:
     """The limits of one process, in its memory: an entry for each key that has listed."""
 
     def __init__(self, rate: Rate, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -126,13 +126,13 @@ class Counts:
         self._clock = clock
         self._slices: dict[str, Slices] = {}
 
-    async def hit(self, id: str) -> Standing:
-        """As `Limits` says."""
-        return self.count(id)
+    async def hit(self, key_id: str) -> LimitStatus:
+        """As `RateLimiter` says."""
+        return self.count(key_id)
 
-    def count(self, id: str) -> Standing:
+    def count(self, key_id: str) -> LimitStatus:
         """The same, at once."""
-        slices = self._slices.get(id)
+        slices = self._slices.get(key_id)
         if slices is None:
-            slices = self._slices[id] = Slices()
+            slices = self._slices[key_id] = Slices()
         return slices.count(self.rate, self._clock())

@@ -11,11 +11,11 @@ import time
 from typing import Protocol
 
 from toolcatalog.keys import KeyRing
-from toolcatalog.server.limiting import Limits
+from toolcatalog.server.limiting import RateLimiter
 from toolcatalog.server.operations import Operations
-from toolcatalog.server.remembered import Remembered
-from toolcatalog.server.tallies import Counts, Now
-from toolcatalog.server.witness import Witness
+from toolcatalog.server.remembered import ResponseCache
+from toolcatalog.server.tallies import CounterValues, WorkerStatus
+from toolcatalog.server.witness import RequestObserver
 from toolcatalog.store import Store
 
 
@@ -27,18 +27,18 @@ class Flag(Protocol):
         ...
 
 
-class Serving:
+class ServedSnapshot:
     """One opened snapshot with all that belongs to it and to no other."""
 
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
         self.operations = Operations(store, keys)
-        self.remembered = Remembered()
-        self.snapshot = store.digest.encode()
-        self.opened = time.monotonic()
+        self.cache = ResponseCache()
+        self.digest = store.digest.encode()
+        self.opened_at = time.monotonic()
 
 
-class Live:
+class AppState:
     """What is served `now` (None: nothing is open yet), to the holders of which keys, and whether
     this server is about to end.
 
@@ -50,26 +50,26 @@ class Live:
         keys: KeyRing,
         store: Store | None,
         draining: Flag | None = None,
-        limits: Limits | None = None,
+        rate_limiter: RateLimiter | None = None,
     ) -> None:
         self.keys = keys
-        self.limits = limits
-        self.now = None if store is None else Serving(store, keys)
+        self.rate_limiter = rate_limiter
+        self.current = None if store is None else ServedSnapshot(store, keys)
         self.draining = draining or threading.Event()
-        self.witness = Witness()
+        self.observer = RequestObserver()
 
-    def exchange(self, store: Store) -> None:
+    def switch_snapshot(self, store: Store) -> None:
         """Answer from this store from the next request on. May be called in any thread."""
-        self.now = Serving(store, self.keys)
+        self.current = ServedSnapshot(store, self.keys)
 
     @property
-    def snapshot(self) -> bytes:
+    def digest(self) -> bytes:
         """The digest of what is served now; empty where nothing is open."""
-        now = self.now
-        return now.snapshot if now else b""
+        now = self.current
+        return now.digest if now else b""
 
-    def counts(self) -> Counts:
+    def get_counts(self) -> CounterValues:
         """What this process has counted until now, and how it is. May be called in any thread."""
-        now = self.now
-        about = (now.store.digest, now.opened, len(now.remembered)) if now else ("", 0.0, 0)
-        return self.witness.tallies.counts(Now(os.getpid(), *about))
+        now = self.current
+        about = (now.store.digest, now.opened_at, len(now.cache)) if now else ("", 0.0, 0)
+        return self.observer.counters.get_values(WorkerStatus(os.getpid(), *about))

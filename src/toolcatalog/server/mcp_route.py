@@ -14,76 +14,80 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from toolcatalog.keys import Key
+from toolcatalog.keys import ApiKey
 from toolcatalog.server import speaking
-from toolcatalog.server.agents import Seen
-from toolcatalog.server.live import Live, Serving
-from toolcatalog.server.operations import stranger
-from toolcatalog.server.questions import LARGEST_BODY
-from toolcatalog.server.refusals import Refusal, Refused, invalid, not_ready
+from toolcatalog.server.agents import CatalogAccess
+from toolcatalog.server.live import AppState, ServedSnapshot
+from toolcatalog.server.operations import raise_unauthorized
+from toolcatalog.server.questions import MAX_BODY_SIZE
+from toolcatalog.server.refusals import ErrorDetail, RequestError, invalid_request, not_ready
 
 PATH = "/mcp"
-_OWN_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
+_LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 
 
-def route(live: Live) -> Route:
+def create_mcp_route(state: AppState) -> Route:
     """The route to the endpoint. A GET would open a stream of news, and a DELETE end a session:
     there are none, so both are 405.
     """
-    return Route(PATH, Mcp(live), methods=["POST"])
+    return Route(PATH, McpEndpoint(state), methods=["POST"])
 
 
-class Mcp:
+class McpEndpoint:
     """The endpoint, an ASGI application for POST."""
 
-    def __init__(self, live: Live) -> None:
-        self.live = live
+    def __init__(self, state: AppState) -> None:
+        self.state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises Refused for one without a good key, and from a page of another
         origin.
         """
         request = Request(scope, receive)
-        _refuse_pages(request.headers.get("origin"))
-        key = self._key(request)
-        seen, session = _seen(request, key), request.query_params.get("session", "")
-        if session and isinstance(refusal := seen.view.session(session, seen.project), Refusal):
-            raise Refused(refusal)
-        body = await _body(request)
+        _check_origin(request.headers.get("origin"))
+        key = self._authenticate(request)
+        seen, session = _get_access(request, key), request.query_params.get("session", "")
+        if session and isinstance(
+            refusal := seen.view.get_session(session, seen.project), ErrorDetail
+        ):
+            raise RequestError(refusal)
+        body = await _read_body(request)
         talking = StreamableHTTPSessionManager(
-            speaking.server(lambda: seen, session, partial(self._count, key)),
+            speaking.create_server(lambda: seen, session, partial(self._apply_rate_limit, key)),
             json_response=True,
             stateless=True,
         )
         async with talking.run():
-            await talking.handle_request(scope, _Replayed(body, receive), send)
+            await talking.handle_request(scope, _ReplayedBody(body, receive), send)
 
-    def _key(self, request: Request) -> Key:
+    def _authenticate(self, request: Request) -> ApiKey:
         """Whose request it is: by the header of the API, or by the one that clients of MCP send."""
         bearer = _BEARER.fullmatch(request.headers.get("authorization", ""))
         secret = request.headers.get("x-api-key") or (bearer[1] if bearer else "")
-        request.scope["key"] = key = self.live.keys.find(secret.encode("latin-1")) or stranger()
+        request.scope["key"] = key = (
+            self.state.keys.find(secret.encode("latin-1")) or raise_unauthorized()
+        )
         return key
 
-    async def _count(self, key: Key) -> Refusal | None:
+    async def _apply_rate_limit(self, key: ApiKey) -> ErrorDetail | None:
         """Count a search as a list of this key, where lists are counted; what is said to one too
         many.
         """
-        if self.live.limits is None:
+        if self.state.rate_limiter is None:
             return None
-        now = await self.live.limits.hit(key.id)
-        return None if now.is_within else now.refusal()
+        now = await self.state.rate_limiter.hit(key.id)
+        return None if now.is_allowed else now.to_error()
 
 
-def _seen(request: Request, key: Key) -> Seen:
-    serving: Serving | None = request.scope["serving"]
+def _get_access(request: Request, key: ApiKey) -> CatalogAccess:
+    serving: ServedSnapshot | None = request.scope["serving"]
     if serving is None:
-        raise Refused(not_ready())
-    return Seen(serving.store, key.toolkits, key.project)
+        raise RequestError(not_ready())
+    return CatalogAccess(serving.store, key.toolkits, key.project)
 
 
-class _Replayed:
+class _ReplayedBody:
     """A body that has been read, and then whatever else comes from the client."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
@@ -99,25 +103,27 @@ class _Replayed:
         )
 
 
-def _refuse_pages(origin: str | None) -> None:
+def _check_origin(origin: str | None) -> None:
     """Refuse what a page in a browser sends, unless it is a page of the own machine, as inspectors
     of MCP are.
     """
-    if origin and not _OWN_MACHINE.fullmatch(origin):
+    if origin and not _LOCAL_ORIGIN.fullmatch(origin):
         fix = "Call it from a program, or from a page at localhost."
-        raise Refused(
-            Refusal(403, "forbidden", f"origin: pages of {origin[:200]} may not call {PATH}.", fix)
+        raise RequestError(
+            ErrorDetail(
+                403, "forbidden", f"origin: pages of {origin[:200]} may not call {PATH}.", fix
+            )
         )
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     """The request's body. Raises Refused as soon as it is too large."""
     data = b""
     async for chunk in request.stream():
         data += chunk
-        if len(data) > LARGEST_BODY:
-            raise Refused(
-                invalid(
+        if len(data) > MAX_BODY_SIZE:
+            raise RequestError(
+                invalid_request(
                     "body: more than 64 KiB.",
                     "Send one message of MCP at a time, without what is not needed.",
                 )

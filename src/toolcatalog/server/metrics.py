@@ -20,17 +20,17 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from toolcatalog import threads
 from toolcatalog.server.tallies import (
-    BOUNDS,
-    DROPPED,
-    FAILED,
-    FETCHED,
-    HIT,
-    MISSED,
-    REFUSED,
-    RELOADED,
-    Counts,
-    Now,
-    total,
+    BUCKET_BOUNDS,
+    CACHE_HITS,
+    CACHE_MISSES,
+    LOG_LINES_DROPPED,
+    REFUSED_SNAPSHOTS,
+    RELOADS,
+    SNAPSHOTS_FETCHED,
+    STORE_FAILURES,
+    CounterValues,
+    WorkerStatus,
+    sum_values,
 )
 
 if TYPE_CHECKING:
@@ -39,45 +39,47 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
 
-_PATIENCE = 10.0  # seconds for a scrape to send its request
-Every = Callable[[], Sequence[Counts]]  # the counts of all processes, as they are now
-Counted = Callable[[], Counts]  # those of one
+_TIMEOUT = 10.0  # seconds for a scrape to send its request
+ReadAllCounts = Callable[
+    [], Sequence[CounterValues]
+]  # the counts of all processes, as they are now
+ReadCounts = Callable[[], CounterValues]  # those of one
 
-_EVENTS = {
-    RELOADED: ("toolcatalog_snapshot_reloads", "New snapshots taken over, by each process."),
-    REFUSED: (
+_EVENT_METRICS = {
+    RELOADS: ("toolcatalog_snapshot_reloads", "New snapshots taken over, by each process."),
+    REFUSED_SNAPSHOTS: (
         "toolcatalog_snapshot_refused",
         "New snapshots that were not whole, by each process; the one before stayed.",
     ),
-    HIT: ("toolcatalog_remembered_hits", "Answers put together before and given again."),
-    MISSED: ("toolcatalog_remembered_misses", "Plain questions that were not remembered."),
-    DROPPED: (
+    CACHE_HITS: ("toolcatalog_remembered_hits", "Answers put together before and given again."),
+    CACHE_MISSES: ("toolcatalog_remembered_misses", "Plain questions that were not remembered."),
+    LOG_LINES_DROPPED: (
         "toolcatalog_access_log_dropped",
         "Lines of the access log that could not be written.",
     ),
-    FETCHED: ("toolcatalog_store_fetched", "Snapshots fetched from the object store."),
-    FAILED: (
+    SNAPSHOTS_FETCHED: ("toolcatalog_store_fetched", "Snapshots fetched from the object store."),
+    STORE_FAILURES: (
         "toolcatalog_store_failures",
         "Looks at the object store that failed, or found what was refused.",
     ),
 }
 
 
-class Text(NamedTuple):
+class MetricsText(NamedTuple):
     """What a scrape is answered with, and its content type."""
 
     body: bytes
-    kind: str
+    content_type: str
 
 
-def text(every: Every, accept: str) -> Text:
+def render_metrics(read_all: ReadAllCounts, accept: str) -> MetricsText:
     """The metrics in the format that an `Accept` header asks for: Prometheus's text, or
     OpenMetrics. Takes some milliseconds.
     """
     from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - only who is scraped needs it
 
     encode, kind = choose_encoder(accept)
-    return Text(encode(_registry(every)), kind)
+    return MetricsText(encode(_create_registry(read_all)), kind)
 
 
 def is_of_page(origin: str | None, site: str | None) -> bool:
@@ -87,13 +89,13 @@ def is_of_page(origin: str | None, site: str | None) -> bool:
     return origin is not None or site not in (None, "none", "same-origin")
 
 
-def serve(every: Every, listener: socket.socket) -> None:
+def serve_metrics(read_all: ReadAllCounts, listener: socket.socket) -> None:
     """Answer scrapes, and nothing else, on a socket of their own, in threads of this process, until
     it ends. A browser that asks for a page of another origin gets 403.
     """
     from prometheus_client import make_wsgi_app  # noqa: PLC0415
 
-    metrics = make_wsgi_app(_registry(every))
+    metrics = make_wsgi_app(_create_registry(read_all))
 
     def application(environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
         if is_of_page(environ.get("HTTP_ORIGIN"), environ.get("HTTP_SEC_FETCH_SITE")):
@@ -101,25 +103,25 @@ def serve(every: Every, listener: socket.socket) -> None:
             return [b"Metrics are not for web pages: scrape them from a program.\n"]
         return metrics(environ, start)  # type: ignore[no-any-return]
 
-    server = _Server(listener)
+    server = _MetricsServer(listener)
     server.set_app(application)
-    threads.begin(threading.Thread(target=server.serve_forever, name="metrics", daemon=True))
+    threads.start(threading.Thread(target=server.serve_forever, name="metrics", daemon=True))
 
 
-class _Handler(WSGIRequestHandler):
-    timeout = _PATIENCE
+class _MetricsHandler(WSGIRequestHandler):
+    timeout = _TIMEOUT
 
     def log_message(self, *args: object) -> None:
         """Say nothing: a scrape every few seconds is no news."""
 
 
-class _Server(ThreadingMixIn, WSGIServer):
+class _MetricsServer(ThreadingMixIn, WSGIServer):
     """The standard library's, on a socket that listens already."""
 
     daemon_threads = True
 
     def __init__(self, listener: socket.socket) -> None:
-        super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
+        super().__init__(listener.getsockname()[:2], _MetricsHandler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
         # by itself it would ask the DNS for a name
@@ -127,27 +129,27 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
 
-def _registry(every: Every) -> "CollectorRegistry":
+def _create_registry(read_all: ReadAllCounts) -> "CollectorRegistry":
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(every))
+    registry.register(_Collector(read_all))
     return registry
 
 
 class _Collector:
-    def __init__(self, every: Every) -> None:
-        self._every = every
+    def __init__(self, read_all: ReadAllCounts) -> None:
+        self._read_all = read_all
 
     def collect(self) -> Iterator["Metric"]:
         """All metrics, from counts that were taken once."""
-        counts = total(self._every())
-        yield from _requests(counts)
-        yield from _events(counts)
-        yield from _processes(counts.now)
+        counts = sum_values(self._read_all())
+        yield from _request_metrics(counts)
+        yield from _event_metrics(counts)
+        yield from _process_metrics(counts.workers)
 
 
-def _requests(counts: Counts) -> Iterator["Metric"]:
+def _request_metrics(counts: CounterValues) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily  # noqa: PLC0415
 
     requests = CounterMetricFamily(
@@ -163,20 +165,20 @@ def _requests(counts: Counts) -> Iterator["Metric"]:
         "Requests by the id of their key; none: without a good one.",
         labels=["key"],
     )
-    for name, cell in sorted(counts.answered.items()):
+    for name, cell in sorted(counts.requests.items()):
         status, _, route = name.partition(" ")
         requests.add_metric([route, status], sum(cell[:-1]))
-    for route, cell in sorted(_by_route(counts.answered).items()):
-        buckets = zip([*map(str, BOUNDS), "+Inf"], accumulate(cell[:-1]), strict=True)
+    for route, cell in sorted(_sum_by_route(counts.requests).items()):
+        buckets = zip([*map(str, BUCKET_BOUNDS), "+Inf"], accumulate(cell[:-1]), strict=True)
         latency.add_metric([route], [*buckets], cell[-1])
     for key, number in sorted(counts.keys.items()):
         keys.add_metric([key], number)
     yield from (requests, latency, keys)
 
 
-def _by_route(answered: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+def _sum_by_route(requests: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
     found: dict[str, Sequence[float]] = {}
-    for name, cell in answered.items():
+    for name, cell in requests.items():
         route = name.partition(" ")[2]
         found[route] = (
             [a + b for a, b in zip(found[route], cell, strict=True)] if route in found else cell
@@ -184,14 +186,14 @@ def _by_route(answered: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[
     return found
 
 
-def _events(counts: Counts) -> Iterator["Metric"]:
+def _event_metrics(counts: CounterValues) -> Iterator["Metric"]:
     from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415
 
-    for event, (name, meaning) in _EVENTS.items():
+    for event, (name, meaning) in _EVENT_METRICS.items():
         yield CounterMetricFamily(name, meaning, counts.events[event])
 
 
-def _processes(processes: Sequence[Now]) -> Iterator["Metric"]:
+def _process_metrics(processes: Sequence[WorkerStatus]) -> Iterator["Metric"]:
     from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily  # noqa: PLC0415
 
     info = InfoMetricFamily(
@@ -213,7 +215,7 @@ def _processes(processes: Sequence[Now]) -> Iterator["Metric"]:
     yield GaugeMetricFamily(
         "toolcatalog_remembered_answers", "Answers that are remembered just now.", remembered
     )
-    sizes = [_resident(process.process) for process in processes]
+    sizes = [_resident_memory(process.process) for process in processes]
     if all(sizes):
         yield GaugeMetricFamily(
             "toolcatalog_resident_memory_bytes",
@@ -222,11 +224,9 @@ def _processes(processes: Sequence[Now]) -> Iterator["Metric"]:
         )
 
 
-def _resident(process: int) -> int:
+def _resident_memory(pid: int) -> int:
     """The memory of a process, in bytes; 0 where this system does not tell, or the process is gone."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
-            "SC_PAGE_SIZE"
-        )
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0

@@ -11,27 +11,27 @@ from typing import NamedTuple, NoReturn
 import orjson
 
 from toolcatalog import names
-from toolcatalog.keys import Key, KeyRing
+from toolcatalog.keys import ApiKey, KeyRing
 from toolcatalog.server import questions
-from toolcatalog.server.answers import Piece, tag_of
-from toolcatalog.server.questions import Page, cursor
-from toolcatalog.server.refusals import Refusal, Refused, unauthorized
-from toolcatalog.server.view import View
+from toolcatalog.server.answers import BodyChunk, compute_tag
+from toolcatalog.server.questions import Page, encode_cursor
+from toolcatalog.server.refusals import ErrorDetail, RequestError, unauthorized
+from toolcatalog.server.view import CatalogView
 from toolcatalog.store import Store
 
 
-class Tagged(NamedTuple):
+class OperationResult(NamedTuple):
     """A body, in pieces, its tag, the query that was perhaps meant where nothing was found, and,
     where it is remembered, by which route.
     """
 
-    pieces: list[Piece]
+    chunks: list[BodyChunk]
     tag: bytes
-    suggested: str = ""
+    suggestion: str = ""
     route: str = ""
 
 
-_VIEWS = 256  # sets of toolkits that keys are limited to
+_VIEW_CACHE_SIZE = 256  # sets of toolkits that keys are limited to
 
 
 class Operations:
@@ -42,84 +42,94 @@ class Operations:
     def __init__(self, store: Store, keys: KeyRing) -> None:
         self.store = store
         self.keys = keys
-        self._view = lru_cache(maxsize=_VIEWS)(partial(View, store))
+        self._get_view = lru_cache(maxsize=_VIEW_CACHE_SIZE)(partial(CatalogView, store))
 
-    def tool(self, key: Key, slug: str, query: bytes) -> Tagged:
+    def get_tool(self, key: ApiKey, slug: str, query: bytes) -> OperationResult:
         """Get tool by slug: its document. Raises Refused with what is wrong with the question, or
         where the key may see no such tool.
         """
-        question, refusals = questions.tool(query)
-        found = self._view(key.toolkits).tool(slug, question)
-        if isinstance(found, Refusal):
-            raise Refused(found, *refusals)
+        question, refusals = questions.parse_tool_params(query)
+        found = self._get_view(key.toolkits).find_tool(slug, question)
+        if isinstance(found, ErrorDetail):
+            raise RequestError(found, *refusals)
         if refusals:
-            raise Refused(*refusals)
-        document, tag = self.store.document(found)
-        return Tagged([document], tag)
+            raise RequestError(*refusals)
+        document, tag = self.store.read_document(found)
+        return OperationResult([document], tag)
 
-    def tools(self, key: Key, query: bytes) -> Tagged:
+    def list_tools(self, key: ApiKey, query: bytes) -> OperationResult:
         """List available tools: a page. Raises Refused with all that is wrong with the question."""
-        question, refusals = questions.tools(query)
-        view = self._view(key.toolkits)
-        if problems := [*refusals, *view.refusals(question)]:
-            raise Refused(*problems)
-        numbers, total = view.tools(question)
-        pieces, tag = page_of(*self.store.documents(numbers), question.page, total)
-        return Tagged(pieces, tag, "" if total else view.suggestion(question))
+        question, refusals = questions.parse_list_params(query)
+        view = self._get_view(key.toolkits)
+        if problems := [*refusals, *view.validate(question)]:
+            raise RequestError(*problems)
+        numbers, total = view.list_tools(question)
+        pieces, tag = render_list_page(*self.store.read_documents(numbers), question.page, total)
+        return OperationResult(pieces, tag, "" if total else view.suggest_query(question))
 
-    def encode(self, query: bytes) -> None:
+    def encode_query(self, query: bytes) -> None:
         """Find out what a list's query means, before it is answered. May be called in any thread."""
-        question, refusals = questions.tools(query)
+        question, refusals = questions.parse_list_params(query)
         if question.filters.query and not refusals:
-            self.store.encode(question.filters.query)
+            self.store.encode_query(question.filters.query)
 
-    def session(self, key: Key, id: str, query: bytes, body: bytes) -> Tagged:
+    def list_session_tools(
+        self, key: ApiKey, session_id: str, query: bytes, body: bytes
+    ) -> OperationResult:
         """List meta tools for a tool router session. Raises Refused with all that is wrong with the
         question, the session among it.
         """
-        question, refusals = questions.session(id, query, body)
-        if problems := [*refusals, *self._not_its_session(question.id, key)]:
-            raise Refused(*problems)
-        session = self.store.session(question.id)
+        question, refusals = questions.parse_session_params(session_id, query, body)
+        if problems := [*refusals, *self._check_session(question.id, key)]:
+            raise RequestError(*problems)
+        session = self.store.get_session(question.id)
         whole = session.answer if session else b""
-        return Tagged(*_paged(whole, question.page)) if question.page else tagged(whole)
+        return (
+            OperationResult(*_paginate(whole, question.page)) if question.page else tag_body(whole)
+        )
 
-    def _not_its_session(self, id: str, key: Key) -> list[Refusal]:
-        view = self._view(key.toolkits)
-        found = view.session(id, key.project) if names.fits(names.SESSION_ID, id) else b""
-        return [found] if isinstance(found, Refusal) else []
+    def _check_session(self, session_id: str, key: ApiKey) -> list[ErrorDetail]:
+        view = self._get_view(key.toolkits)
+        found = (
+            view.get_session(session_id, key.project)
+            if names.is_valid(names.SESSION_ID, session_id)
+            else b""
+        )
+        return [found] if isinstance(found, ErrorDetail) else []
 
 
-def stranger() -> NoReturn:
+def raise_unauthorized() -> NoReturn:
     """Refuse a request without a good key: raises Refused (401)."""
-    raise Refused(unauthorized())
+    raise RequestError(unauthorized())
 
 
-def tagged(body: bytes) -> Tagged:
+def tag_body(body: bytes) -> OperationResult:
     """A body and its tag, where none is at hand: it costs a hash of the whole body."""
-    return Tagged([body], tag_of(body))
+    return OperationResult([body], compute_tag(body))
 
 
-def page_of(
-    items: Sequence[Piece], tag: bytes, page: Page, total: int
-) -> tuple[list[Piece], bytes]:
+def render_list_page(
+    items: Sequence[BodyChunk], tag: bytes, page: Page, total: int
+) -> tuple[list[BodyChunk], bytes]:
     """A page of a list: its items, to be joined by commas, with their tag, among `total` items on
     all pages.
     """
     pages = -(-total // page.size)
-    following = b'"%s"' % cursor(page.number + 1, page.size) if page.number < pages else b"null"
+    following = (
+        b'"%s"' % encode_cursor(page.number + 1, page.size) if page.number < pages else b"null"
+    )
     about = b'],"next_cursor":%s,"total_pages":%d,"current_page":%d,"total_items":%d}' % (
         following,
         pages,
         page.number,
         total,
     )
-    pieces: list[Piece] = [b","] * (2 * len(items) + 1)
+    pieces: list[BodyChunk] = [b","] * (2 * len(items) + 1)
     pieces[1::2], pieces[0], pieces[-1] = items, b'{"items":[', about
-    return pieces if items else [b'{"items":[', about], tag_of(tag + about)
+    return pieces if items else [b'{"items":[', about], compute_tag(tag + about)
 
 
-def _paged(whole: bytes, page: Page) -> tuple[list[Piece], bytes]:
-    every = [orjson.dumps(item) for item in orjson.loads(whole)["items"]]
+def _paginate(body: bytes, page: Page) -> tuple[list[BodyChunk], bytes]:
+    every = [orjson.dumps(item) for item in orjson.loads(body)["items"]]
     items = every[page.start : page.start + page.size]
-    return page_of(items, tag_of(b"".join(items)), page, len(every))
+    return render_list_page(items, compute_tag(b"".join(items)), page, len(every))

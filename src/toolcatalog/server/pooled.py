@@ -12,18 +12,18 @@ locks nobody out for longer than a window.
 import asyncio
 import logging
 
-from toolcatalog.remote import Address
-from toolcatalog.server.limiting import SLICES, Counts, Rate, Standing
+from toolcatalog.remote import RedisAddress
+from toolcatalog.server.limiting import SLICES, LimitStatus, LocalRateLimiter, Rate
 
 # seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy
 # machine
-_PATIENCE = 0.5
-_EVERY = 1.0  # second between two tries while Redis is away
+_TIMEOUT = 0.5
+_PROBE_INTERVAL = 1.0  # second between two tries while Redis is away
 # requests of a process that ask; others queue before their patience begins, or a busy process would
 # take Redis for gone
-_AT_ONCE = 4
+_MAX_CONCURRENT = 4
 _PREFIX = "toolcatalog:limits"
-_PROBE = "probe"  # stands for a key's id, which begins otherwise
+_PROBE_KEY = "probe"  # stands for a key's id, which begins otherwise
 _MICROSECONDS = 1_000_000  # in a second
 # KEYS: the counts of a key, as "slice:count ...", oldest first. ARGV: the amount, how many
 # microseconds a slice has, how many slices a window has. Gives whether the request is within the
@@ -68,18 +68,18 @@ return {within and 1 or 0, amount - total, (oldest + slices + 1) * length - now}
 _log = logging.getLogger("toolcatalog.limits")
 
 
-class Pooled:
+class RedisRateLimiter:
     """The limits of all servers that use this Redis; `own` counts while it is away."""
 
-    def __init__(self, address: Address, rate: Rate, own: Counts) -> None:
+    def __init__(self, address: RedisAddress, rate: Rate, fallback: LocalRateLimiter) -> None:
         from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - there with the extra only
         from redis.asyncio.retry import Retry  # noqa: PLC0415
         from redis.backoff import NoBackoff  # noqa: PLC0415
 
         pool = ConnectionPool.from_url(
             address.url,
-            socket_timeout=_PATIENCE,
-            socket_connect_timeout=_PATIENCE,
+            socket_timeout=_TIMEOUT,
+            socket_connect_timeout=_TIMEOUT,
             # whoever tries again within a request makes its client wait
             retry=Retry(NoBackoff(), 0),
         )
@@ -87,49 +87,49 @@ class Pooled:
         self._pool = pool
         self._address = address
         self._rate = rate
-        self._own = own
-        self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._probing: asyncio.Task[None] | None = None
+        self._fallback = fallback
+        self._semaphore = asyncio.Semaphore(_MAX_CONCURRENT)
+        self._probe_task: asyncio.Task[None] | None = None
 
-    async def hit(self, id: str) -> Standing:
+    async def hit(self, key_id: str) -> LimitStatus:
         """As `limiting.Limits` says."""
-        async with self._turns:
-            if self._probing is None:
+        async with self._semaphore:
+            if self._probe_task is None:
                 try:
-                    return await self._ask(id)
+                    return await self._hit_redis(key_id)
                 except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis, a list is answered
-                    self._leave(error)
-        return self._own.count(id)
+                    self._switch_to_fallback(error)
+        return self._fallback.count(key_id)
 
     async def aclose(self) -> None:
         """Ask no more, and close the connections."""
-        if self._probing:
-            self._probing.cancel()
+        if self._probe_task:
+            self._probe_task.cancel()
         await self._pool.disconnect()
 
-    async def _ask(self, id: str) -> Standing:
+    async def _hit_redis(self, key_id: str) -> LimitStatus:
         amount, seconds = self._rate
-        name = f"{_PREFIX}:{id}/{amount}/{seconds}"
+        name = f"{_PREFIX}:{key_id}/{amount}/{seconds}"
         length = seconds * _MICROSECONDS // SLICES
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             is_within, remaining, wait = await self._count([name], [amount, length, SLICES])
-        return Standing(self._rate, bool(is_within), max(remaining, 0), wait / _MICROSECONDS)
+        return LimitStatus(self._rate, bool(is_within), max(remaining, 0), wait / _MICROSECONDS)
 
-    def _leave(self, error: Exception) -> None:
-        if self._probing is None:  # requests that were under way together find it out together
+    def _switch_to_fallback(self, error: Exception) -> None:
+        if self._probe_task is None:  # requests that were under way together find it out together
             _log.warning(
                 "%s does not count (%s): each process counts by itself",
                 self._address,
                 str(error) or "no answer",
             )
-            self._probing = asyncio.create_task(self._come_back())
+            self._probe_task = asyncio.create_task(self._probe_until_back())
 
-    async def _come_back(self) -> None:
-        while self._probing:
-            await asyncio.sleep(_EVERY)
+    async def _probe_until_back(self) -> None:
+        while self._probe_task:
+            await asyncio.sleep(_PROBE_INTERVAL)
             try:
-                await self._ask(_PROBE)
-                self._probing = None
+                await self._hit_redis(_PROBE_KEY)
+                self._probe_task = None
             except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis, it is asked again
                 _log.debug("%s does not count yet (%s)", self._address, error)
         _log.warning("%s counts again for all servers", self._address)

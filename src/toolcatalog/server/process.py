@@ -12,16 +12,16 @@ from toolcatalog.errors import SnapshotError
 from toolcatalog.server import metrics, scraping
 from toolcatalog.server.accesslog import AccessLog
 from toolcatalog.server.app import create_app
-from toolcatalog.server.ledger import Page
-from toolcatalog.server.limiting import Counts, Limits, Rate
-from toolcatalog.server.live import Flag, Live
-from toolcatalog.server.reloading import Reloading, named
+from toolcatalog.server.ledger import WorkerPage
+from toolcatalog.server.limiting import LocalRateLimiter, Rate, RateLimiter
+from toolcatalog.server.live import AppState, Flag
+from toolcatalog.server.reloading import SnapshotReloader, read_current_identity
 from toolcatalog.signing import VerifyKeys
 from toolcatalog.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ServerSettings:
     """What a server is told at its start; it travels to every worker. `waits`: there may be no
     build yet, it is being fetched.
 
@@ -36,75 +36,85 @@ class Settings:
     keys: Path
     site: Path | None
     workers: int = 1
-    drain: float = 0.0
-    waits: bool = False
+    drain_seconds: float = 0.0
+    wait_for_build: bool = False
     mcp: bool = False
     access_log: Path | None = None
-    scraped_apart: bool = False
-    pages: Path | None = None
+    separate_metrics: bool = False
+    metrics_folder: Path | None = None
     rate: Rate | None = None
     redis: str | None = None
     verify_keys: VerifyKeys | None = None
 
 
-def application(
-    settings: Settings,
+def create_worker_app(
+    settings: ServerSettings,
     draining: Flag,
-    scraped: socket.socket | None = None,
-    beside: metrics.Counted | None = None,
+    metrics_listener: socket.socket | None = None,
+    read_extra_counts: metrics.ReadCounts | None = None,
 ) -> ASGIApp:
     """What answers in one process, and follows the build. Raises SnapshotError or KeyFileError."""
-    seen = named(settings.build)  # before it is opened: what comes between is opened once more
-    store = opened(settings.build, settings.verify_keys, waits=settings.waits)
-    live = Live(keys.KeyRing(settings.keys), store, draining, _limits(settings))
+    seen = read_current_identity(
+        settings.build
+    )  # before it is opened: what comes between is opened once more
+    store = open_or_wait(
+        settings.build, settings.verify_keys, wait_for_build=settings.wait_for_build
+    )
+    live = AppState(keys.KeyRing(settings.keys), store, draining, _create_rate_limiter(settings))
     if store is None and settings.verify_keys:
         seen = None  # a snapshot that is here already may still get its signature
-    Reloading(live, settings.build, seen, settings.verify_keys).start()
-    every = _every(live, settings, beside)
-    if scraped:
-        metrics.serve(every, scraped)
-    more = _mcp(live) if settings.mcp else []
+    SnapshotReloader(live, settings.build, seen, settings.verify_keys).start()
+    every = _create_counts_reader(live, settings, read_extra_counts)
+    if metrics_listener:
+        metrics.serve_metrics(every, metrics_listener)
+    more = _create_mcp_routes(live) if settings.mcp else []
     return create_app(
-        live, settings.site, more if settings.scraped_apart else [*more, scraping.route(every)]
+        live,
+        settings.site,
+        more if settings.separate_metrics else [*more, scraping.create_metrics_route(every)],
     )
 
 
-def _limits(settings: Settings) -> Limits | None:
+def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
     """Who counts in this process: it alone, for its share of the rate, or Redis for all."""
     if settings.rate is None:
         return None
-    own = Counts(settings.rate.share(settings.workers))
+    own = LocalRateLimiter(settings.rate.divide(settings.workers))
     if settings.redis is None:
         return own
-    from toolcatalog.remote import Address  # noqa: PLC0415 - only where there is a Redis
-    from toolcatalog.server.pooled import Pooled  # noqa: PLC0415
+    from toolcatalog.remote import RedisAddress  # noqa: PLC0415 - only where there is a Redis
+    from toolcatalog.server.pooled import RedisRateLimiter  # noqa: PLC0415
 
-    return Pooled(Address(settings.redis), settings.rate, own)
+    return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)
 
 
-def _every(live: Live, settings: Settings, beside: metrics.Counted | None) -> metrics.Every:
+def _create_counts_reader(
+    state: AppState, settings: ServerSettings, read_extra_counts: metrics.ReadCounts | None
+) -> metrics.ReadAllCounts:
     """What tells the counts of all processes; the access log begins, where there is to be one."""
     if settings.access_log:
-        live.witness.log = AccessLog(settings.access_log, live.witness.tallies)
-    if settings.pages is None:
-        return lambda: [live.counts(), *([beside()] if beside else [])]
-    live.witness.page = page = Page(settings.pages, live.counts)
-    return page.every
+        state.observer.access_log = AccessLog(settings.access_log, state.observer.counters)
+    if settings.metrics_folder is None:
+        return lambda: [state.get_counts(), *([read_extra_counts()] if read_extra_counts else [])]
+    state.observer.worker_page = page = WorkerPage(settings.metrics_folder, state.get_counts)
+    return page.read_all
 
 
-def _mcp(live: Live) -> list[BaseRoute]:
+def _create_mcp_routes(state: AppState) -> list[BaseRoute]:
     from toolcatalog.server import mcp_route  # noqa: PLC0415 - it comes with an extra, and takes a while to load
 
-    return [mcp_route.route(live)]
+    return [mcp_route.create_mcp_route(state)]
 
 
-def opened(build: Path, verify_keys: VerifyKeys | None = None, *, waits: bool) -> Store | None:
+def open_or_wait(
+    build: Path, verify_keys: VerifyKeys | None = None, *, wait_for_build: bool
+) -> Store | None:
     """The snapshot in force in a build, signed by one of the keys where there are any. Raises
     SnapshotError where there is none; where one is waited for, None says so.
     """
     try:
-        return accepting.open_accepted(build, verify_keys)
+        return accepting.open_verified_build(build, verify_keys)
     except SnapshotError:
-        if waits:
+        if wait_for_build:
             return None
         raise

@@ -18,16 +18,16 @@ from urllib.parse import parse_qsl
 import orjson
 
 from toolcatalog import names, versions
-from toolcatalog.server.refusals import Refusal, invalid
-from toolcatalog.store import Filters, Pins
+from toolcatalog.server.refusals import ErrorDetail, invalid_request
+from toolcatalog.store import Filters, VersionPins
 
-MOST_ITEMS = 1000  # on a page, and in each list of names that a request contains
-DEFAULT_ITEMS = 20
-LONGEST_QUERY = 1000  # characters
-LARGEST_BODY = 64 * 1024  # bytes
-_MOST_FIELDS = 5000
-SORTS = ("relevance", "slug", "name", "version")
-ORDERS = ("asc", "desc")
+MAX_PAGE_SIZE = 1000  # on a page, and in each list of names that a request contains
+DEFAULT_PAGE_SIZE = 20
+MAX_QUERY_LENGTH = 1000  # characters
+MAX_BODY_SIZE = 64 * 1024  # bytes
+_MAX_FIELDS = 5000
+SORT_KEYS = ("relevance", "slug", "name", "version")
+SORT_ORDERS = ("asc", "desc")
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,9})?")
 _CURSOR = re.compile(r"([1-9][0-9]{0,17}):([1-9][0-9]{0,3})")
@@ -47,107 +47,112 @@ class Page(NamedTuple):
         return (self.number - 1) * self.size
 
 
-def cursor(number: int, size: int) -> bytes:
+def encode_cursor(number: int, size: int) -> bytes:
     """A page as a cursor: "a base64 encoded string of the page number and the page size"."""
     return binascii.b2a_base64(b"%d:%d" % (number, size), newline=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolQuestion:
+class ToolParams:
     """Get one tool in which version: `version` None where none is asked for by the parameter of
     that name.
     """
 
     version: str | None
-    pins: Pins
+    pins: VersionPins
 
 
 @dataclass(frozen=True, slots=True)
-class SessionQuestion:
+class SessionParams:
     """List a session's meta tools: all of them where no page is asked for."""
 
     id: str
     page: Page | None
 
 
-class ListQuestion(NamedTuple):
+class ListParams(NamedTuple):
     """List tools: every parameter, well formed; whether what it names exists is not asked here.
     Slugs go before filters.
     """
 
     slugs: tuple[str, ...] | None
     filters: Filters
-    pins: Pins
+    pins: VersionPins
     page: Page
     sort_by: str
     descending: bool
 
 
-def tool(query: bytes) -> tuple[ToolQuestion, Sequence[Refusal]]:
+def parse_tool_params(query: bytes) -> tuple[ToolParams, Sequence[ErrorDetail]]:
     """Read the query string of get: the question, and all that is wrong with it."""
-    reader = _Reader(query)
-    asked = reader.text("version")
-    version, pins = reader.version("version", asked), reader.pins()
+    reader = _QueryReader(query)
+    asked = reader.read_text("version")
+    version, pins = reader.parse_version("version", asked), reader.read_pins()
     # `version` wins
-    return ToolQuestion(version, Pins() if asked == versions.LATEST else pins), tuple(
-        reader.problems
+    return ToolParams(version, VersionPins() if asked == versions.LATEST else pins), tuple(
+        reader.errors
     )
 
 
-def no_slug(slug: str) -> Refusal:
+def invalid_slug_error(slug: str) -> ErrorDetail:
     """What is wrong with the path of get where its last part is no tool slug."""
     capitals = slug.upper().replace(" ", "_")
     example = (
         f": try {capitals}."
-        if names.fits(names.TOOL_SLUG, capitals)
+        if names.is_valid(names.TOOL_SLUG, capitals)
         else ", as in GITHUB_CREATE_ISSUE."
     )
-    wanted = (
-        f"Slugs have capital letters, digits, `_` and `-`, and at most {names.LONGEST} characters"
-    )
-    return _not("tool_slug", slug, "a tool slug", wanted + example)
+    wanted = f"Slugs have capital letters, digits, `_` and `-`, and at most {names.MAX_LENGTH} characters"
+    return _invalid_parameter("tool_slug", slug, "a tool slug", wanted + example)
 
 
-def tools(query: bytes) -> tuple[ListQuestion, Sequence[Refusal]]:
+def parse_list_params(query: bytes) -> tuple[ListParams, Sequence[ErrorDetail]]:
     """Read the query string of list: the question, and all that is wrong with it."""
-    reader = _Reader(query)
-    text = reader.query()
-    sort_by = reader.choice("sort_by", SORTS) or ("relevance" if text else "slug")
-    order = reader.choice("order", ORDERS) or (
+    reader = _QueryReader(query)
+    text = reader.read_query()
+    sort_by = reader.read_choice("sort_by", SORT_KEYS) or ("relevance" if text else "slug")
+    order = reader.read_choice("order", SORT_ORDERS) or (
         "desc" if sort_by in ("relevance", "version") else "asc"
     )
-    slugs = reader.words("tool_slugs") or None
+    slugs = reader.read_list("tool_slugs") or None
     filters = Filters(
-        toolkits=reader.words("toolkit_slug") or None,
-        auth_configs=reader.words("auth_config_ids"),
-        tags=reader.words("tags"),
-        scopes=reader.words("scopes"),
-        important=reader.choice("important", ("true", "false")) == "true",
-        deprecated=reader.boolean("include_deprecated", True),
+        toolkits=reader.read_list("toolkit_slug") or None,
+        auth_configs=reader.read_list("auth_config_ids"),
+        tags=reader.read_list("tags"),
+        scopes=reader.read_list("scopes"),
+        only_important=reader.read_choice("important", ("true", "false")) == "true",
+        include_deprecated=reader.read_boolean("include_deprecated", True),
         query=text,
     )
-    question = ListQuestion(slugs, filters, reader.pins(), reader.page(), sort_by, order == "desc")
-    return question, tuple(reader.problems)
+    question = ListParams(
+        slugs, filters, reader.read_pins(), reader.read_page(), sort_by, order == "desc"
+    )
+    return question, tuple(reader.errors)
 
 
-def session(id: str, query: bytes, body: bytes) -> tuple[SessionQuestion, Sequence[Refusal]]:
+def parse_session_params(
+    session_id: str, query: bytes, body: bytes
+) -> tuple[SessionParams, Sequence[ErrorDetail]]:
     """Read the path, query string and body of the session operation: the question, and all that is
     wrong with it.
     """
-    reader = _Reader(query)
-    if not names.fits(names.SESSION_ID, id):
-        reader.refuse(
-            "session_id", id, "a session id", "Session ids start with `trs_`, as in trs_support."
+    reader = _QueryReader(query)
+    if not names.is_valid(names.SESSION_ID, session_id):
+        reader.add_error(
+            "session_id",
+            session_id,
+            "a session id",
+            "Session ids start with `trs_`, as in trs_support.",
         )
-    if fault := _body_fault(body):
-        reader.problems.append(invalid(f"body: {fault}.", "Send a JSON object, or no body."))
-    paged = reader.text("limit") is not None or reader.text("cursor") is not None
-    return SessionQuestion(id, reader.page() if paged else None), reader.problems
+    if fault := _validate_body(body):
+        reader.errors.append(invalid_request(f"body: {fault}.", "Send a JSON object, or no body."))
+    paged = reader.read_text("limit") is not None or reader.read_text("cursor") is not None
+    return SessionParams(session_id, reader.read_page() if paged else None), reader.errors
 
 
-def _body_fault(body: bytes) -> str:
+def _validate_body(body: bytes) -> str:
     """What is wrong with the optional body of a GET. Its fields are all ignored."""
-    if len(body) > LARGEST_BODY:
+    if len(body) > MAX_BODY_SIZE:
         return "more than 64 KiB"
     try:
         value = orjson.loads(body or b"{}")
@@ -156,64 +161,66 @@ def _body_fault(body: bytes) -> str:
     return "" if isinstance(value, dict) else "not a JSON object"
 
 
-def _not(name: str, value: str, wanted: str, fix: str) -> Refusal:
+def _invalid_parameter(name: str, value: str, expected: str, fix: str) -> ErrorDetail:
     shown = value if len(value) <= 80 else value[:77] + "..."
-    return invalid(f"{name[:120]}: {shown!r} is not {wanted}.", fix)
+    return invalid_request(f"{name[:120]}: {shown!r} is not {expected}.", fix)
 
 
-class _Reader:
+class _QueryReader:
     """One query string. Each method reads one parameter, notes what is wrong with it and then gives
     the default.
     """
 
     def __init__(self, query: bytes) -> None:
-        self.problems: list[Refusal] = []
+        self.errors: list[ErrorDetail] = []
         self.values: dict[str, list[str]] = {}  # by the name as it is written
-        self.lists: dict[str, list[str]] = {}  # by the name without `[]` or `[0]`
-        for name, value in self._pairs(query) if query else ():
+        self.list_values: dict[str, list[str]] = {}  # by the name without `[]` or `[0]`
+        for name, value in self._parse_pairs(query) if query else ():
             if value:
                 indexed = _INDEXED.fullmatch(name) if "[" in name else None
                 self.values.setdefault(name, []).append(value)
-                self.lists.setdefault(indexed[1] if indexed else name, []).append(value)
+                self.list_values.setdefault(indexed[1] if indexed else name, []).append(value)
 
-    def _pairs(self, query: bytes) -> list[tuple[str, str]]:
+    def _parse_pairs(self, query: bytes) -> list[tuple[str, str]]:
         try:
             return parse_qsl(
-                query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+                query.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
             )
         except UnicodeDecodeError:
-            self.problems.append(
-                invalid("query string: not UTF-8.", "Percent-encode the parameters as UTF-8.")
+            self.errors.append(
+                invalid_request(
+                    "query string: not UTF-8.", "Percent-encode the parameters as UTF-8."
+                )
             )
         except ValueError:
-            self.problems.append(
-                invalid(
-                    f"query string: more than {_MOST_FIELDS} parameters.",
+            self.errors.append(
+                invalid_request(
+                    f"query string: more than {_MAX_FIELDS} parameters.",
                     "Join values by commas, or send fewer.",
                 )
             )
         return []
 
-    def refuse(self, name: str, value: str, wanted: str, fix: str) -> None:
-        self.problems.append(_not(name, value, wanted, fix))
+    def add_error(self, name: str, value: str, expected: str, fix: str) -> None:
+        self.errors.append(_invalid_parameter(name, value, expected, fix))
 
-    def text(self, name: str) -> str | None:
+    def read_text(self, name: str) -> str | None:
         """The value of a parameter that is given once; None where it is absent or empty."""
         values = self.values.get(name)
         if values is None:
             return None
         if len(different := {*values}) > 1:
-            self.problems.append(
-                invalid(
+            self.errors.append(
+                invalid_request(
                     f"{name[:120]}: given {len(different)} times with different values.",
                     f"Send {name[:120]} once.",
                 )
             )
         return values[0]
 
-    def words(self, name: str) -> tuple[str, ...]:
+    def read_list(self, name: str) -> tuple[str, ...]:
         """The values of a list parameter in every spelling, in the order given, each once."""
-        values = self.lists.get(name)
+        values = self.list_values.get(name)
         if values is None:
             return ()
         found = [word.strip() for value in values for word in value.split(",")]
@@ -222,20 +229,20 @@ class _Reader:
 
     def is_too_long(self, name: str, count: int) -> bool:
         """Refuse a list of more than 1000 values; its caller then looks at none of them."""
-        if count > MOST_ITEMS:
-            self.problems.append(
-                invalid(
-                    f"{name}: {count} values, at most {MOST_ITEMS} are allowed.",
-                    f"Send at most {MOST_ITEMS} values of {name} in a request.",
+        if count > MAX_PAGE_SIZE:
+            self.errors.append(
+                invalid_request(
+                    f"{name}: {count} values, at most {MAX_PAGE_SIZE} are allowed.",
+                    f"Send at most {MAX_PAGE_SIZE} values of {name} in a request.",
                 )
             )
-        return count > MOST_ITEMS
+        return count > MAX_PAGE_SIZE
 
-    def choice(self, name: str, choices: tuple[str, ...]) -> str | None:
-        value = self.text(name)
+    def read_choice(self, name: str, choices: tuple[str, ...]) -> str | None:
+        value = self.read_text(name)
         if value is None or value in choices:
             return value
-        self.refuse(
+        self.add_error(
             name,
             value,
             "one of " + ", ".join(choices),
@@ -243,57 +250,55 @@ class _Reader:
         )
         return None
 
-    def boolean(self, name: str, default: bool) -> bool:
-        value = self.text(name)
+    def read_boolean(self, name: str, default: bool) -> bool:
+        value = self.read_text(name)
         if value is None:
             return default
         if value.lower() not in ("true", "false", "1", "0"):
-            self.refuse(
+            self.add_error(
                 name, value, "true or false", f"Set {name} to true or false, or leave it out."
             )
             return default
         return value.lower() in ("true", "1")
 
-    def query(self) -> str:
+    def read_query(self) -> str:
         """The text searched for, empty where there is none. `query` goes before `search`; white
         space alone is nothing.
         """
         texts = {}
         for name in ("query", "search"):
-            texts[name] = (self.text(name) or "").strip()
-            if len(texts[name]) > LONGEST_QUERY:
-                line = (
-                    f"{name}: {len(texts[name])} characters, at most {LONGEST_QUERY} are allowed."
-                )
-                self.problems.append(
-                    invalid(line, f"Shorten {name} to {LONGEST_QUERY} characters.")
+            texts[name] = (self.read_text(name) or "").strip()
+            if len(texts[name]) > MAX_QUERY_LENGTH:
+                line = f"{name}: {len(texts[name])} characters, at most {MAX_QUERY_LENGTH} are allowed."
+                self.errors.append(
+                    invalid_request(line, f"Shorten {name} to {MAX_QUERY_LENGTH} characters.")
                 )
         return texts["query"] or texts["search"]
 
-    def page(self) -> Page:
-        size, cursor = self.limit(), self.text("cursor")
-        return Page(1, size) if cursor is None else self.cursor(cursor)
+    def read_page(self) -> Page:
+        size, cursor = self.read_limit(), self.read_text("cursor")
+        return Page(1, size) if cursor is None else self.decode_cursor(cursor)
 
-    def limit(self) -> int:
+    def read_limit(self) -> int:
         """Items on a page: a whole number from 1, also written as `50.0`; more than 1000 counts as
         1000.
         """
-        value = self.text("limit")
+        value = self.read_text("limit")
         if value is None:
-            return DEFAULT_ITEMS
+            return DEFAULT_PAGE_SIZE
         # a float would round 0.99999999999999999999 to 1
         number = Decimal(value) if _NUMBER.fullmatch(value) else Decimal(0)
         if number < 1 or number != number.to_integral_value():
-            self.refuse(
+            self.add_error(
                 "limit",
                 value,
                 "a whole number from 1",
-                f"Set limit to a number from 1 to {MOST_ITEMS}, or leave it out.",
+                f"Set limit to a number from 1 to {MAX_PAGE_SIZE}, or leave it out.",
             )
-            return DEFAULT_ITEMS
-        return MOST_ITEMS if number > MOST_ITEMS else int(number)
+            return DEFAULT_PAGE_SIZE
+        return MAX_PAGE_SIZE if number > MAX_PAGE_SIZE else int(number)
 
-    def cursor(self, value: str) -> Page:
+    def decode_cursor(self, value: str) -> Page:
         """The page that a cursor names; its page size wins over `limit`."""
         try:
             match = _CURSOR.fullmatch(
@@ -304,32 +309,32 @@ class _Reader:
         page = Page(int(match[1]), int(match[2])) if match else None
         if (
             page is None
-            or page.size > MOST_ITEMS
-            or cursor(page.number, page.size) != value.encode()
+            or page.size > MAX_PAGE_SIZE
+            or encode_cursor(page.number, page.size) != value.encode()
         ):
-            self.refuse(
+            self.add_error(
                 "cursor",
                 value,
                 "a cursor of this API",
                 "Use next_cursor of the page before, or leave cursor out for the first page.",
             )
-            return Page(1, DEFAULT_ITEMS)
+            return Page(1, DEFAULT_PAGE_SIZE)
         return page
 
-    def version(self, name: str, value: str | None) -> str | None:
+    def parse_version(self, name: str, value: str | None) -> str | None:
         """A version, or None for the newest."""
         if value is None or value == versions.LATEST:
             return None
         if versions.is_version(value):
             return value
-        self.refuse(name, value, "a version", "Use `latest`, or a version like 20251027_00.")
+        self.add_error(name, value, "a version", "Use `latest`, or a version like 20251027_00.")
         return None
 
-    def pins(self) -> Pins:
+    def read_pins(self) -> VersionPins:
         """`toolkit_versions`: a plain value for every toolkit, a bracket for one toolkit, or both,
         where the bracket goes before.
         """
-        everywhere = self.version("toolkit_versions", self.text("toolkit_versions"))
+        everywhere = self.parse_version("toolkit_versions", self.read_text("toolkit_versions"))
         keys = {
             bracket[1]: key
             for key in self.values
@@ -337,5 +342,7 @@ class _Reader:
         }
         if self.is_too_long("toolkit_versions", len(keys)):
             keys = {}
-        toolkits = {toolkit: self.version(key, self.text(key)) for toolkit, key in keys.items()}
-        return Pins(everywhere=everywhere, toolkits=toolkits)
+        toolkits = {
+            toolkit: self.parse_version(key, self.read_text(key)) for toolkit, key in keys.items()
+        }
+        return VersionPins(default=everywhere, toolkits=toolkits)

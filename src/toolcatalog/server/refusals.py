@@ -26,39 +26,39 @@ _LONGEST_LINE, _LONGEST_FIX, _LONGEST_FIXES = 400, 1000, 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorDetail:
     """One problem of a request: the HTTP status, the slug of the error, the problem in one line,
     and how to mend it.
     """
 
     status: int
     slug: str
-    line: str
+    message: str
     fix: str
 
 
-class Refused(Exception):
+class RequestError(Exception):
     """Stops a request; `refusals` are all that is wrong with it, at least one."""
 
-    def __init__(self, *refusals: Refusal) -> None:
-        super().__init__(*(refusal.line for refusal in refusals))
-        self.refusals = refusals
+    def __init__(self, *errors: ErrorDetail) -> None:
+        super().__init__(*(refusal.message for refusal in errors))
+        self.errors = errors
 
 
-def invalid(line: str, fix: str) -> Refusal:
+def invalid_request(message: str, fix: str) -> ErrorDetail:
     """A malformed parameter, cursor, slug or body."""
-    return Refusal(400, "invalid_request", line, fix)
+    return ErrorDetail(400, "invalid_request", message, fix)
 
 
-def unauthorized() -> Refusal:
+def unauthorized() -> ErrorDetail:
     """One text for a key that is missing, unknown, expired or revoked: it tells a guesser nothing."""
     fix = "Send an active project API key in the header x-api-key; `toolcatalog keys create` makes one."
-    return Refusal(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
+    return ErrorDetail(401, "unauthorized", "x-api-key: missing, unknown, expired or revoked.", fix)
 
 
-def not_ready() -> Refusal:
+def not_ready() -> ErrorDetail:
     """No snapshot is open yet."""
-    return Refusal(
+    return ErrorDetail(
         503,
         "not_ready",
         "The server has no catalog yet: it is being fetched.",
@@ -66,16 +66,16 @@ def not_ready() -> Refusal:
     )
 
 
-def draining() -> Refusal:
+def server_draining() -> ErrorDetail:
     """The server answers what still comes, and then ends."""
-    return Refusal(
+    return ErrorDetail(
         503, "draining", "The server is about to end.", "Send further requests to another one."
     )
 
 
-def crowded() -> Refusal:
+def too_many_connections() -> ErrorDetail:
     """No more connections fit."""
-    return Refusal(
+    return ErrorDetail(
         503,
         "too_many_connections",
         "The server holds as many connections as it may.",
@@ -83,27 +83,27 @@ def crowded() -> Refusal:
     )
 
 
-def first(refusals: Sequence[Refusal]) -> Refusal:
+def primary_error(errors: Sequence[ErrorDetail]) -> ErrorDetail:
     """The refusal that gives the answer its status: the lowest one (a malformed request goes before
     what it asks for).
     """
-    return min(refusals, key=lambda refusal: refusal.status)
+    return min(errors, key=lambda refusal: refusal.status)
 
 
-def envelope(refusals: Sequence[Refusal], request_id: str) -> bytes:
+def render_envelope(errors: Sequence[ErrorDetail], request_id: str) -> bytes:
     """The body of an error answer, all seven fields: less than 16 KB of JSON.
 
     Only the first 20 problems get a line; one more line says how many others there are.
     """
-    chief, shown = first(refusals), refusals[:_MOST_LINES]
-    lines = [_shortened(refusal.line, _LONGEST_LINE) for refusal in shown]
-    if len(refusals) > len(shown):
-        lines.append(f"{len(refusals) - len(shown)} more problems are not listed.")
+    chief, shown = primary_error(errors), errors[:_MOST_LINES]
+    lines = [_shortened(refusal.message, _LONGEST_LINE) for refusal in shown]
+    if len(errors) > len(shown):
+        lines.append(f"{len(errors) - len(shown)} more problems are not listed.")
     fixes = dict.fromkeys(_shortened(refusal.fix, _LONGEST_FIX) for refusal in shown)
     error = {
-        "message": _shortened(chief.line, _LONGEST_LINE)
-        if len(refusals) == 1
-        else f"{_MESSAGES[chief.status]} {len(refusals)} problems, see errors.",
+        "message": _shortened(chief.message, _LONGEST_LINE)
+        if len(errors) == 1
+        else f"{_MESSAGES[chief.status]} {len(errors)} problems, see errors.",
         "code": 1000 + chief.status,
         "slug": chief.slug,
         "status": chief.status,

@@ -9,21 +9,23 @@ import time
 from pathlib import Path
 
 from toolcatalog import accepting, opening, snapshot, threads, verifying
-from toolcatalog.errors import MEND, SnapshotError
-from toolcatalog.server.live import Live
+from toolcatalog.errors import REBUILD_HINT, SnapshotError
+from toolcatalog.server.live import AppState
 from toolcatalog.signing import VerifyKeys
 from toolcatalog.store import Store
 
-LOOK_EVERY = 0.5  # seconds
-_AGAIN = 30.0  # seconds until what was refused is tried again: a disk that was away may be back
-_TOLD = 3  # things that are wrong with a snapshot, in the log
+POLL_INTERVAL = 0.5  # seconds
+_RETRY_DELAY = (
+    30.0  # seconds until what was refused is tried again: a disk that was away may be back
+)
+_MAX_LOGGED_PROBLEMS = 3  # things that are wrong with a snapshot, in the log
 _log = logging.getLogger("toolcatalog.server")
 
 # a snapshot as `current` names it: its folder, and which manifest lies there
-Named = tuple[str, int, int]
+SnapshotIdentity = tuple[str, int, int]
 
 
-def named(build: Path) -> Named | None:
+def read_current_identity(build: Path) -> SnapshotIdentity | None:
     """What `build/current` names, be it whole or not; None where there is no such link."""
     current = build / "current"
     folder = current.resolve()
@@ -34,60 +36,68 @@ def named(build: Path) -> Named | None:
     return str(folder), manifest.st_ino, manifest.st_mtime_ns
 
 
-class Reloading:
+class SnapshotReloader:
     """Keeps what is live in step with a build. `seen` is what was named when the store that is live
     was opened. With `verify_keys` a snapshot is taken over only where one of them has signed it.
     """
 
     def __init__(
-        self, live: Live, build: Path, seen: Named | None, verify_keys: VerifyKeys | None = None
+        self,
+        state: AppState,
+        build: Path,
+        last_seen: SnapshotIdentity | None,
+        verify_keys: VerifyKeys | None = None,
     ) -> None:
-        self.live = live
+        self.state = state
         self.build = build
         self._verify_keys = verify_keys
-        self._seen = seen
-        self._unaccepted: Named | None = None
-        self._refused_at = 0.0
+        self._last_seen = last_seen
+        self._unaccepted: SnapshotIdentity | None = None
+        self._rejected_at = 0.0
 
     def start(self) -> None:
         """Look twice a second from now on, until the process ends."""
-        threads.begin(threading.Thread(target=self._run, name="reloading", daemon=True))
+        threads.start(threading.Thread(target=self._run, name="reloading", daemon=True))
 
     def _run(self) -> None:
         while True:
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_INTERVAL)
             try:
-                self.look()
+                self.check_once()
             except Exception:  # noqa: BLE001 - whatever it is: the next look may do better, and what is live stays
                 _log.exception("looking for a new build failed")
 
-    def look(self) -> None:
+    def check_once(self) -> None:
         """Look once: where another snapshot is named than before, take it over, or say why not."""
-        found, now = named(self.build), time.monotonic()
-        is_due = self._refused_at and now - self._refused_at >= _AGAIN
-        if found is None or (found == self._seen and not is_due) or not self._is_accepted(found):
+        found, now = read_current_identity(self.build), time.monotonic()
+        is_due = self._rejected_at and now - self._rejected_at >= _RETRY_DELAY
+        if (
+            found is None
+            or (found == self._last_seen and not is_due)
+            or not self._is_accepted(found)
+        ):
             return
-        self._seen, self._refused_at = found, 0.0
+        self._last_seen, self._rejected_at = found, 0.0
         try:
-            self._exchange(_opened(Path(found[0]), self.build))
+            self._switch(_open_verified(Path(found[0]), self.build))
         except SnapshotError as error:
-            self.live.witness.tallies.reloaded(ok=False)
-            self._refused_at = now
+            self.state.observer.counters.count_reload(ok=False)
+            self._rejected_at = now
             _log.error(
                 "new snapshot %s is refused, %s stays: %s",
-                _short(Path(found[0]).name),
-                _short(self.live.snapshot.decode()),
+                _short_digest(Path(found[0]).name),
+                _short_digest(self.state.digest.decode()),
                 error,
             )
 
-    def _is_accepted(self, found: Named) -> bool:
+    def _is_accepted(self, found: SnapshotIdentity) -> bool:
         """Tell whether a snapshot has the signature that it needs. It may come later, so one that
         has none is looked at each time, and told of once.
         """
         if self._verify_keys is None:
             return True
         try:
-            accepting.require(self.build, Path(found[0]).name, self._verify_keys)
+            accepting.require_signature(self.build, Path(found[0]).name, self._verify_keys)
         except SnapshotError as error:
             if found != self._unaccepted:
                 _log.error("%s", error)
@@ -95,23 +105,27 @@ class Reloading:
             return False
         return True
 
-    def _exchange(self, store: Store) -> None:
-        before = self.live.snapshot.decode()
-        self.live.exchange(store)
-        self.live.witness.tallies.reloaded(ok=True)
-        _log.info("serving snapshot %s, before: %s", _short(store.digest), _short(before))
+    def _switch(self, store: Store) -> None:
+        before = self.state.digest.decode()
+        self.state.switch_snapshot(store)
+        self.state.observer.counters.count_reload(ok=True)
+        _log.info(
+            "serving snapshot %s, before: %s", _short_digest(store.digest), _short_digest(before)
+        )
 
 
-def _opened(folder: Path, build: Path) -> Store:
+def _open_verified(folder: Path, build: Path) -> Store:
     """A snapshot, verified from its first byte to its last. Raises SnapshotError."""
     store = opening.open_snapshot(folder, build)
-    if wrong := verifying.verify(folder):
-        told = "; ".join(wrong[:_TOLD]) + (
-            f"; and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+    if wrong := verifying.verify_snapshot(folder):
+        told = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (
+            f"; and {len(wrong) - _MAX_LOGGED_PROBLEMS} more"
+            if len(wrong) > _MAX_LOGGED_PROBLEMS
+            else ""
         )
-        raise SnapshotError(f"The build in {build} is damaged ({told}): {MEND}")
+        raise SnapshotError(f"The build in {build} is damaged ({told}): {REBUILD_HINT}")
     return store
 
 
-def _short(digest: str) -> str:
+def _short_digest(digest: str) -> str:
     return digest[:12] or "none"

@@ -24,63 +24,71 @@ from uvicorn.supervisors import Multiprocess
 
 from toolcatalog import threads
 from toolcatalog.errors import ToolcatalogError, UsageError
-from toolcatalog.interrupts import deferred, hear
+from toolcatalog.interrupts import defer_interrupts, unblock_interrupts
 from toolcatalog.minting import redact
 from toolcatalog.server import ledger, metrics
-from toolcatalog.server.ledger import Page
+from toolcatalog.server.ledger import WorkerPage
 from toolcatalog.server.live import Flag
-from toolcatalog.server.process import Settings, application
-from toolcatalog.server.protocol import Protocol
+from toolcatalog.server.process import ServerSettings, create_worker_app
+from toolcatalog.server.protocol import FastProtocol
 
-_BOUND = 10  # seconds for the requests under way
-_SILENCE = 10  # seconds after which a worker that does not answer its supervisor is replaced
-_PAUSE = 1.0  # second before a worker that cannot start is tried again
+_SHUTDOWN_TIMEOUT = 10  # seconds for the requests under way
+_HEALTHCHECK_TIMEOUT = (
+    10  # seconds after which a worker that does not answer its supervisor is replaced
+)
+_RESTART_DELAY = 1.0  # second before a worker that cannot start is tried again
 _log = logging.getLogger("toolcatalog.serve")
 
 
-def run(
-    settings: Settings,
+def run_server(
+    settings: ServerSettings,
     listener: socket.socket,
-    scraped: socket.socket | None = None,
-    beside: metrics.Counted | None = None,
+    metrics_listener: socket.socket | None = None,
+    read_extra_counts: metrics.ReadCounts | None = None,
 ) -> None:
     """Answer until told to stop; `scraped` is a socket of its own for metrics, `beside` tells what
     is counted beside the answering.
 
     Raises SystemExit where that was by SIGTERM, and KeyboardInterrupt where it was by Ctrl-C.
     """
-    start_log()
+    configure_logging()
     if settings.redis:
-        _relay(settings.redis, settings.keys)
+        _start_key_sync(settings.redis, settings.keys)
     if settings.workers > 1:
-        with ledger.folder() as pages:
-            if beside:
-                Page(pages, beside)
-            if scraped:
-                metrics.serve(partial(ledger.read, pages), scraped)
-            _run_workers(replace(settings, pages=pages), listener, _Shared(pages / "draining"))
+        with ledger.create_folder() as pages:
+            if read_extra_counts:
+                WorkerPage(pages, read_extra_counts)
+            if metrics_listener:
+                metrics.serve_metrics(partial(ledger.read_all_counts, pages), metrics_listener)
+            _run_workers(
+                replace(settings, metrics_folder=pages), listener, _SharedFlag(pages / "draining")
+            )
     else:
         draining = threading.Event()
         # uvicorn drains, then raises the signal again: that is a good end
-        signal.signal(signal.SIGTERM, _stop)
-        _Server(
-            _config(application(settings, draining, scraped, beside)), draining, settings.drain
+        signal.signal(signal.SIGTERM, _exit_on_signal)
+        _DrainingServer(
+            _create_config(
+                create_worker_app(settings, draining, metrics_listener, read_extra_counts)
+            ),
+            draining,
+            settings.drain_seconds,
         ).run(sockets=[listener])
 
 
-def _relay(redis: str, file: Path) -> None:
+def _start_key_sync(redis: str, file: Path) -> None:
     """Keep the key file in step with Redis, from before the first request on."""
-    from toolcatalog.relaying import Relay  # noqa: PLC0415 - only where there is a Redis
-    from toolcatalog.remote import Address, RemoteKeys  # noqa: PLC0415
+    from toolcatalog.relaying import KeySync  # noqa: PLC0415 - only where there is a Redis
+    from toolcatalog.remote import RedisAddress, RedisKeyStorage  # noqa: PLC0415
 
-    relay = Relay(RemoteKeys(Address(redis)), file)
-    relay.look()
+    relay = KeySync(RedisKeyStorage(RedisAddress(redis)), file)
+    relay.sync_once()
     if not file.exists():
         _log.warning("No keys yet: every API call answers 401 until they come from Redis")
-    threads.begin(relay)
+    threads.start(relay)
 
 
-def start_log() -> None:
+def configure_logging() -> None:
     """Let this process say what happens, on standard error; keys are redacted, in traces too."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -94,16 +102,16 @@ class _Redacting(logging.Formatter):
         return redact(super().format(record))
 
 
-def _stop(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given
+def _exit_on_signal(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - what a signal handler is given
     raise SystemExit(0)
 
 
-def _config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Config:
+def _create_config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=workers > 1,
         workers=workers,
-        http=Protocol,
+        http=FastProtocol,
         ws="none",
         loop="auto",
         lifespan="on",  # in the end, what the last requests leave to be written down is
@@ -112,35 +120,41 @@ def _config(app: ASGIApp | Callable[[], ASGIApp], workers: int = 1) -> uvicorn.C
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nobody here asks where a request came from
-        timeout_graceful_shutdown=_BOUND,
-        timeout_worker_healthcheck=_SILENCE,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
+        timeout_worker_healthcheck=_HEALTHCHECK_TIMEOUT,
     )
 
 
-class _Server(uvicorn.Server):
+class _DrainingServer(uvicorn.Server):
     """uvicorn's, which goes on for a while after the first SIGTERM and lets it be known."""
 
-    def __init__(self, config: uvicorn.Config, draining: threading.Event, seconds: float) -> None:
+    def __init__(
+        self, config: uvicorn.Config, draining: threading.Event, drain_seconds: float
+    ) -> None:
         super().__init__(config)
         self._draining = draining
-        self._seconds = seconds
-        self._ends: float | None = None
+        self._drain_seconds = drain_seconds
+        self._drain_until: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         is_first = not self._draining.is_set()
         self._draining.set()
-        if sig == signal.SIGTERM and is_first and self._seconds:
-            self._ends = time.monotonic() + self._seconds
+        if sig == signal.SIGTERM and is_first and self._drain_seconds:
+            self._drain_until = time.monotonic() + self._drain_seconds
         else:
             super().handle_exit(sig, frame)
 
     async def on_tick(self, counter: int) -> bool:
-        if self._ends is not None and time.monotonic() >= self._ends and not self.should_exit:
+        if (
+            self._drain_until is not None
+            and time.monotonic() >= self._drain_until
+            and not self.should_exit
+        ):
             super().handle_exit(signal.SIGTERM, None)
         return await super().on_tick(counter)
 
 
-class _Shared:
+class _SharedFlag:
     """A flag that all processes see: a file that is there from when it is set. One that is killed
     leaves nothing held.
     """
@@ -165,21 +179,23 @@ class _Shared:
         return self._file.exists()
 
 
-def _run_workers(settings: Settings, listener: socket.socket, draining: _Shared) -> None:
+def _run_workers(settings: ServerSettings, listener: socket.socket, draining: _SharedFlag) -> None:
     """Run processes that share the listening socket, until this one is told to stop."""
-    config = _config(partial(_worker, settings, draining), settings.workers)
-    supervisor = _Supervisor(config, [listener], draining, settings.drain, settings.pages)
+    config = _create_config(partial(_create_app_in_worker, settings, draining), settings.workers)
+    supervisor = _Supervisor(
+        config, [listener], draining, settings.drain_seconds, settings.metrics_folder
+    )
     # here, not in the workers: who started, who died, who is waited for
     logging.getLogger("uvicorn.error").setLevel(logging.INFO)
     try:
         supervisor.run()
     except BlockingIOError:
-        supervisor.end()
+        supervisor.kill_workers()
         raise UsageError(
-            f"Not all workers may be begun here: {threads.LIMIT}, or ask for fewer with --workers."
+            f"Not all workers may be begun here: {threads.LIMIT_HINT}, or ask for fewer with --workers."
         ) from None
     except BaseException:
-        supervisor.end()
+        supervisor.kill_workers()
         raise
     if supervisor.interrupted:
         raise KeyboardInterrupt
@@ -196,40 +212,42 @@ class _Supervisor(Multiprocess):
         self,
         config: uvicorn.Config,
         sockets: list[socket.socket],
-        draining: _Shared,
-        seconds: float,
-        pages: Path | None,
+        draining: _SharedFlag,
+        drain_seconds: float,
+        metrics_folder: Path | None,
     ) -> None:
         super().__init__(config, sockets)
-        self._pages = pages
+        self._metrics_folder = metrics_folder
         self._draining = draining
-        self._seconds = seconds
+        self._drain_seconds = drain_seconds
 
     def init_processes(self) -> None:
         # it would let interrupts in again, where the first worker begins it
         resource_tracker.ensure_running()
-        with deferred():
+        with defer_interrupts():
             super().init_processes()
 
     def handle_signals(self) -> None:
-        with self._going_on():
+        with self._tolerate_start_failures():
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
-        with self._going_on():
+        with self._tolerate_start_failures():
             super().keep_subprocess_alive()
-        if self._pages is None:
+        if self._metrics_folder is None:
             return
         with contextlib.suppress(OSError):  # then their pages stay, and count all the same
-            ledger.fold(self._pages, {os.getpid(), *(process.pid for process in self.processes)})
+            ledger.fold_ended(
+                self._metrics_folder, {os.getpid(), *(process.pid for process in self.processes)}
+            )
 
     @contextlib.contextmanager
-    def _going_on(self) -> Iterator[None]:
+    def _tolerate_start_failures(self) -> Iterator[None]:
         """Let those that there are answer where the system refuses another process: one that is
         missing is begun as soon as it may be.
         """
         try:
-            with deferred():
+            with defer_interrupts():
                 yield
         except OSError as error:
             _log.error(
@@ -243,14 +261,14 @@ class _Supervisor(Multiprocess):
     def handle_term(self) -> None:
         is_first = not self._draining.is_set()
         self._draining.set()
-        if is_first and self._seconds:
-            later = threading.Timer(self._seconds, self.should_exit.set)
+        if is_first and self._drain_seconds:
+            later = threading.Timer(self._drain_seconds, self.should_exit.set)
             later.daemon = True
             later.start()
         else:
             super().handle_term()
 
-    def end(self) -> None:
+    def kill_workers(self) -> None:
         """End the workers at once: this process would wait for them, and nobody would watch over
         them.
         """
@@ -265,24 +283,24 @@ class _Supervisor(Multiprocess):
         super().terminate_all()
 
 
-def _worker(settings: Settings, draining: Flag) -> ASGIApp:
+def _create_app_in_worker(settings: ServerSettings, draining: Flag) -> ASGIApp:
     """What a worker runs, made in its own process. One that cannot start says why, and is tried
     again: the others answer meanwhile.
     """
-    hear()  # by now uvicorn takes Ctrl-C; while the process was begun it had to wait
-    start_log()
+    unblock_interrupts()  # by now uvicorn takes Ctrl-C; while the process was begun it had to wait
+    configure_logging()
     try:
-        threads.begin(threading.Thread(target=_end_with_supervisor, name="ending", daemon=True))
-        return application(settings, draining)
+        threads.start(threading.Thread(target=_exit_with_supervisor, name="ending", daemon=True))
+        return create_worker_app(settings, draining)
     except ToolcatalogError as error:
         _log.error("A worker cannot start: %s", error)
-        time.sleep(_PAUSE)
+        time.sleep(_RESTART_DELAY)
         # at once: an interpreter that winds down is alive and answers no health check, and the
         # supervisor would wait for it
         os._exit(1)
 
 
-def _end_with_supervisor() -> None:
+def _exit_with_supervisor() -> None:
     """End as by SIGTERM when nobody watches over this process any more: it would keep the port from
     whoever is started next.
     """

@@ -22,10 +22,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolcatalog.server import metrics
-from toolcatalog.server.metrics import Every
+from toolcatalog.server.metrics import ReadAllCounts
 
 PATH = "/metrics"
-_PASSED_ON = (
+_PROXY_HEADERS = (
     "forwarded",
     "via",
     "x-forwarded-for",
@@ -36,21 +36,23 @@ _PASSED_ON = (
 _PORT = re.compile(r":[0-9]*\Z")
 
 
-def route(every: Every) -> Route:
+def create_metrics_route(read_all: ReadAllCounts) -> Route:
     """The route; `every` tells the counts of all processes."""
 
     async def scrape(request: Request) -> Response:
-        if not is_near(request):
+        if not is_local_request(request):
             raise HTTPException(404)
-        found = await run_in_threadpool(metrics.text, every, request.headers.get("accept", ""))
+        found = await run_in_threadpool(
+            metrics.render_metrics, read_all, request.headers.get("accept", "")
+        )
         return Response(
-            found.body, headers={"content-type": found.kind, "cache-control": "no-store"}
+            found.body, headers={"content-type": found.content_type, "cache-control": "no-store"}
         )
 
     return Route(PATH, scrape)
 
 
-def is_near(request: Request) -> bool:
+def is_local_request(request: Request) -> bool:
     """Tell whether a request comes from the own machine, and neither a proxy nor a page of somebody
     else is behind it.
     """
@@ -59,7 +61,7 @@ def is_near(request: Request) -> bool:
     return (
         _is_loopback(client)
         and (host == "localhost" or _is_loopback(host))
-        and not any(name in request.headers for name in _PASSED_ON)
+        and not any(name in request.headers for name in _PROXY_HEADERS)
         and not metrics.is_of_page(
             request.headers.get("origin"), request.headers.get("sec-fetch-site")
         )

@@ -12,23 +12,25 @@ from mcp.server.lowlevel import Server
 
 from toolcatalog import __version__
 from toolcatalog.server import agents, offers
-from toolcatalog.server.agents import Said, Seen
-from toolcatalog.server.refusals import Refusal, Refused
+from toolcatalog.server.agents import CallResult, CatalogAccess
+from toolcatalog.server.refusals import ErrorDetail, RequestError
 
 # the SDK tells of each transport that begins and ends: lines for every request
 logging.getLogger("mcp").setLevel(logging.WARNING)
 _log = logging.getLogger("toolcatalog.mcp")
-_FAULT = Said("Something went wrong on the server; its log has the reason. Try again.")
+_INTERNAL_ERROR = CallResult(
+    "Something went wrong on the server; its log has the reason. Try again."
+)
 
 
-async def _nobody_counts() -> Refusal | None:
+async def _no_limit() -> ErrorDetail | None:
     return None
 
 
-def server(
-    look: Callable[[], Seen],
+def create_server(
+    get_access: Callable[[], CatalogAccess],
     session: str = "",
-    count: Callable[[], Awaitable[Refusal | None]] = _nobody_counts,
+    check_limit: Callable[[], Awaitable[ErrorDetail | None]] = _no_limit,
 ) -> Server[Any]:
     """A server of MCP that answers from what `look` gives, asked once for each request; it lists
     this session's meta tools too.
@@ -42,29 +44,31 @@ def server(
         params: types.PaginatedRequestParams | None,  # noqa: ARG001
     ) -> types.ListToolsResult:
         try:
-            found = agents.definitions(look(), session)
-        except Refused as refused:
+            found = agents.list_definitions(get_access(), session)
+        except RequestError as refused:
             _log.warning("the tools of session %s are not listed: %s", session, refused)
-            found = agents.definitions(look())
+            found = agents.list_definitions(get_access())
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in found])
 
-    async def answered(seen: Seen, name: str, arguments: dict[str, Any]) -> Said | None:
-        if name == "search_tools" and (refusal := await count()):
-            return agents.refusing(seen, refusal)
-        if seen.store.knows_meaning:
+    async def answered(
+        seen: CatalogAccess, name: str, arguments: dict[str, Any]
+    ) -> CallResult | None:
+        if name == "search_tools" and (refusal := await check_limit()):
+            return agents.make_error_result(seen, refusal)
+        if seen.store.has_semantic_search:
             # meanwhile others are answered
-            await anyio.to_thread.run_sync(agents.encode, seen, name, arguments)
-        return agents.answer(seen, name, arguments, session)
+            await anyio.to_thread.run_sync(agents.encode_search, seen, name, arguments)
+        return agents.call_tool(seen, name, arguments, session)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        seen, arguments = look(), params.arguments or {}
+        seen, arguments = get_access(), params.arguments or {}
         try:
             said = await answered(seen, params.name, arguments)
         except Exception:  # noqa: BLE001 - whatever it is, the agent gets an answer, and the log all of it
             _log.exception("%.200r failed", params.name)
-            said = _FAULT
+            said = _INTERNAL_ERROR
         if said is None:
-            offered = ", ".join(offers.NAMES)
+            offered = ", ".join(offers.TOOL_NAMES)
             raise MCPError(
                 types.INVALID_PARAMS, f"Unknown tool: {params.name[:200]}. There are {offered}."
             )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # seconds
-BOUNDS = (
+BUCKET_BOUNDS = (
     0.00005,
     0.0001,
     0.00025,
@@ -32,19 +32,27 @@ BOUNDS = (
     5.0,
     10.0,
 )
-NOBODY = "none"  # whose request it is where no good key came with it
-RELOADED, REFUSED = "reloads", "refused_snapshots"
-HIT, MISSED = "remembered_hits", "remembered_misses"
-DROPPED = "access_log_dropped"
-FETCHED, FAILED = "store_fetched", "store_failures"
-_EVENTS = (RELOADED, REFUSED, HIT, MISSED, DROPPED, FETCHED, FAILED)
+NO_KEY = "none"  # whose request it is where no good key came with it
+RELOADS, REFUSED_SNAPSHOTS = "reloads", "refused_snapshots"
+CACHE_HITS, CACHE_MISSES = "remembered_hits", "remembered_misses"
+LOG_LINES_DROPPED = "access_log_dropped"
+SNAPSHOTS_FETCHED, STORE_FAILURES = "store_fetched", "store_failures"
+_EVENTS = (
+    RELOADS,
+    REFUSED_SNAPSHOTS,
+    CACHE_HITS,
+    CACHE_MISSES,
+    LOG_LINES_DROPPED,
+    SNAPSHOTS_FETCHED,
+    STORE_FAILURES,
+)
 
 # how many answers took at most each bound, one more for all above, and their seconds together
-Cell = list[float]
+Histogram = list[float]
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class WorkerStatus:
     """How a process is just now: its id, the snapshot that it serves (empty: none), since when
     (monotonic, seconds), answers remembered.
     """
@@ -56,66 +64,69 @@ class Now:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CounterValues:
     """What was counted until now, in one process or in several: cells by `STATUS ROUTE`, requests
     by key, events; `now` of each process.
     """
 
-    answered: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    requests: Mapping[str, Sequence[float]] = field(default_factory=dict)
     keys: Mapping[str, int] = field(default_factory=dict)
     events: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(_EVENTS, 0))
-    now: Sequence[Now] = ()
+    workers: Sequence[WorkerStatus] = ()
 
 
-class Tallies:
+class Counters:
     """Counters of one process. `answered` and `hits` are for the event loop's thread alone, the
     rest for any.
     """
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[str, int], Cell] = {}
+        self._histograms: dict[tuple[str, int], Histogram] = {}
         self._keys: defaultdict[str, int] = defaultdict(int)
         self._events = dict.fromkeys(_EVENTS, 0)
-        self._one = threading.Lock()
+        self._lock = threading.Lock()
         # answers that were remembered: by itself, because each call more is felt there
-        self.hits = 0
+        self.cache_hits = 0
 
-    def answered(self, route: str, status: int, seconds: float, key: str) -> None:
+    def count_request(self, route: str, status: int, seconds: float, key: str) -> None:
         """Count one request that was answered: with this status, in so long, to the holder of the
         key of this id, or NOBODY.
         """
-        cell = self._cells.get((route, status))
+        cell = self._histograms.get((route, status))
         if cell is None:
-            cell = self._cells[route, status] = [0] * (len(BOUNDS) + 1) + [0.0]
-        cell[bisect_left(BOUNDS, seconds)] += 1
+            cell = self._histograms[route, status] = [0] * (len(BUCKET_BOUNDS) + 1) + [0.0]
+        cell[bisect_left(BUCKET_BOUNDS, seconds)] += 1
         cell[-1] += seconds
         self._keys[key] += 1
 
-    def happened(self, event: str, times: int = 1) -> None:
+    def count_event(self, event: str, times: int = 1) -> None:
         """Count an event. May be called in any thread."""
-        with self._one:
+        with self._lock:
             self._events[event] += times
 
-    def reloaded(self, ok: bool) -> None:
+    def count_reload(self, ok: bool) -> None:
         """Count a new snapshot: taken over, or refused."""
-        self.happened(RELOADED if ok else REFUSED)
+        self.count_event(RELOADS if ok else REFUSED_SNAPSHOTS)
 
-    def counts(self, *now: Now) -> Counts:
+    def get_values(self, *workers: WorkerStatus) -> CounterValues:
         """All as it is now. May be called in any thread."""
         cells = {
-            f"{status} {route}": [*cell] for (route, status), cell in self._cells.copy().items()
+            f"{status} {route}": [*cell]
+            for (route, status), cell in self._histograms.copy().items()
         }
-        return Counts(cells, self._keys.copy(), {**self._events, HIT: self.hits}, now)
+        return CounterValues(
+            cells, self._keys.copy(), {**self._events, CACHE_HITS: self.cache_hits}, workers
+        )
 
 
-def total(every: Iterable[Counts]) -> Counts:
+def sum_values(values: Iterable[CounterValues]) -> CounterValues:
     """Counts of several processes as one: numbers added, `now` side by side."""
     answered: dict[str, list[float]] = {}
     keys: defaultdict[str, int] = defaultdict(int)
     events = dict.fromkeys(_EVENTS, 0)
-    now: list[Now] = []
-    for counts in every:
-        for name, cell in counts.answered.items():
+    now: list[WorkerStatus] = []
+    for counts in values:
+        for name, cell in counts.requests.items():
             answered[name] = (
                 [a + b for a, b in zip(answered[name], cell, strict=True)]
                 if name in answered
@@ -125,12 +136,15 @@ def total(every: Iterable[Counts]) -> Counts:
             keys[name] += number
         for name, number in counts.events.items():
             events[name] += number
-        now += counts.now
-    return Counts(answered, keys, events, tuple(now))
+        now += counts.workers
+    return CounterValues(answered, keys, events, tuple(now))
 
 
-def restored(fields: Mapping[str, Any]) -> Counts:
+def parse_values(fields: Mapping[str, Any]) -> CounterValues:
     """Counts that were written as JSON."""
-    return Counts(
-        fields["answered"], fields["keys"], fields["events"], [Now(**now) for now in fields["now"]]
+    return CounterValues(
+        fields["answered"],
+        fields["keys"],
+        fields["events"],
+        [WorkerStatus(**now) for now in fields["now"]],
     )

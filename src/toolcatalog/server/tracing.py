@@ -4,13 +4,15 @@ passed on as it came, where it is sane.
 
 import re
 
-NAME = b"traceparent"
+TRACEPARENT_HEADER = b"traceparent"
 # version, trace, span, flags
-_SANE = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
 
 
-def sane(given: bytes | None) -> bytes | None:
+def validate_traceparent(value: bytes | None) -> bytes | None:
     """A `traceparent` that is well formed (W3C Trace Context, 3.2); None for any other, and for
     none.
     """
-    return given if given is not None and _SANE.fullmatch(given) else None
+    return value if value is not None and _TRACEPARENT.fullmatch(value) else None

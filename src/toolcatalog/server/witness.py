@@ -7,50 +7,50 @@ from typing import NamedTuple
 
 from starlette.types import Scope
 
-from toolcatalog.keys import Key
-from toolcatalog.server.accesslog import AccessLog, Entry
-from toolcatalog.server.answers import Marks
-from toolcatalog.server.ledger import Page
-from toolcatalog.server.tallies import NOBODY, Tallies
+from toolcatalog.keys import ApiKey
+from toolcatalog.server.accesslog import AccessLog, AccessLogEntry
+from toolcatalog.server.answers import ResponseContext
+from toolcatalog.server.ledger import WorkerPage
+from toolcatalog.server.tallies import NO_KEY, Counters
 
 
-class Answered(NamedTuple):
+class RequestRecord(NamedTuple):
     """A request that was answered: `path` with its query, as it came; `size` of the body as sent;
     `began` by `perf_counter`.
     """
 
-    marks: Marks
+    context: ResponseContext
     method: str
     path: bytes
     client: tuple[str, int] | None
     route: str
-    key: Key | None
+    key: ApiKey | None
     status: int
     size: int
-    began: float
+    started: float
 
 
-class Witness:
+class RequestObserver:
     """Sees all answers of one process, on its event loop."""
 
     def __init__(self) -> None:
-        self.tallies = Tallies()
-        self.log: AccessLog | None = None
-        self.page: Page | None = None
+        self.counters = Counters()
+        self.access_log: AccessLog | None = None
+        self.worker_page: WorkerPage | None = None
 
-    def saw(self, answered: Answered) -> None:
+    def record(self, answered: RequestRecord) -> None:
         """Count an answer and note it."""
-        self.tallies.answered(
+        self.counters.count_request(
             answered.route,
             answered.status,
-            perf_counter() - answered.began,
-            answered.key.id if answered.key else NOBODY,
+            perf_counter() - answered.started,
+            answered.key.id if answered.key else NO_KEY,
         )
-        self.note(answered)
+        self.log_request(answered)
 
-    def note(self, answered: Answered) -> None:
+    def log_request(self, answered: RequestRecord) -> None:
         """Note an answer that is counted already."""
-        if self.log is None:
+        if self.access_log is None:
             return
         marks, method, path, client, route, key, status, size, began = answered
         whose = (key.id, key.project) if key else ("", "")
@@ -67,17 +67,17 @@ class Witness:
             marks.traceparent,
             came,
         )
-        self.log.note(Entry(time(), perf_counter() - began, *told))
+        self.access_log.enqueue(AccessLogEntry(time(), perf_counter() - began, *told))
 
     def close(self) -> None:
         """Write down what is still to be: nothing more will be seen."""
-        if self.log:
-            self.log.close()
-        if self.page:
-            self.page.write()
+        if self.access_log:
+            self.access_log.close()
+        if self.worker_page:
+            self.worker_page.write()
 
 
-def asked(scope: Scope) -> bytes:
+def request_target(scope: Scope) -> bytes:
     """The path of a request with its query, as it came."""
     path: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
     return b"%b?%b" % (path, scope["query_string"]) if scope["query_string"] else path
