@@ -22,7 +22,7 @@ from benchmarks.asking import Client
 from benchmarks.paths import BenchmarkQuery, CatalogSample
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
-from toolcatalog.server import create_app
+from toolcatalog.server.app import create_app
 from toolcatalog.server.live import AppState
 from toolcatalog.store import Filters, Store, VersionPins
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import depot, keys, locking, verifying
+from toolcatalog import depot, keys, lockfile, verifying
 from toolcatalog.build import build
 from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
@@ -667,7 +667,7 @@ class Targets:
             ),
             "pointer": lambda data, _: depot.parse_pointer(data),
             "chunks": lambda data, _: depot.parse_chunk_list(data),
-            "lock": lambda data, _: locking.load(data, "lock"),
+            "lock": lambda data, _: lockfile.load(data, "lock"),
             "manifest": verify_with_file("manifest.json"),
             "listing": verify_with_file("files.json"),
         }

@@ -29,8 +29,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import toolcatalog.cli
+import toolcatalog
 from generating import add_tool, add_toolkit
+from toolcatalog import cli
 from toolcatalog.crew import tune_garbage_collection
 
 _BATCH_SIZE = 128  # the checksum of a slug that begins a batch is a multiple of this: see `batches`
@@ -234,7 +235,7 @@ def _run_command(trial: Trial, faults: FaultInjector, out: int, err: int) -> Non
     for handle, number in ((nothing, 0), (out, 1), (err, 2)):
         os.dup2(handle, number)
     faults.install()
-    code = toolcatalog.cli.main(trial.arguments)
+    code = cli.main(trial.arguments)
     threading._shutdown()  # type: ignore[attr-defined] # as at the end of any program, workers are waited for; to take all apart takes long
     sys.stdout.flush()
     os._exit(code)

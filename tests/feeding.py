@@ -18,7 +18,18 @@ from urllib.parse import quote_from_bytes
 
 import orjson
 
-from toolcatalog import depot, keys, locking, schema, signing, snapshot, source, verifying, yaml12
+from toolcatalog import (
+    depot,
+    encoding,
+    keys,
+    lockfile,
+    schema,
+    signing,
+    snapshot,
+    source,
+    verifying,
+    yaml12,
+)
 from toolcatalog.build import build
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
@@ -107,14 +118,14 @@ def feed_key_file(data: bytes) -> None:
 
 def feed_lock(data: bytes) -> None:
     """A lock that is read is written and read again as the same."""
-    found = locking.load(data, "lock")
-    assert locking.load(locking.dump(found), "lock") == found
+    found = lockfile.load(data, "lock")
+    assert lockfile.load(lockfile.dump(found), "lock") == found
 
 
 def feed_pointer(data: bytes) -> None:
     """What a store says is in force: a digest, and perhaps a signature."""
     digest = depot.parse_pointer(data)
-    assert snapshot.is_digest(digest)
+    assert encoding.is_digest(digest)
     signed = signing.parse_signed_statement(digest, depot.parse_signature(data))
     assert signed is None or signed.statement.digest == digest
 
@@ -153,7 +164,7 @@ def _reseal(data: bytes) -> bytes:
     try:
         said = orjson.loads(data)
         rest = {key: value for key, value in said.items() if key != "digest"}
-        return orjson.dumps({"digest": snapshot.sha256_hex(snapshot.dump_json(rest)), **rest})
+        return orjson.dumps({"digest": encoding.sha256_hex(encoding.dump_json(rest)), **rest})
     except (ValueError, TypeError, AttributeError):
         return data
 
@@ -161,9 +172,9 @@ def _reseal(data: bytes) -> bytes:
 def feed_file_list(data: bytes) -> None:
     """The list of the files in the folders, as a manifest with a right seal vouches for it."""
     said = orjson.loads((_sample_snapshot().parent / snapshot.MANIFEST).read_bytes())
-    said["files"][snapshot.FILE_LIST] = {"size": len(data), "sha256": snapshot.sha256_hex(data)}
+    said["files"][snapshot.FILE_LIST] = {"size": len(data), "sha256": encoding.sha256_hex(data)}
     (_sample_snapshot() / snapshot.FILE_LIST).write_bytes(data)
-    (_sample_snapshot() / snapshot.MANIFEST).write_bytes(_reseal(snapshot.dump_json(said)))
+    (_sample_snapshot() / snapshot.MANIFEST).write_bytes(_reseal(encoding.dump_json(said)))
     assert all(verifying.verify_snapshot(_sample_snapshot()))
 
 
@@ -288,7 +299,7 @@ _KEY = keys.ApiKey(
     expires=_DAY,
     revoked=None,
 )
-_LOCK = locking.dump({"A": locking.LockedTool("20250101_00", "sha256:" + "0" * 64)})
+_LOCK = lockfile.dump({"A": lockfile.LockedTool("20250101_00", "sha256:" + "0" * 64)})
 
 
 def _generate_examples(target: str) -> Iterator[bytes]:

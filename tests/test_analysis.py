@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import STOP_WORDS, extract_terms, extract_words
-from toolcatalog import analysis
+from toolcatalog import analysis, textutils
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_silent_words_are_those_of_the_page() -> None:
 )
 def test_sentences(text: str, said: list[str]) -> None:
     """A sentence ends with a mark and a blank, or a line."""
-    assert [*analysis.split_sentences(text)] == said
+    assert [*textutils.split_sentences(text)] == said
 
 
 def test_names_are_called_alike_whatever_is_between_their_words() -> None:

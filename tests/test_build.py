@@ -26,7 +26,7 @@ from running import (
     run_successfully,
     run_toolcatalog,
 )
-from toolcatalog import files, holding, snapshot
+from toolcatalog import encoding, files, holding
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.opening import open_build
@@ -787,7 +787,7 @@ def test_a_build_of_another_format_is_guarded_too(folder: Path) -> None:
         key: value for key, value in json.loads(manifest.read_bytes()).items() if key != "digest"
     } | {"format": 2}
     manifest.write_bytes(
-        snapshot.dump_json({"digest": snapshot.sha256_hex(snapshot.dump_json(said)), **said})
+        encoding.dump_json({"digest": encoding.sha256_hex(encoding.dump_json(said)), **said})
     )
     without(folder, 50)
     with pytest.raises(ShrunkCatalog):

@@ -19,7 +19,7 @@ import pytest
 import storing
 from running import Server, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, fetching, files, following, sending, snapshot, verifying
+from toolcatalog import depot, encoding, fetching, files, following, sending, verifying
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage
 from toolcatalog.opening import open_build
@@ -262,11 +262,11 @@ def replaced_manifest(s3: str, bucket: str, digest: str, **changes: object) -> s
         **changes,
     }
     del manifest["digest"]
-    other = snapshot.sha256_hex(snapshot.dump_json(manifest))
+    other = encoding.sha256_hex(encoding.dump_json(manifest))
     storing.put_object(
         s3,
         f"{bucket}/p/snapshots/{other}/manifest.json",
-        snapshot.dump_json({"digest": other, **manifest}),
+        encoding.dump_json({"digest": other, **manifest}),
     )
     storing.put_object(
         s3,

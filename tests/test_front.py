@@ -15,9 +15,8 @@ from reading import read_newest_documents
 from toolcatalog import keys
 from toolcatalog.minting import hash_secret
 from toolcatalog.opening import open_build
-from toolcatalog.server import create_app
 from toolcatalog.server.answers import encode_headers, suggested
-from toolcatalog.server.app import create_full_app
+from toolcatalog.server.app import create_app, create_full_app
 from toolcatalog.server.front import FastPath
 from toolcatalog.server.heads import RequestHead
 from toolcatalog.server.limiting import LocalRateLimiter, Rate

@@ -22,7 +22,7 @@ from pyroaring import BitMap
 import storing
 from running import run_successfully, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, following, holding, snapshot, table, verifying
+from toolcatalog import depot, encoding, following, holding, snapshot, table, verifying
 from toolcatalog.errors import SnapshotError
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage, StoreError
@@ -66,8 +66,8 @@ class Store:
         """Put bytes there in chunks: the list of those."""
         pieces = [data[begin : begin + size] for begin in range(0, len(data), size)]
         for piece in pieces:
-            (self.folder / "objects" / snapshot.sha256_hex(piece)).write_bytes(piece)
-        return [[snapshot.sha256_hex(piece), len(piece)] for piece in pieces]
+            (self.folder / "objects" / encoding.sha256_hex(piece)).write_bytes(piece)
+        return [[encoding.sha256_hex(piece), len(piece)] for piece in pieces]
 
     def publish(
         self, changes: dict[str, Any], files: dict[str, Any], chunks: dict[str, Any] | bytes
@@ -76,13 +76,13 @@ class Store:
         said = {name: value for name, value in self.manifest.items() if name != "digest"}
         said["about"] = {**said["about"], "title": "other"}
         said = {**said, "files": {**said["files"], **files}, **changes}
-        digest = snapshot.sha256_hex(snapshot.dump_json(said))
+        digest = encoding.sha256_hex(encoding.dump_json(said))
         at = self.folder / "snapshots" / digest
         at.mkdir(exist_ok=True)
-        (at / "manifest.json").write_bytes(snapshot.dump_json({"digest": digest, **said}))
+        (at / "manifest.json").write_bytes(encoding.dump_json({"digest": digest, **said}))
         if isinstance(chunks, dict):
             listed = {"format": depot.LAYOUT_FORMAT, "files": {**self.chunks, **chunks}}
-            chunks = snapshot.dump_json(listed)
+            chunks = encoding.dump_json(listed)
         (at / "chunks.json").write_bytes(chunks)
         self.point(digest)
         return digest
@@ -117,7 +117,7 @@ def left(cache: Path) -> list[str]:
 
 def stated(data: bytes) -> dict[str, Any]:
     """What a manifest says of a file."""
-    return {"size": len(data), "sha256": snapshot.sha256_hex(data)}
+    return {"size": len(data), "sha256": encoding.sha256_hex(data)}
 
 
 def many_times(store: Store, path: str, chunk: int, times: int) -> None:
@@ -288,9 +288,9 @@ def test_pruning_goes_on_beside_an_odd_snapshot(store: Store, follower: Follower
     folder = follower.cache / "snapshots"
     said = {**store.manifest, "counts": {}}
     del said["digest"]
-    odd = snapshot.sha256_hex(snapshot.dump_json(said))
+    odd = encoding.sha256_hex(encoding.dump_json(said))
     (folder / odd).mkdir()
-    (folder / odd / "manifest.json").write_bytes(snapshot.dump_json({"digest": odd, **said}))
+    (folder / odd / "manifest.json").write_bytes(encoding.dump_json({"digest": odd, **said}))
     done = run_toolcatalog("snapshots", "list", "--build", follower.cache)
     assert done.returncode == 0, done.stderr
     assert f"{odd[:12]}" in done.stdout
@@ -355,7 +355,7 @@ def test_folders_in_folders_do_not_fill_the_disk(store: Store, follower: Followe
     """A short listing of empty files in very many folders is refused before one of them is made."""
     before = left(follower.cache)
     paths = [f"a{number}/{'b/' * 200}c" for number in range(20)]
-    listing = snapshot.dump_json({path: stated(b"") for path in paths})
+    listing = encoding.dump_json({path: stated(b"") for path in paths})
     said = {"files.json": store.put(listing), **{path: [] for path in paths}}
     store.publish({}, {"files.json": stated(listing)}, said)
     follower.poll()
@@ -369,7 +369,7 @@ def test_a_list_of_chunks_is_kept_without_what_else_it_has(
     """Chunks of files that are not of the snapshot are not kept: they would be read again for each
     fetch.
     """
-    more = [[snapshot.sha256_hex(b"%d" % number), 1] for number in range(1000)]
+    more = [[encoding.sha256_hex(b"%d" % number), 1] for number in range(1000)]
     digest = store.publish({}, {}, {"more": more})
     follower.poll()
     assert follower.last_error == ""

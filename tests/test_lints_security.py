@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import SHARED, SHIPPED_CATALOG, run_successfully
-from toolcatalog import checking, tree, unseen
+from toolcatalog import checking, textutils, tree
 from toolcatalog.errors import Finding
 from toolcatalog.lints import leaks, security
 from toolcatalog.lints.texts import ToolView
@@ -262,7 +262,7 @@ PIECES = st.sampled_from(
 def test_the_quick_look_hides_nothing(pieces: list[str], between: str, blank: str) -> None:
     """What is asked first of all texts together never spares one that a rule would find."""
     text = between.join(pieces).replace(" ", blank).encode("utf-8", "replace").decode()
-    assert bool(found("hidden-character", text)) == bool(unseen.find_hidden(text))
+    assert bool(found("hidden-character", text)) == bool(textutils.find_hidden(text))
     assert bool(found("instruction-like", text)) == any(
         order.pattern.search(text) for order in security._INJECTION_PATTERNS
     )

@@ -29,11 +29,11 @@ from running import (
     wait_until,
 )
 from test_exports import tools
-from toolcatalog import locking
+from toolcatalog import lockfile
 from toolcatalog.build import build
 from toolcatalog.cli.sources import open_build_source
 from toolcatalog.errors import UsageError
-from toolcatalog.locking import LockedTool, MissingReason
+from toolcatalog.lockfile import LockedTool, MissingReason
 from toolcatalog.snapshot import Tool, tool_to_document
 
 TOOL = "name: Do it\ndescription: Does it.\nscopes: [a]\n"
@@ -108,18 +108,18 @@ def test_the_digest_is_of_the_definition_alone() -> None:
     """
     entry = next(iter(ReferenceModel(SHIPPED_CATALOG).tools["GITHUB_CREATE_ISSUE"]))
     value = json.loads(entry.body)
-    before = locking.lock_tool(value)
+    before = lockfile.lock_tool(value)
     free = {"available_versions": ["x"], "is_deprecated": True, "deprecated": {}, "more": 1}
     assert (
-        locking.lock_tool(
+        lockfile.lock_tool(
             {**value, **free, "toolkit": {"slug": "github", "name": "x", "logo": "y"}}
         )
         == before
     )
-    assert locking.lock_tool(dict(reversed(value.items()))) == before
-    for field in locking.FIELDS:
-        assert locking.lock_tool({**value, field: f"other {value[field]}"}).digest != before.digest
-    assert locking.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != before.digest
+    assert lockfile.lock_tool(dict(reversed(value.items()))) == before
+    for field in lockfile.FIELDS:
+        assert lockfile.lock_tool({**value, field: f"other {value[field]}"}).digest != before.digest
+    assert lockfile.lock_tool({**value, "toolkit": {"slug": "gitlab"}}).digest != before.digest
 
 
 def test_the_digest_stays_what_it_is() -> None:
@@ -142,7 +142,7 @@ def test_the_digest_stays_what_it_is() -> None:
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
     for text, is_sorted in ((ordered, False), (by_key, True)):
         digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-        assert locking.lock_tool(value, is_sorted) == LockedTool("20250101_00", digest, is_sorted)
+        assert lockfile.lock_tool(value, is_sorted) == LockedTool("20250101_00", digest, is_sorted)
 
 
 @example_settings(16)
@@ -150,9 +150,9 @@ def test_the_digest_stays_what_it_is() -> None:
 def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
     """Whatever the tool is; and its own document is no difference to it."""
     value = json.loads(json.dumps(tool_to_document(tool, "A", "l")))
-    lock = {tool.slug: locking.lock_tool(value)}
-    assert locking.load(locking.dump(lock), "lock") == lock
-    found = locking.find_difference(tool.slug, lock[tool.slug], value)
+    lock = {tool.slug: lockfile.lock_tool(value)}
+    assert lockfile.load(lockfile.dump(lock), "lock") == lock
+    found = lockfile.find_difference(tool.slug, lock[tool.slug], value)
     assert (found.rule if found else None) == (
         "deprecated" if tool.deprecation is not None else None
     )
@@ -160,7 +160,7 @@ def test_a_lock_is_read_as_it_was_written(tool: Tool) -> None:
 
 def test_a_lock_file_has_a_line_for_each_tool() -> None:
     """Sorted, so that two branches that add tools do not meet on one line."""
-    text = locking.dump({"B": ANY, "A": ANY}).decode()
+    text = lockfile.dump({"B": ANY, "A": ANY}).decode()
     assert [line.strip()[:4] for line in text.splitlines()] == [
         "{",
         '"for',
@@ -170,7 +170,7 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
         "}",
         "}",
     ]
-    assert locking.load(locking.dump({}), "lock") == {}
+    assert lockfile.load(lockfile.dump({}), "lock") == {}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_lock_file_has_a_line_for_each_tool() -> None:
 def test_what_is_no_lock_file(text: str) -> None:
     """One sentence that names the file."""
     with pytest.raises(UsageError, match=r"^my\.lock "):
-        locking.load(text.encode(), "my.lock")
+        lockfile.load(text.encode(), "my.lock")
 
 
 @pytest.mark.parametrize(
@@ -201,11 +201,11 @@ def test_a_key_that_stands_twice_is_refused(before: str, after: str) -> None:
     """A reviewer would read the first of two entries, and the last would count."""
     entry = f'"A_DO": {{"version": "20250101_00", "digest": "sha256:{"0" * 64}"}}'
     text = f'{{"format": 2, "tools": {{\n    {entry}\n}}}}'
-    assert [*locking.load(text.encode(), "a.lock")] == ["A_DO"]
+    assert [*lockfile.load(text.encode(), "a.lock")] == ["A_DO"]
     twice = text.replace(before.format(entry=entry), after.format(entry=entry))
     assert twice != text
     with pytest.raises(UsageError, match=r"a\.lock has a key twice"):
-        locking.load(twice.encode(), "a.lock")
+        lockfile.load(twice.encode(), "a.lock")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_key_that_stands_twice_is_refused(before: str, after: str) -> None:
 )
 def test_what_is_gone_is_an_error(found: MissingReason, rule: str) -> None:
     """Of a tool, or of one version of it."""
-    difference = locking.find_difference("A", ANY, found)
+    difference = lockfile.find_difference("A", ANY, found)
     assert difference is not None
     assert (difference.rule, difference.severity) == (rule, "error")
 
@@ -277,7 +277,7 @@ def test_a_change_under_the_same_version_is_not_locked_over(
     )
     file = place.folder / "toolcatalog.lock"
     file.write_bytes(
-        locking.dump(
+        lockfile.dump(
             {slug: LockedTool(**entry) for slug, entry in before.items() if slug != "A_DO"}
         )
     )
@@ -399,7 +399,7 @@ def old_lock(place: Place, **versions: str) -> None:
     look = open_build_source(place.folder / "build")
     tools = {}
     for slug, version in versions.items():
-        entry = locking.lock_tool(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
+        entry = lockfile.lock_tool(dict(look(slug, version)), is_sorted=True)  # type: ignore[arg-type]  # it is there
         tools[slug] = {"version": entry.version, "digest": entry.digest}
     (place.folder / "toolcatalog.lock").write_text(json.dumps({"format": 1, "tools": tools}))
 
@@ -441,8 +441,8 @@ def test_a_lock_of_format_1_is_upgraded_where_all_is_as_it_was_locked(place: Pla
     assert "A_STAY: unchanged, 20250101_00" in said
     assert "had format 1" in said
     look = open_build_source(place.folder / "build")
-    assert locking.load(file.read_bytes(), "lock") == {
-        slug: locking.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
+    assert lockfile.load(file.read_bytes(), "lock") == {
+        slug: lockfile.lock_tool(dict(look(slug, "20250101_00")))  # type: ignore[arg-type]  # it is there
         for slug in ("A_DO", "A_STAY")
     }
 
@@ -513,7 +513,7 @@ def test_what_cannot_be_verified_is_never_fine(
     arguments: list[str], sentence: str, place: Place
 ) -> None:
     """Exit code 2, and one sentence."""
-    (place.folder / "empty.lock").write_bytes(locking.dump({}))
+    (place.folder / "empty.lock").write_bytes(lockfile.dump({}))
     code, out, said = place.run("verify", *arguments, env={"TOOLCATALOG_KEY": "k"})
     assert (code, out, sentence in said) == (2, "", True), said
 
@@ -582,7 +582,7 @@ def test_strange_servers(status: int, body: bytes, code: int, sentence: str, pla
     """Only a tool, or the server's clear word that there is none, is taken for an answer; a
     redirect is not followed.
     """
-    (place.folder / "one.lock").write_bytes(locking.dump({"A_DO": ANY}))
+    (place.folder / "one.lock").write_bytes(lockfile.dump({"A_DO": ANY}))
     with answering(status, body) as (url, asked):
         found, _, said = place.run(
             "verify",

@@ -35,8 +35,9 @@ from toolcatalog import files, meaning
 from toolcatalog.build import build
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
-from toolcatalog.server import agents, create_app, mcp_route, offers, speaking
+from toolcatalog.server import agents, mcp_route, offers, speaking
 from toolcatalog.server.agents import CallResult, CatalogAccess
+from toolcatalog.server.app import create_app
 from toolcatalog.server.limiting import LocalRateLimiter, Rate
 from toolcatalog.server.live import AppState
 

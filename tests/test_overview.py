@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolcatalog import snapshot
+from toolcatalog import encoding, snapshot
 from toolcatalog.entries import ToolRow
 from toolcatalog.groups import ToolkitIndex
 from toolcatalog.overview import CatalogPages
@@ -38,7 +38,7 @@ def whole(folder: Path, sizes: Sequence[int]) -> CatalogPages:
         path = folder / snapshot.toolkit_index_path(slug, VERSION)
         path.parent.mkdir(parents=True)
         rows = [
-            snapshot.dump_json(row(f"K{number}_{tool:04}", rare=tool == size - 1))
+            encoding.dump_json(row(f"K{number}_{tool:04}", rare=tool == size - 1))
             for tool in range(size)
         ]
         path.write_bytes(snapshot.render_toolkit_index(toolkit, VERSION, rows))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelling import make_catalog, make_tool
-from toolcatalog import briefs, compiling, parts, snapshot
+from toolcatalog import briefs, compiling, encoding, parts
 from toolcatalog.parts import CompiledBatch
 
 KEY, OTHER = "ab" * 32, "ac" * 32
@@ -26,7 +26,7 @@ def same(found: CompiledBatch | None, expected: CompiledBatch) -> bool:
     """Whether a part is another one, but that JSON has lists for tuples."""
     return (
         found is not None
-        and snapshot.dump_json(found.facts) == snapshot.dump_json(expected.facts)
+        and encoding.dump_json(found.facts) == encoding.dump_json(expected.facts)
         and replace(found, facts=expected.facts) == expected
     )
 

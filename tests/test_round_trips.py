@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 
 from running import DEEP_PROFILE
 from test_exports import TOOL, described, tools
-from toolcatalog import exports, resolve, snapshot
+from toolcatalog import encoding, exports, resolve, snapshot
 from toolcatalog.importers import mcp, wire
 from toolcatalog.importers.additions import ImportedTool
 from toolcatalog.importers.descriptions import convert
@@ -31,7 +31,7 @@ FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the 
 def document(tool: Tool) -> dict[str, Any]:
     """The document of a tool, through JSON."""
     found: dict[str, Any] = json.loads(
-        snapshot.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
+        encoding.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
     )
     return found
 
@@ -62,9 +62,9 @@ def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     assert snapshot.tool_from_document(told, tool.deprecation) == tool
     assert document(snapshot.tool_from_document(told, tool.deprecation)) == told
     row = json.loads(
-        snapshot.dump_json(snapshot.make_toolkit_index_row(tool, snapshot.dump_json(told)))
+        encoding.dump_json(snapshot.make_toolkit_index_row(tool, encoding.dump_json(told)))
     )
-    assert row.pop("digest") == snapshot.sha256_hex(snapshot.dump_json(told))
+    assert row.pop("digest") == encoding.sha256_hex(encoding.dump_json(told))
     assert row == {key: told[key] for key in row if key != "deprecation"} | {
         "deprecation": tool.deprecation
     }

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 import storing
 from running import Server, run_successfully, run_toolcatalog, start_server, wait_until
-from toolcatalog import accepting, depot, sending, signing, snapshot, verifying
+from toolcatalog import accepting, depot, encoding, sending, signing, verifying
 from toolcatalog.errors import SnapshotError, UsageError
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectConflict, ObjectStorage
@@ -162,7 +162,7 @@ def test_what_is_signed_is_followed(
 def changed(pointer: bytes, **changes: object) -> bytes:
     """A pointer whose signed part says something else."""
     said = json.loads(pointer)
-    return snapshot.dump_json({**said, "signed": {**said["signed"], **changes}})
+    return encoding.dump_json({**said, "signed": {**said["signed"], **changes}})
 
 
 # what somebody does who can write to the store: how, and what a server says
@@ -173,7 +173,7 @@ FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
         "is not by the key of --verify-key",
     ),
     "the signature of another snapshot": (
-        lambda _old, new, digest, _pair: snapshot.dump_json({**json.loads(new), "digest": digest}),
+        lambda _old, new, digest, _pair: encoding.dump_json({**json.loads(new), "digest": digest}),
         "is not by the key of --verify-key",
     ),
     "another number": (
@@ -201,7 +201,7 @@ FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
         "is not by the key of --verify-key",
     ),
     "a list": (
-        lambda _old, new, _digest, _pair: snapshot.dump_json({**json.loads(new), "signed": [1]}),
+        lambda _old, new, _digest, _pair: encoding.dump_json({**json.loads(new), "signed": [1]}),
         "is not by the key of --verify-key",
     ),
     "the pointer before": (
@@ -422,7 +422,7 @@ def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
     ours.key.public_key().verify(signed.signature, message)
     assert (
         signing.parse_signed_statement(
-            DIGEST, json.loads(snapshot.dump_json(signing.dump_signed_statement(signed)))
+            DIGEST, json.loads(encoding.dump_json(signing.dump_signed_statement(signed)))
         )
         == signed
     )

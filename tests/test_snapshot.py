@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import snapshot
+from toolcatalog import encoding, snapshot
 from toolcatalog.snapshot import AuthConfig, FileInfo, Session, SnapshotContents, Tool, Toolkit
 
 KIT = Toolkit(
@@ -47,17 +47,17 @@ FILES = {
 
 
 def document_of(tool: Tool) -> bytes:
-    return snapshot.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
+    return encoding.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
 
 
 def test_what_is_held_takes_no_more_than_it_says() -> None:
     """JSON in a block of its own length."""
     values = [[number, "a"] for number in range(1000)]
     tracemalloc.start()
-    held = [*map(snapshot.dump_json_compact, values)]
+    held = [*map(encoding.dump_json_compact, values)]
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert held == [*map(snapshot.dump_json, values)]
+    assert held == [*map(encoding.dump_json, values)]
     assert taken < 2 * sum(map(sys.getsizeof, held))
 
 
@@ -99,7 +99,7 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     toolkit.
     """
     document = document_of(tool)
-    row = json.loads(snapshot.dump_json(snapshot.make_toolkit_index_row(tool, document)))
+    row = json.loads(encoding.dump_json(snapshot.make_toolkit_index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
     assert snapshot.tool_from_document(json.loads(document), row["deprecation"]) == tool
     assert [row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")] == [
@@ -111,7 +111,7 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
 def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
     """The toolkit, the version, and the rows of its tools as they were given."""
     rows = [
-        snapshot.dump_json(snapshot.make_toolkit_index_row(tool, document_of(tool)))
+        encoding.dump_json(snapshot.make_toolkit_index_row(tool, document_of(tool)))
         for tool in tools
     ]
     index = json.loads(snapshot.render_toolkit_index(KIT, "20250201_00", rows))
@@ -203,6 +203,6 @@ def test_json_is_written_as_it_is() -> None:
     out.
     """
     assert (
-        snapshot.dump_json({"b": ["ü", "日本", "\u2028", 1, 1.5, None, True], "a": {}})
+        encoding.dump_json({"b": ["ü", "日本", "\u2028", 1, 1.5, None, True], "a": {}})
         == '{"b":["ü","日本","\u2028",1,1.5,null,true],"a":{}}'.encode()
     )

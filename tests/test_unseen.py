@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcatalog import unseen
+from toolcatalog import textutils
 
 HARMFUL = (
     "\0",
@@ -31,22 +31,22 @@ FINE = (
 @pytest.mark.parametrize("character", HARMFUL, ids=lambda one: f"U+{ord(one):04X}")
 def test_what_cannot_be_seen_is_named(character: str) -> None:
     text = f"a{character}b"
-    assert unseen.find_hidden(text) == [character]
-    assert unseen.escape_hidden(text) == f"aU+{ord(character):04X}b"
+    assert textutils.find_hidden(text) == [character]
+    assert textutils.escape_hidden(text) == f"aU+{ord(character):04X}b"
 
 
 @pytest.mark.parametrize("text", FINE)
 def test_what_can_be_seen_stays(text: str) -> None:
-    assert unseen.find_hidden(text) == []
-    assert unseen.escape_hidden(text) == text
+    assert textutils.find_hidden(text) == []
+    assert textutils.escape_hidden(text) == text
 
 
 def test_a_joiner_without_what_it_joins_is_named() -> None:
     """Between Latin letters a joiner hides something; one variation selector needs a character
     before it that varies.
     """
-    assert unseen.find_hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
+    assert textutils.find_hidden("a\u200db\ufe0fc") == ["\u200d", "\ufe0f"]
 
 
 def test_what_cannot_be_seen_may_be_named_in_other_words() -> None:
-    assert unseen.escape_hidden("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"
+    assert textutils.escape_hidden("a\u202eb\n", r"\u{}".format) == "a\\u202Eb\n"

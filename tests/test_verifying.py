@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import snapshot, verifying
+from toolcatalog import encoding, snapshot, verifying
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.verifying import UnsupportedFormat
@@ -45,8 +45,8 @@ def sealed(folder: Path, **changes: Any) -> None:
         for key, value in json.loads((folder / "manifest.json").read_bytes()).items()
         if key != "digest"
     } | changes
-    manifest = {"digest": hashlib.sha256(snapshot.dump_json(manifest)).hexdigest(), **manifest}
-    (folder / "manifest.json").write_bytes(snapshot.dump_json(manifest))
+    manifest = {"digest": hashlib.sha256(encoding.dump_json(manifest)).hexdigest(), **manifest}
+    (folder / "manifest.json").write_bytes(encoding.dump_json(manifest))
 
 
 def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
@@ -252,7 +252,7 @@ def listed(copy: Path, listing: bytes) -> None:
     """Put another listing, with a manifest that vouches for it."""
     (copy / "files.json").write_bytes(listing)
     files = json.loads((copy / "manifest.json").read_bytes())["files"]
-    stated = {"size": len(listing), "sha256": snapshot.sha256_hex(listing)}
+    stated = {"size": len(listing), "sha256": encoding.sha256_hex(listing)}
     sealed(copy, files={**files, "files.json": stated})
 
 

@@ -24,7 +24,8 @@ from generating import add_toolkit
 from toolcatalog import keys
 from toolcatalog.build import build
 from toolcatalog.opening import open_build
-from toolcatalog.server import create_app, mcp_route
+from toolcatalog.server import mcp_route
+from toolcatalog.server.app import create_app
 from toolcatalog.server.live import AppState
 
 VISIBLE, HIDDEN = ("alpha", "beta", "bulk"), ("gamma", "delta", "alphaz", "omega")

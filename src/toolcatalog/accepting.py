@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcatalog import depot, files, opening, signing, snapshot
+from toolcatalog import depot, encoding, files, opening, signing
 from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import SnapshotError
 from toolcatalog.signing import SignedStatement, VerifyKeys
@@ -119,7 +119,7 @@ def _read_last_accepted(cache: Path) -> _AcceptedPointer | None:
     try:
         said = orjson.loads(files.read_plain_file(file))
         found = _AcceptedPointer(said["digest"], said["sequence"])
-        if snapshot.is_digest(found.digest) and isinstance(found.sequence, int):
+        if encoding.is_digest(found.digest) and isinstance(found.sequence, int):
             return found
     except FileNotFoundError:
         return None

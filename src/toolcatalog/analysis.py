@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -26,7 +26,6 @@ _ASCII_TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
 _ASCII_SEPARATOR_TABLE = "".join(char if char.isalnum() else " " for char in map(chr, range(128)))
 _IS_CJK = re.compile(rf"[{_CJK}]")
 _CAMEL_CASE_BREAK = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _QUERY_PART_END = re.compile(
     r"(?<=[.!?;])\s+|\n+|,\s*(?:and|then|also)\s+|\s+and\s+then\s+", re.IGNORECASE
 )
@@ -123,19 +122,6 @@ def extract_words(text: str) -> list[Word]:
         for run in split_runs(text)
         for word in (words_in_piece(run) if len(run) <= _MAX_WORD_LENGTH else _words_of_long(run))
     ]
-
-
-def split_sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, found as they are asked for: mostly it is the first one that is
-    wanted.
-    """
-    start = 0
-    for end in _SENTENCE_END.finditer(text):
-        if end.start() > start:
-            yield text[start : end.start()]
-        start = end.end()
-    if start < len(text):
-        yield text[start:]
 
 
 def split_query(query: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolcatalog.comparing import Comparison, Entry
-from toolcatalog.unseen import escape_hidden
+from toolcatalog.textutils import escape_hidden
 from toolcatalog.wording import Change
 
 MAX_LENGTH = 60_000  # characters: GitHub takes 65,536 in a comment

@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 from pyroaring import BitMap
 
-from toolcatalog import columns, files, nearness, snapshot, table
+from toolcatalog import columns, encoding, files, nearness, snapshot, table
 from toolcatalog.choices import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns
@@ -240,7 +240,7 @@ class _TextList:
         self.buffer = bytearray(b"[")
 
     def add(self, texts: Sequence[str]) -> None:
-        self.buffer += snapshot.dump_json(texts)[1:-1] + b"," if texts else b""
+        self.buffer += encoding.dump_json(texts)[1:-1] + b"," if texts else b""
 
     def to_list(self) -> list[str]:
         found: list[str] = orjson.loads(self.buffer[:-1] + b"]" if len(self.buffer) > 1 else b"[]")

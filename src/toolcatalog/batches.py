@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from toolcatalog import inventory, parts
+from toolcatalog.encoding import dump_json_compact
 from toolcatalog.inventory import FolderRow
-from toolcatalog.snapshot import dump_json_compact
 
 if TYPE_CHECKING:
     from toolcatalog import model

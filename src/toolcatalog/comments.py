@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
-from toolcatalog import unseen
+from toolcatalog import textutils
 
 PREFIX = b"# toolcatalog:"
 _COMMENT = re.compile(r"(?:^|(?<=\s))# toolcatalog:(?P<said>.*)")
@@ -65,14 +65,14 @@ def hidden(data: bytes) -> tuple[tuple[int, str], ...]:
     """The lines with characters that cannot be seen in their comments, from 1, and those characters.
     What looks like a comment within a text counts too.
     """
-    if data.isascii() or not unseen.may_have_hidden(text := data.decode("utf-8", "replace")):
+    if data.isascii() or not textutils.may_have_hidden(text := data.decode("utf-8", "replace")):
         return ()
     lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
     matches = ((number, _ANY.search(line.rstrip("\r"))) for number, line in lines)
     return tuple(
         (number, "".join(dict.fromkeys(characters)))
         for number, match in matches
-        if match and (characters := unseen.find_hidden(match[0]))
+        if match and (characters := textutils.find_hidden(match[0]))
     )
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog import batches, checking, inventory, model, parts, resolve, snapshot
+from toolcatalog import batches, checking, encoding, inventory, model, parts, resolve, snapshot
 from toolcatalog.batches import CacheEntry, Task
 from toolcatalog.checking import CheckedFile
 from toolcatalog.errors import Finding, Problem, UsageError
@@ -78,7 +78,7 @@ def _with_findings(batch: CompiledBatch, findings: Sequence[Finding]) -> Compile
     return replace(
         batch,
         facts=replace(batch.facts, rules=rules),
-        advice=snapshot.dump_json([_finding_values(finding) for finding in findings]),
+        advice=encoding.dump_json([_finding_values(finding) for finding in findings]),
     )
 
 
@@ -121,7 +121,7 @@ def compile_tools(
         for tool in group:
             served = resolve.resolve_tool(tool, toolkits[tool.toolkit], versions)
             documents.append(
-                snapshot.dump_json(
+                encoding.dump_json(
                     snapshot.tool_to_document(
                         served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo
                     )
@@ -129,7 +129,7 @@ def compile_tools(
             )
             rows.append(snapshot.make_toolkit_index_row(served, documents[-1]))
     newest = [tool is group[-1] for group in groups for tool in group]
-    dumped = [snapshot.dump_json(row) for row in rows]
+    dumped = [encoding.dump_json(row) for row in rows]
     return CompiledBatch(
         facts=ToolColumns(
             toolkits=[tool.toolkit for tool in ordered],
@@ -211,7 +211,7 @@ def _slug_entries(groups: Sequence[Sequence[model.ToolVersion]]) -> list[tuple[s
             (
                 group[0].slug,
                 place,
-                snapshot.dump_json([group[0].toolkit, [tool.version for tool in group]]).decode(),
+                encoding.dump_json([group[0].toolkit, [tool.version for tool in group]]).decode(),
             )
         )
         place += len(group)

@@ -19,12 +19,12 @@ from toolcatalog.analysis import (
     name_checksum,
     split_pieces,
     split_runs,
-    split_sentences,
     terms_in_piece,
     words_in_piece,
 )
 from toolcatalog.parameters import iter_texts
 from toolcatalog.scoring import FIELDS
+from toolcatalog.textutils import split_sentences
 
 _MAX_COUNT = 255  # times that a term is counted in one field
 _HEADER = struct.Struct("<IIIII")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import snapshot
+from toolcatalog import encoding, snapshot
 from toolcatalog.errors import ToolcatalogError
 
 LAYOUT_FORMAT = 1
@@ -90,7 +90,7 @@ def _parse_pointer(data: bytes) -> tuple[str, object]:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidRemoteSnapshot(f"{POINTER} is damaged: publish again.") from None
     _check_format(form, POINTER)
-    if not (isinstance(digest, str) and snapshot.is_digest(digest)):
+    if not (isinstance(digest, str) and encoding.is_digest(digest)):
         raise InvalidRemoteSnapshot(f"{POINTER} names no snapshot: publish again.")
     return digest, said.get("signed")
 

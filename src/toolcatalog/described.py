@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from toolcatalog import markdown, unseen
+from toolcatalog import markdown, textutils
+from toolcatalog.encoding import dump_json
 from toolcatalog.parameters import children
-from toolcatalog.snapshot import dump_json
 
 _LIMIT_LABELS = {
     "format": "format",
@@ -133,7 +133,7 @@ def _render_limits(parameter: ServedParameter) -> str:
 
 def _escape_text(text: str) -> str:
     # never in an attribute
-    return escape(text if text.isascii() else unseen.escape_hidden(text), quote=False)
+    return escape(text if text.isascii() else textutils.escape_hidden(text), quote=False)
 
 
 def _render_limit(limit: Any) -> str:

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from toolcatalog import analysis, markdown, unseen
+from toolcatalog import markdown, textutils
 
-_MAX_SUMMARY_LENGTH = 200  # characters of a summary
 _HINT_BADGES = {  # tags that are shown as badges
     "important": '<span class="badge key">important</span>',
     "readOnlyHint": '<span class="badge">read-only</span>',
@@ -63,17 +62,6 @@ def _intern_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(sys.intern, labels))
 
 
-@lru_cache(maxsize=1 << 15)
-def first_sentence(text: str) -> str:
-    """What a description says first, for a list."""
-    first = next(filter(None, map(str.strip, analysis.split_sentences(text))), "").rstrip(";")
-    return (
-        first
-        if len(first) <= _MAX_SUMMARY_LENGTH
-        else f"{first[:_MAX_SUMMARY_LENGTH].rsplit(None, 1)[0]} …"
-    )
-
-
 def format_day(version: str) -> str:
     """The day that a version names, as people write it: 2025-10-27."""
     return f"{version[:4]}-{version[4:6]}-{version[6:8]}"
@@ -81,7 +69,7 @@ def format_day(version: str) -> str:
 
 def escape_hidden_value(value: Any) -> Any:
     """A text without characters that hide or reorder others; they are named instead."""
-    return unseen.escape_hidden(value) if type(value) is str and not value.isascii() else value
+    return textutils.escape_hidden(value) if type(value) is str and not value.isascii() else value
 
 
 def escape_code(text: str) -> Markup:
@@ -148,7 +136,7 @@ def _render_row_badges(tool: ToolRow) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def _render_summary(description: str) -> str:
-    return str(markdown.render_inline(first_sentence(description)))
+    return str(markdown.render_inline(textutils.first_sentence(description)))
 
 
 def _escape(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What can go wrong, as values and as a small tree of exceptions.
+"""Errors, findings and problems: the exception tree with its exit codes, and problems as values.
 
 A wrong catalog is not an exception but a list of problems: a room that checks something returns
 `Finding`s (what is wrong, and at which value of which file), and `source` turns them into
@@ -18,6 +18,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
+
+_MAX_SHOWN_FAULTS = 10  # faults told at once
+
+
+def raise_all(faults: list[str]) -> None:
+    """Raise UsageError with the first few sentences, if there are any."""
+    if faults:
+        more = (
+            [f"... and {len(faults) - _MAX_SHOWN_FAULTS:,} more like these."]
+            if len(faults) > _MAX_SHOWN_FAULTS
+            else []
+        )
+        raise UsageError("\n".join([*faults[:_MAX_SHOWN_FAULTS], *more]))
+
 
 _REMEDIES = dict.fromkeys(
     (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP), "move what is in its way"

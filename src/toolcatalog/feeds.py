@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from toolcatalog.unseen import escape_hidden
+from toolcatalog.textutils import escape_hidden
 
 MAX_ENTRIES = 100
 MAX_SITEMAP_URLS = 50_000  # of a sitemap, as the protocol has it

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, files, opening, publishing, snapshot, verifying
+from toolcatalog import depot, encoding, files, opening, publishing, snapshot, verifying
 from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 from toolcatalog.objects import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
 from toolcatalog.snapshot import FileInfo
@@ -206,7 +206,7 @@ class _ChunkSource:
             ) from None
         except TooLarge:
             found = None
-        if found is None or snapshot.sha256_hex(found.data) != chunk.sha256:
+        if found is None or encoding.sha256_hex(found.data) != chunk.sha256:
             raise InvalidRemoteSnapshot(
                 f"{path} in {self.storage.url} has other bytes than its name says: remove that "
                 "object, then publish again."
@@ -224,7 +224,7 @@ def _copy_local_chunk(location: _ChunkLocation | None, chunk: Chunk) -> bytes | 
             data = file.read(chunk.size)
     except OSError:
         return None
-    return data if snapshot.sha256_hex(data) == chunk.sha256 else None
+    return data if encoding.sha256_hex(data) == chunk.sha256 else None
 
 
 def _find_local_chunks(cache: Path, wanted: Collection[str]) -> dict[str, _ChunkLocation]:

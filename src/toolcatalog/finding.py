@@ -12,9 +12,11 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog.entries import ToolRow, first_sentence
+from toolcatalog.encoding import dump_json, dump_json_compact
+from toolcatalog.entries import ToolRow
 from toolcatalog.pages import TOOLS_PER_PAGE
-from toolcatalog.snapshot import Toolkit, dump_json, dump_json_compact
+from toolcatalog.snapshot import Toolkit
+from toolcatalog.textutils import first_sentence
 
 _LABEL_CACHE_SIZE = 1 << 15  # tuples of labels, for many tools have the same
 # tools whose summaries lie in one file, at most: those of a page of the list lie in files of their

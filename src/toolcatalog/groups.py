@@ -16,12 +16,23 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import compiling, entries, exports, feeds, pages, providers, snapshot, twins
+from toolcatalog import (
+    compiling,
+    encoding,
+    entries,
+    exports,
+    feeds,
+    pages,
+    providers,
+    snapshot,
+    twins,
+)
 from toolcatalog.batches import Task
-from toolcatalog.entries import ToolRow, first_sentence
+from toolcatalog.entries import ToolRow
 from toolcatalog.feeds import ToolChange
 from toolcatalog.pages import ListedTool, ToolkitTools
 from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.textutils import first_sentence
 from toolcatalog.twins import ToolMarkdown
 
 _FEED_LENGTH = 100
@@ -236,7 +247,7 @@ class ToolkitPages:
                 told.append(twins.to_markdown(tool, toolkit))
                 yield SiteFile(pages.tool_path(tool.slug, "index.md"), partial(told[-1].render, 1))
                 for form, made in providers.fit_definitions(tool).items():
-                    lines[form] += [snapshot.dump_json(made.definition)] if made.definition else []
+                    lines[form] += [encoding.dump_json(made.definition)] if made.definition else []
         full, *forms = self._export_paths
         yield SiteFile(full, lambda: b"".join(twins.render_llms_full_txt(toolkit, told)))
         yield from map(
@@ -273,4 +284,4 @@ def _tool_changes(toolkit: Toolkit, tool: ToolRow, versions: Sequence[str]) -> I
 
 def compute_digest(*values: object) -> str:
     """What tells whatever pages are made from, as far as JSON holds it, from all else."""
-    return snapshot.sha256_hex(snapshot.dump_json(values))
+    return encoding.sha256_hex(encoding.dump_json(values))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import files, guarding, names, publishing, snapshot, verifying
+from toolcatalog import encoding, files, guarding, names, publishing, snapshot, verifying
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.verifying import UnsupportedFormat
@@ -67,14 +67,14 @@ def current_digest(build: Path) -> str:
     """The digest of the snapshot that `current` names; empty where it names none that is there."""
     link = build / "current"
     name = link.readlink().name if link.is_symlink() else ""
-    return name if snapshot.is_digest(name) and link.exists() else ""
+    return name if encoding.is_digest(name) and link.exists() else ""
 
 
 def list_digests(build: Path) -> list[str]:
     """The names of all snapshots, whole or not, in no order that matters."""
     folder = build / "snapshots"
     return (
-        sorted(path.name for path in folder.iterdir() if snapshot.is_digest(path.name))
+        sorted(path.name for path in folder.iterdir() if encoding.is_digest(path.name))
         if folder.is_dir()
         else []
     )

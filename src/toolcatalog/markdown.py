@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from toolcatalog.unseen import ALWAYS_HIDDEN, escape_hidden
+from toolcatalog.textutils import ALWAYS_HIDDEN, escape_hidden
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis
+from toolcatalog import analysis, textutils
 from toolcatalog.errors import UsageError
 
 DIMENSIONS = 384  # numbers of a vector
@@ -157,7 +157,7 @@ class Encoder:
         short = self._encode_texts(
             [
                 _join_name_and_description(
-                    tool, next(analysis.split_sentences(tool.description), "")
+                    tool, next(textutils.split_sentences(tool.description), "")
                 )
                 for tool in tools
             ]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import names, snapshot
+from toolcatalog import encoding, names
 from toolcatalog.errors import UsageError
 from toolcatalog.progress import Progress
 from toolcatalog.server.operations import render_list_page
@@ -106,14 +106,14 @@ def render_info(store: Store, selection: MirrorSelection) -> bytes:
         "toolkits": selection.toolkits,
         "sessions": selection.sessions,
     }
-    return snapshot.dump_json({"format": _FORMAT, **made_from, "page_sizes": PAGE_SIZES})
+    return encoding.dump_json({"format": _FORMAT, **made_from, "page_sizes": PAGE_SIZES})
 
 
 def tree_name(store: Store, selection: MirrorSelection) -> str:
     """The name of a tree: the snapshot's digest, and eight hex digits that tell choices from one
     another.
     """
-    return f"{store.digest}-{snapshot.sha256_hex(render_info(store, selection))[:8]}"
+    return f"{store.digest}-{encoding.sha256_hex(render_info(store, selection))[:8]}"
 
 
 def render_not_found_body() -> bytes:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import files, mirrored, snapshot
+from toolcatalog import encoding, files, mirrored
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.mirrored import MirrorFile, MirrorSelection
 from toolcatalog.progress import Progress
@@ -164,7 +164,7 @@ def _set_current(folder: Path, tree: str, digest: str) -> bool:
         files.replace_symlink(link, target)
     files.write_if_changed(folder / _NOT_FOUND_FILE, mirrored.render_not_found_body())
     files.write_if_changed(
-        folder / _POINTER_FILE, snapshot.dump_json({"snapshot": digest, "tree": target})
+        folder / _POINTER_FILE, encoding.dump_json({"snapshot": digest, "tree": target})
     )
     return changed
 

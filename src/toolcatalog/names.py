@@ -1,4 +1,4 @@
-"""Names: what a slug or an id may look like, and which known name is nearest to an unknown one.
+"""Names: the grammar of slugs and ids, and suggestions for a misspelled name.
 
 Every name that reaches a path or a URL passes one of these patterns, so no later room asks whether
 a name is safe.

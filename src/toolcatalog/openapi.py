@@ -1,6 +1,4 @@
-"""The OpenAPI 3.1 document: every operation, parameter, answer and error of the server. Pure; data
-more than code.
-"""
+"""The OpenAPI 3.1 document of the read API, as data."""
 
 from typing import Any
 

@@ -21,8 +21,9 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 from toolcatalog import diffing, entries, markdown, particulars
-from toolcatalog.entries import ToolRow, first_sentence
+from toolcatalog.entries import ToolRow
 from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.textutils import first_sentence
 
 if TYPE_CHECKING:
     import jinja2

@@ -1,5 +1,4 @@
-"""Parameter descriptions: the author's form, the served form, and the JSON Schema of the value
-described. Pure.
+"""Parameter descriptions: the form in a file, the served form, and the JSON Schema of the value.
 
 A description is a JSON Schema with two twists: `required` is a boolean on the parameter itself, and
 `properties` repeats the same shape. What is served is always complete and of one shape, because one

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from markupsafe import escape
 
-from toolcatalog import described, entries, exports, markdown
+from toolcatalog import described, entries, exports, markdown, textutils
 from toolcatalog.exports import Snippet
 from toolcatalog.snapshot import Tool, Toolkit
 
@@ -25,7 +25,7 @@ def render_tool_fields(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
     return {
         "slug": _escape_markup(tool.slug),
         "name": _escape_markup(tool.name),
-        "summary": _escape_markup(entries.first_sentence(tool.description)),
+        "summary": _escape_markup(textutils.first_sentence(tool.description)),
         "toolkit": _escape_markup(toolkit.slug),
         "toolkit_name": _escape_markup(toolkit.name),
         "version": _escape_markup(tool.version),

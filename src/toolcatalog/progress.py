@@ -1,6 +1,4 @@
-"""How long work tells how far it is: it opens a `Progress` for a stage of so many items, and says each
-time how many more are done.
-"""
+"""Progress reporting: how long work reports how far it is."""
 
 import contextlib
 from collections.abc import Callable, Iterator

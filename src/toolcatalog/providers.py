@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from toolcatalog import exports
-from toolcatalog.snapshot import Tool, sha256_hex
+from toolcatalog.encoding import sha256_hex
+from toolcatalog.snapshot import Tool
 
 _DIGEST_LENGTH = 8  # characters of the SHA-256 of a slug by which a shortened name ends
 _ELLIPSIS = "..."  # where a text was cut

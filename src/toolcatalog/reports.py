@@ -18,9 +18,9 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from toolcatalog import __version__
+from toolcatalog.encoding import dump_json
 from toolcatalog.errors import Problem
-from toolcatalog.snapshot import dump_json
-from toolcatalog.unseen import escape_hidden
+from toolcatalog.textutils import escape_hidden
 
 # worst first; and what GitHub calls each
 _SEVERITIES = {"error": "error", "warning": "warning", "note": "notice"}

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import chunking, depot, signing, snapshot, sweeping, verifying
+from toolcatalog import chunking, depot, encoding, signing, snapshot, sweeping, verifying
 from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.objects import (
@@ -218,7 +218,7 @@ def _read_chunks(folder: Path, paths: list[str], existing: dict[str, int]) -> It
         with _map_file(folder / path) as data:
             for begin, end in chunking.split_chunks(data):
                 some = data[begin:end]
-                chunk = Chunk(snapshot.sha256_hex(some), len(some))
+                chunk = Chunk(encoding.sha256_hex(some), len(some))
                 has = existing.get(depot.object_path(chunk.sha256)) == chunk.size
                 existing[depot.object_path(chunk.sha256)] = chunk.size
                 yield _ChunkData(path, chunk, b"" if has else some)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from toolcatalog import files, snapshot
+from toolcatalog import encoding, files
 from toolcatalog.errors import UsageError, remedy
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def parse_signed_statement(digest: str, value: object) -> SignedStatement | None
         value.get(name) for name in ("sequence", "created", "signature")
     )
     if (
-        not snapshot.is_digest(digest)
+        not encoding.is_digest(digest)
         or not isinstance(sequence, int)
         or isinstance(sequence, bool)
         or not 0 <= sequence < _MAX_SEQUENCE

@@ -22,7 +22,6 @@ remove; it is read through the memory map, so that its size costs the reader not
     query.covers                      by number: rarities of the terms of the name, of the toolkit's, and a checksum of the name
 """
 
-import hashlib
 import re
 import struct
 import zlib
@@ -31,7 +30,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import orjson
+from toolcatalog import encoding
 
 FORMAT = 4
 MANIFEST = "manifest.json"
@@ -59,8 +58,6 @@ MAX_ENCODED_IMPACT = (1 << 14) - 1  # of a value: its two lowest bits are not of
 # Bounds of what is read into memory: bytes of the manifest, bytes of the listing, files that the
 # listing names.
 MAX_MANIFEST_SIZE, MAX_FILE_LIST_SIZE, MAX_FILES = 1 << 22, 1 << 26, 500_000
-
-_DIGEST_PATTERN = re.compile("[0-9a-f]{64}")
 _PATH = re.compile("(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 MOST_FOLDERS = 2  # in the path of a listed file: each is one more folder on the disk
 _MAX_PATH_LENGTH = 512  # characters; each name in it is of 255 at most, as file systems want
@@ -201,13 +198,13 @@ def make_toolkit_index_row(tool: Tool, document: bytes) -> dict[str, Any]:
         "scopes": tool.scopes,
         "no_auth": tool.no_auth,
         "deprecation": tool.deprecation,
-        "digest": sha256_hex(document),
+        "digest": encoding.sha256_hex(document),
     }
 
 
 def render_toolkit_index(toolkit: Toolkit, version: str, rows: Iterable[bytes]) -> bytes:
     """The index of a toolkit at a version, from the rows of the tools in force."""
-    head = dump_json({"toolkit": asdict(toolkit), "version": version})
+    head = encoding.dump_json({"toolkit": asdict(toolkit), "version": version})
     return head[:-1] + b',"tools":[' + b",".join(rows) + b"]}"
 
 
@@ -218,7 +215,7 @@ def toolkit_index_path(toolkit: str, version: str) -> str:
 
 def render_session_response(session: Session, router: Toolkit) -> bytes:
     """What the API answers for a session."""
-    return dump_json(
+    return encoding.dump_json(
         {"items": [tool_to_document(tool, router.name, router.logo) for tool in session.tools]}
     )
 
@@ -226,7 +223,7 @@ def render_session_response(session: Session, router: Toolkit) -> bytes:
 def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
     """The files of sessions and auth configs, by path."""
     tree = {
-        f"auth_configs/{config.id}.json": dump_json(asdict(config))
+        f"auth_configs/{config.id}.json": encoding.dump_json(asdict(config))
         for config in contents.auth_configs
     }
     if contents.router:
@@ -240,21 +237,25 @@ def render_small_files(contents: SnapshotContents) -> dict[str, bytes]:
 def render_facts(contents: SnapshotContents) -> dict[str, bytes]:
     """The table of facts, by name."""
     every = sorted({version for toolkit in contents.toolkits for version in toolkit.versions})
-    found = {ALL_VERSIONS: dump_json(every)}
+    found = {ALL_VERSIONS: encoding.dump_json(every)}
     found |= {
-        f"toolkit {toolkit.slug}": dump_json(toolkit.versions) for toolkit in contents.toolkits
+        f"toolkit {toolkit.slug}": encoding.dump_json(toolkit.versions)
+        for toolkit in contents.toolkits
     }
     found |= {
-        f"auth_config {config.id}": dump_json(config.toolkit) for config in contents.auth_configs
+        f"auth_config {config.id}": encoding.dump_json(config.toolkit)
+        for config in contents.auth_configs
     }
     of_toolkit: defaultdict[str, list[str]] = defaultdict(list)
     for config in contents.auth_configs:
         of_toolkit[config.toolkit].append(config.id)
-    found |= {f"auth_configs {toolkit}": dump_json(ids) for toolkit, ids in of_toolkit.items()}
+    found |= {
+        f"auth_configs {toolkit}": encoding.dump_json(ids) for toolkit, ids in of_toolkit.items()
+    }
     if contents.router:
         for session in contents.sessions:
             found[f"session {session.id}"] = (
-                dump_json([session.project, session.toolkits])
+                encoding.dump_json([session.project, session.toolkits])
                 + b"\n"
                 + render_session_response(session, contents.router)
             )
@@ -271,7 +272,7 @@ class FileInfo:
 
 def render_file_list(files: Mapping[str, FileInfo]) -> bytes:
     """`files.json`."""
-    return dump_json(
+    return encoding.dump_json(
         {path: {"size": said.size, "sha256": said.sha256} for path, said in sorted(files.items())}
     )
 
@@ -310,22 +311,19 @@ def seal_manifest(
     """
     said = {path: {"size": of.size, "sha256": of.sha256} for path, of in sorted(files.items())}
     manifest = {"format": FORMAT, "about": about, "counts": counts, "files": said}
-    digest = sha256_hex(dump_json(manifest))
-    return digest, dump_json({"digest": digest, **manifest})
+    digest = encoding.sha256_hex(encoding.dump_json(manifest))
+    return digest, encoding.dump_json({"digest": digest, **manifest})
 
 
 def is_manifest_valid(manifest: Mapping[str, Any]) -> bool:
     """Tell whether a manifest is the very one that was written."""
     digest: str = manifest["digest"]
     return (
-        sha256_hex(dump_json({key: value for key, value in manifest.items() if key != "digest"}))
+        encoding.sha256_hex(
+            encoding.dump_json({key: value for key, value in manifest.items() if key != "digest"})
+        )
         == digest
     )
-
-
-def is_digest(text: str) -> bool:
-    """Tell whether a text is one that a snapshot, or a file of one, may be named by: 64 hex digits."""
-    return _DIGEST_PATTERN.fullmatch(text) is not None
 
 
 def is_safe_path(path: str) -> bool:
@@ -340,20 +338,3 @@ def is_safe_path(path: str) -> bool:
         and _PATH.fullmatch(path) is not None
         and all(len(name) <= 255 for name in path.split("/"))
     )
-
-
-def dump_json(value: Any) -> bytes:
-    """A value as JSON in UTF-8, in the order given: the one spelling of everything in a snapshot."""
-    return orjson.dumps(value)
-
-
-def dump_json_compact(value: Any) -> bytes:
-    """The same in no more memory than it takes, for what is held of very many: orjson leaves each
-    in a block of at least 4 KB.
-    """
-    return b"%b" % orjson.dumps(value)
-
-
-def sha256_hex(data: bytes) -> str:
-    """The SHA-256 of the bytes in lower-case hex."""
-    return hashlib.sha256(data).hexdigest()

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from toolcatalog.encoding import dump_json
 from toolcatalog.parameters import CHILD_LABELS, LIMITS, children
-from toolcatalog.snapshot import Tool, Toolkit, dump_json
-from toolcatalog.unseen import escape_hidden
+from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.textutils import escape_hidden
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _BACKTICKS = re.compile("`+")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import snapshot
+from toolcatalog import encoding, snapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.snapshot import FileInfo
 
@@ -74,7 +74,7 @@ def read_manifest(
                 f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that "
                 f"was written): {hint}"
             )
-        if snapshot.dump_json(said) != data:  # a name that stands there twice, for one
+        if encoding.dump_json(said) != data:  # a name that stands there twice, for one
             raise ValueError("not as it is written")
         return _parse_manifest(said)
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def _parse_file_info(path: str, value: Mapping[str, Any]) -> FileInfo:
     sha256 = value["sha256"]
     if "/" in path or not snapshot.is_safe_path(path) or not isinstance(sha256, str):
         raise ValueError("no file beside a manifest")
-    if not snapshot.is_digest(sha256):
+    if not encoding.is_digest(sha256):
         raise ValueError("no SHA-256")
     return FileInfo(_parse_integer(value["size"]), sha256)
 
@@ -142,7 +142,7 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
     with contextlib.suppress(OSError, ValueError):
         with (folder / snapshot.FILE_LIST).open("rb") as file:
             data = file.read(snapshot.MAX_FILE_LIST_SIZE + 1)
-        if FileInfo(len(data), snapshot.sha256_hex(data)) == manifest.files[snapshot.FILE_LIST]:
+        if FileInfo(len(data), encoding.sha256_hex(data)) == manifest.files[snapshot.FILE_LIST]:
             return _merge_file_lists(manifest.files, snapshot.parse_file_list(data))
     raise SnapshotError(
         f"{snapshot.FILE_LIST} is not the one that was written, so what is in the folders "
@@ -193,7 +193,7 @@ def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: N
     on. Raises SnapshotError where there is no manifest of this format to hold them against.
     """
     manifest, wrong = read_manifest(folder), list[str]()
-    if snapshot.is_digest(folder.name) and folder.name != manifest.digest:
+    if encoding.is_digest(folder.name) and folder.name != manifest.digest:
         wrong.append(f"{snapshot.MANIFEST} is that of {manifest.digest}")
     try:
         files = list_files(folder, manifest)

@@ -17,7 +17,7 @@ from toolcatalog import __version__
 from toolcatalog.cli.sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import KEY_VARIABLE
-from toolcatalog.locking import FIELDS, Document, MissingReason
+from toolcatalog.lockfile import FIELDS, Document, MissingReason
 
 _TIMEOUT = 30.0  # for one answer, from the first byte sent to the last one read
 _MAX_BODY_SIZE = 8 << 20  # bytes of an answer: a tool's file has at most 1 MiB

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from toolcatalog import files, schema, source, tree
+from toolcatalog import errors, files, schema, source, tree
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.importers import additions, documents
@@ -122,7 +122,7 @@ def _write_files(into: Path, new: Mapping[str, bytes]) -> None:
             for path, data in new.items()
             if (into / path).exists() and (into / path).read_bytes() != data
         ]
-        additions.raise_all(
+        errors.raise_all(
             [f"{into / path} is there and differs: {_CHANGED_HINT}" for path in changed]
         )
         with terminal.show_progress("Writing", len(new)) as advance:

@@ -1,4 +1,4 @@
-"""`toolcatalog codeowners`"""
+"""`toolcatalog codeowners`: owners of toolkits as GitHub's CODEOWNERS."""
 
 import re
 from pathlib import Path

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import exports, providers, snapshot
+from toolcatalog import encoding, exports, providers, snapshot
 from toolcatalog.cli import options, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError
@@ -97,7 +97,7 @@ def _print_definitions(form: str, documents: Iterable[bytes | memoryview]) -> in
         ]
         for note in made.notes:
             terminal.print_message(note)
-        lines += [snapshot.dump_json(made.definition)] if made.definition else []
+        lines += [encoding.dump_json(made.definition)] if made.definition else []
         missing += made.definition is None
     click.echo(providers.render_json_array(lines), nl=False)
     return 1 if missing else 0

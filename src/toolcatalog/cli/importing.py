@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolcatalog.cli import bringing
-from toolcatalog.cli.importing_mcp import command as import_mcp
+from toolcatalog.cli.importing_mcp import import_mcp
 
 _EPILOG = """\b
 Examples:

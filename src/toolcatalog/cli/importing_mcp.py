@@ -11,7 +11,7 @@ import click
 from toolcatalog.cli import bringing
 from toolcatalog.errors import UsageError
 
-_EPILOG = """\b
+_MCP_EPILOG = """\b
 Examples:
   toolcatalog import mcp tools.json --into catalog --toolkit weather
   toolcatalog import mcp --into catalog -- npx -y @acme/weather-server --units metric
@@ -24,7 +24,7 @@ _MCP_TOOL_LIST = "what an MCP server answers to tools/list"
 _DEFAULT_TIMEOUT = 60.0  # a server may be downloaded by its very command
 
 
-@click.command("mcp", epilog=_EPILOG)
+@click.command("mcp", epilog=_MCP_EPILOG)
 @click.argument("source", metavar="FILE|COMMAND...", nargs=-1, required=True)
 @bringing.into_option
 @click.option(
@@ -42,7 +42,7 @@ _DEFAULT_TIMEOUT = 60.0  # a server may be downloaded by its very command
     metavar="SECONDS",
     help="How long a command may take to list its tools.",
 )
-def command(
+def import_mcp(
     source: tuple[str, ...], into: Path, toolkit: str, version: str, timeout: float
 ) -> None:
     """Add the tools that an MCP server lists to a catalog.

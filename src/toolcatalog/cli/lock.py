@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import files, locking
+from toolcatalog import files, lockfile
 from toolcatalog.cli import options, sources, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError, remedy
-from toolcatalog.locking import Lock, LockedTool, MissingReason
+from toolcatalog.lockfile import Lock, LockedTool, MissingReason
 from toolcatalog.opening import open_build
 from toolcatalog.store import Store
 
@@ -73,10 +73,10 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
         )
         return 1
     kept = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
-    if locking.is_old(before):
+    if lockfile.is_old(before):
         terminal.print_message(
             f"{lock_file} had format 1, which does not see the order of parameters: all in it is as "
-            f"it was locked, and now it has format {locking.FORMAT}."
+            f"it was locked, and now it has format {lockfile.FORMAT}."
         )
     _write_lock_file(lock_file, {**before, **kept, **changes})
     return 0
@@ -85,7 +85,7 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
 def read_lock_file(file: Path) -> dict[str, LockedTool]:
     """The entries of a lock file. Raises UsageError where it cannot be read, or is none."""
     try:
-        return locking.load(file.read_bytes(), str(file))
+        return lockfile.load(file.read_bytes(), str(file))
     except OSError as error:
         raise UsageError(
             f"Cannot read {file} ({error.strerror}): make it with `toolcatalog lock`, or "
@@ -106,14 +106,14 @@ def _lock_named(
             raise UsageError(
                 f"{document['slug']} is named in two versions: a lock holds one of each tool."
             )
-        found[document["slug"]] = locking.lock_tool(document)
+        found[document["slug"]] = lockfile.lock_tool(document)
     return found
 
 
 def _lock_newest(store: Store, slug: str) -> LockedTool | MissingReason:
     entry = store.get_tool(slug)
     return (
-        locking.lock_tool(orjson.loads(store.read_document(entry.tool_id(entry.versions[-1]))[0]))
+        lockfile.lock_tool(orjson.loads(store.read_document(entry.tool_id(entry.versions[-1]))[0]))
         if entry
         else MissingReason.TOOL
     )
@@ -130,7 +130,7 @@ def _upgrade_entries(
         if entry.is_sorted and slug not in found
     }
     return {
-        slug: one if isinstance(one, MissingReason) else locking.lock_tool(one)
+        slug: one if isinstance(one, MissingReason) else lockfile.lock_tool(one)
         for slug, one in documents.items()
     }
 
@@ -143,7 +143,7 @@ def _find_differences(
     """
     look = sources.make_store_source(store)
     differences = [
-        locking.find_difference(slug, before[slug], look(slug, before[slug].version))
+        lockfile.find_difference(slug, before[slug], look(slug, before[slug].version))
         for slug in entries
         if slug in before
     ]
@@ -173,7 +173,7 @@ def _describe_change(slug: str, before: LockedTool | None, after: LockedTool) ->
 
 def _write_lock_file(file: Path, lock: Lock) -> None:
     try:
-        files.write_unsynced(file, locking.dump(lock))
+        files.write_unsynced(file, lockfile.dump(lock))
     except OSError as error:
         raise UsageError(
             f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock."

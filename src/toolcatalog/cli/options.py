@@ -1,4 +1,4 @@
-"""Options that several commands share, with the same name, default and help everywhere."""
+"""Options that several commands share, and the current date."""
 
 import glob
 from pathlib import Path

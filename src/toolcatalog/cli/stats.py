@@ -11,7 +11,7 @@ from toolcatalog import figures
 from toolcatalog.cli import options, terminal
 from toolcatalog.figures import CatalogStats
 from toolcatalog.opening import open_build
-from toolcatalog.unseen import escape_hidden
+from toolcatalog.textutils import escape_hidden
 
 _EPILOG = """\b
 Examples:

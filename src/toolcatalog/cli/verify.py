@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import locking
+from toolcatalog import lockfile
 from toolcatalog.cli import options, terminal
 from toolcatalog.cli.lock import read_lock_file
 from toolcatalog.cli.sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import KEY_VARIABLE
-from toolcatalog.locking import Difference
+from toolcatalog.lockfile import Difference
 
 _EPILOG = f"""\b
 Examples:
@@ -60,14 +60,14 @@ def command(
     found: list[Difference] = []
     with terminal.show_progress("Verifying", len(lock)) as advance:
         for slug, entry in sorted(lock.items()):
-            one = locking.find_difference(slug, entry, look(slug, entry.version))
+            one = lockfile.find_difference(slug, entry, look(slug, entry.version))
             found += [one] if one else []
             advance(1)
-    if locking.is_old(lock):
+    if lockfile.is_old(lock):
         slug, entry = next(iter(sorted(lock.items())))
         terminal.print_message(
             f"{lock_file} has format 1, which does not see the order of parameters: "
-            f"`toolcatalog lock {slug}@{entry.version}` writes it in format {locking.FORMAT}, "
+            f"`toolcatalog lock {slug}@{entry.version}` writes it in format {lockfile.FORMAT}, "
             "with the same versions."
         )
     return _print_differences(found, len(lock), form)

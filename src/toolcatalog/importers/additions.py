@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcatalog import names, versions, yaml12, yamlout
+from toolcatalog import errors, names, versions, yaml12, yamlout
 from toolcatalog.errors import UsageError
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.dialects import Loss
@@ -26,7 +26,6 @@ from toolcatalog.source import Document, Location
 from toolcatalog.tree import MAX_FILE_SIZE
 
 _TOOL_FIELDS = [*SCHEMAS["tool"]["properties"]]
-_MAX_SHOWN_FAULTS = 10  # faults told at once
 _DEFAULT_CATALOG = {"title": "Tool catalog"}
 _TOO_MANY_VALUES = f"have more than {yaml12.MAX_VALUES:,} values"
 _MIN_COUNTED_SIZE = (
@@ -97,7 +96,7 @@ def build_files(
     them nothing is compared. Raises UsageError, a sentence for each, where tools cannot stand in
     this catalog.
     """
-    raise_all([*_option_faults(toolkit, version)])
+    errors.raise_all([*_option_faults(toolkit, version)])
     there = {*existing_paths}
     standing = ExistingCatalog.from_paths(there, read, today)
     work = _ImportBuilder(
@@ -105,7 +104,7 @@ def build_files(
     )
     for addition in tools:
         work.add_tool(addition)
-    raise_all(work.faults)
+    errors.raise_all(work.faults)
     written, renewed = (
         len(work.files),
         sum(path.split("/")[2] in standing.versions for path in work.files),
@@ -126,17 +125,6 @@ def build_files(
             standing.find_missing_tools({slug for slug, _ in work.seen}, work.toolkit_fields)
         ),
     )
-
-
-def raise_all(faults: list[str]) -> None:
-    """Raise UsageError with the first few sentences, if there are any."""
-    if faults:
-        more = (
-            [f"... and {len(faults) - _MAX_SHOWN_FAULTS:,} more like these."]
-            if len(faults) > _MAX_SHOWN_FAULTS
-            else []
-        )
-        raise UsageError("\n".join([*faults[:_MAX_SHOWN_FAULTS], *more]))
 
 
 def check_tool_count(tools: int, size: int) -> None:

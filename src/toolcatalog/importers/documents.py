@@ -1,4 +1,4 @@
-"""Bytes of a JSON or YAML document to its value, with the line and column of any value in it. Pure."""
+"""JSON and YAML documents to import: typed reads with locations, and `$ref` resolution."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The tools that an MCP server lists to additions to a catalog. Pure.
+"""Import tools that an MCP server lists.
 
 A tool of MCP has a name, perhaps a title and a description, JSON Schemas of its input and output,
 and hints on what it does. The hints become tags of the same names; what the catalog format has no
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog import names
-from toolcatalog.errors import UsageError
+from toolcatalog.errors import UsageError, raise_all
 from toolcatalog.exports import HINT_TAGS
 from toolcatalog.importers import slugs
-from toolcatalog.importers.additions import ImportedTool, check_tool_count, raise_all
+from toolcatalog.importers.additions import ImportedTool, check_tool_count
 from toolcatalog.importers.descriptions import convert
 from toolcatalog.importers.dialects import Loss
 

@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI document to additions to a catalog, a tool for each. Pure.
+"""Import the operations of an OpenAPI document, one tool for each.
 
 Swagger 2.0, OpenAPI 3.0 and 3.1. References within the document are written out, and cut where they
 would never end; nothing is fetched. What a document says wrongly stops the import, with its place;

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer
-from toolcatalog.importers.additions import raise_all
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Pointer, raise_all
 from toolcatalog.importers.documents import SourceDocument
 from toolcatalog.importers.references import (
     format_reference,

@@ -1,11 +1,11 @@
-"""Slugs for tools that come with names of other kinds. Pure."""
+"""Slugs for imported tools."""
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from toolcatalog.snapshot import sha256_hex
+from toolcatalog.encoding import sha256_hex
 
 MAX_LENGTH = 64  # characters: what every model provider takes as the name of a tool
 _DIGEST_LENGTH = 8  # of those, where a name is shortened or told from another

@@ -1,4 +1,4 @@
-"""Tool definitions as APIs of this family send them, to additions to a catalog. Pure.
+"""Import tool definitions from the wire format of this API family.
 
 A definition has a slug, a name, a description, tags, and two JSON Schemas of objects; in some stand
 the toolkit, a version, scopes and whether the tool is deprecated as well. Everything that the
@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcatalog.errors import UsageError
-from toolcatalog.importers.additions import ImportedTool, check_tool_count, raise_all
+from toolcatalog.errors import UsageError, raise_all
+from toolcatalog.importers.additions import ImportedTool, check_tool_count
 from toolcatalog.importers.descriptions import convert
 from toolcatalog.importers.dialects import Loss
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from toolcatalog import unseen
+from toolcatalog import textutils
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import CatalogRule, ToolRule
 from toolcatalog.lints.texts import KeywordMatcher, ToolView
@@ -139,11 +139,11 @@ def check_hidden_characters(view: ToolView) -> Iterator[Finding]:
     tool = view.tool
     if not (
         any(control in view.json_text for control in _CONTROL_ESCAPES)
-        or unseen.may_have_hidden(view.non_ascii)
+        or textutils.may_have_hidden(view.non_ascii)
     ):
         return
     for text in view.texts:
-        if found := [*dict.fromkeys(unseen.find_hidden(text.value))]:
+        if found := [*dict.fromkeys(textutils.find_hidden(text.value))]:
             help = "remove it, or write what is meant: models read what people do not see"
             yield text.make_finding(tool, "hidden-character", _not_seen(found), help)
 

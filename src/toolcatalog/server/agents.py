@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import providers, snapshot, unseen
-from toolcatalog.entries import first_sentence
+from toolcatalog import encoding, providers, snapshot, textutils
 from toolcatalog.server import offers
 from toolcatalog.server.offers import Arguments, ToolDefinition
 from toolcatalog.server.questions import ListParams, Page, ToolParams
 from toolcatalog.server.refusals import ErrorDetail, RequestError
 from toolcatalog.server.view import CatalogView
 from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.textutils import first_sentence
 from toolcatalog.versions import LATEST
 
 
@@ -173,7 +173,7 @@ def _list_toolkits(access: CatalogAccess, arguments: Arguments) -> CallResult:
 
 def _list_session_tools(access: CatalogAccess, arguments: Arguments) -> CallResult:
     value = {"tools": list_session_tools(access, arguments["session_id"])}
-    return CallResult(snapshot.dump_json(value).decode(), value)
+    return CallResult(encoding.dump_json(value).decode(), value)
 
 
 def _count_tools(store: Store, toolkit: str) -> int:
@@ -200,7 +200,7 @@ def _format_tool(tool: Mapping[str, Any]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return unseen.escape_hidden(" ".join(text.split()))
+    return textutils.escape_hidden(" ".join(text.split()))
 
 
 # What went wrong

@@ -1,4 +1,6 @@
-"""The application: its routes, and what Starlette refuses by itself. Every operation is a line or
+"""The Starlette application: its routes, and errors that Starlette raises itself.
+
+Every operation is a line or
 two: who asks, what, the answer.
 """
 

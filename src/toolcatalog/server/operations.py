@@ -1,5 +1,4 @@
-"""The three operations: a key and the facts of a request to the bytes of an answer and their tag.
-Pure of HTTP machinery.
+"""The API operations: get, list and session tools for one API key, as bytes with an ETag.
 
 Both ways through the server, `front` and `app`, call these; neither has an operation of its own.
 """

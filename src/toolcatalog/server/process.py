@@ -1,4 +1,4 @@
-"""What answers in one process, put together from what a server is told at its start."""
+"""One server process: the application with all its parts."""
 
 import socket
 from dataclasses import dataclass

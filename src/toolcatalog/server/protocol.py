@@ -1,5 +1,4 @@
-"""The short way before ASGI: uvicorn's HTTP protocol, which answers a plain request as soon as its
-headers are read.
+"""The HTTP protocol: uvicorn's, with limits on slow and oversized clients and the fast path.
 
 The task, the event and the messages that ASGI needs for each request cost more than an answer of
 the short way does. What `FastPath` answers is written at once, with the very bytes that uvicorn would

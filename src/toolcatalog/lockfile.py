@@ -1,5 +1,4 @@
-"""The lock file of an application: which tools it uses, in which version, and a digest of what each
-is. Pure.
+"""The lock file: which tools an application uses, in which version, with a digest of each.
 
 A published version does not change. That is a promise; the digest is how an application finds out
 that it was broken: what a tool is said to do may be told anew to the model behind a user's back.
@@ -26,8 +25,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcatalog import names, versions
+from toolcatalog.encoding import sha256_hex
 from toolcatalog.errors import UsageError
-from toolcatalog.snapshot import sha256_hex
 
 FORMAT = 2
 _SORTED = 1  # the format whose digests sort the keys

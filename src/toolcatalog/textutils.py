@@ -1,9 +1,38 @@
-"""Characters that no reader sees and every model reads: which they are, and a text with their names
-in their place. Pure.
-"""
+"""Text helpers: invisible characters, sentences and one-line summaries."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+
+
+def split_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, found as they are asked for: mostly it is the first one that is
+    wanted.
+    """
+    start = 0
+    for end in _SENTENCE_END.finditer(text):
+        if end.start() > start:
+            yield text[start : end.start()]
+        start = end.end()
+    if start < len(text):
+        yield text[start:]
+
+
+_MAX_SUMMARY_LENGTH = 200  # characters of a summary
+
+
+@lru_cache(maxsize=1 << 15)
+def first_sentence(text: str) -> str:
+    """What a description says first, for a list."""
+    first = next(filter(None, map(str.strip, split_sentences(text))), "").rstrip(";")
+    return (
+        first
+        if len(first) <= _MAX_SUMMARY_LENGTH
+        else f"{first[:_MAX_SUMMARY_LENGTH].rsplit(None, 1)[0]} …"
+    )
+
 
 # Unicode's Default_Ignorable_Code_Point, controls but tab and line ends, separators of lines,
 # annotations, halves of pairs. Written out,
