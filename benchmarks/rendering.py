@@ -17,9 +17,9 @@ from typing import Any
 
 from toolcatalog import guarding, making, site
 from toolcatalog.build import build
-from toolcatalog.crew import WorkerPool
 from toolcatalog.groups import PageGroup
 from toolcatalog.memory import SiteState
+from toolcatalog.system.processes import WorkerPool
 
 _JOBS = 2
 

@@ -34,8 +34,8 @@ from running import (
     worker_pids,
 )
 from storing import FaultyProxy, create_bucket, start_s3_server
-from toolcatalog import files
 from toolcatalog.build import build
+from toolcatalog.system import files
 
 PATHS = (
     "/api/v3/tools/GITHUB_CREATE_ISSUE",

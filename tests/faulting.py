@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import toolcatalog
 from generating import add_tool, add_toolkit
 from toolcatalog import cli
-from toolcatalog.crew import tune_garbage_collection
+from toolcatalog.system.processes import tune_garbage_collection
 
 _BATCH_SIZE = 128  # the checksum of a slug that begins a batch is a multiple of this: see `batches`
 # where a `dir_fd` may stand

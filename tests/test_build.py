@@ -26,12 +26,13 @@ from running import (
     run_successfully,
     run_toolcatalog,
 )
-from toolcatalog import encoding, files, holding
+from toolcatalog import encoding, holding
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.opening import open_build
 from toolcatalog.publishing import DEFAULT_MAX_LOSS_PERCENT, UNLIMITED_LOSS_PERCENT, BuildResult
 from toolcatalog.store import Store
+from toolcatalog.system import files
 
 GOLDEN = Path(__file__).parent / "golden"
 HISTORY = GOLDEN / "history" / "catalog"

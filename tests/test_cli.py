@@ -21,8 +21,9 @@ import httpx
 import pytest
 
 from running import SHIPPED_CATALOG, create_key, run_successfully, run_toolcatalog, start_server
-from toolcatalog import files, keys
+from toolcatalog import keys
 from toolcatalog.cli import cli, main
+from toolcatalog.system import files
 
 BIN = Path(sys.executable).parent
 TOOLKIT = "name: A\nlogo: https://example.com/a.png\n"

@@ -19,8 +19,8 @@ from on_disk import find_leftovers, read_tree
 from reading import read_documents
 from running import error_sentence, is_running, run_successfully
 from toolcatalog.build import build
-from toolcatalog.crew import WorkerPool, available_cpus
 from toolcatalog.errors import InvalidCatalog
+from toolcatalog.system.processes import WorkerPool, available_cpus
 
 MANY = 1500  # tools: far more than the few batches for which no process is started
 PATIENCE = 20.0  # seconds
@@ -240,7 +240,7 @@ def test_an_interrupted_beginning_leaves_nobody_behind() -> None:
 
 INTERRUPTED = """
 import os, signal, threading
-from toolcatalog.crew import WorkerPool
+from toolcatalog.system.processes import WorkerPool
 
 os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
 for begin in lambda crew: crew.map(abs, range(40)), lambda crew: crew.start_background(40):
@@ -264,7 +264,7 @@ def test_a_second_interrupt_waits_for_what_is_under_way() -> None:
 
 TWICE = """
 import os, signal, threading, time
-from toolcatalog.crew import WorkerPool
+from toolcatalog.system.processes import WorkerPool
 
 def work(task):
     for pause in (0.2, 0.2, 0.4):
@@ -295,7 +295,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
 ORDER = """
 import sys, time
-from toolcatalog.crew import WorkerPool, available_cpus
+from toolcatalog.system.processes import WorkerPool, available_cpus
 from toolcatalog.errors import InvalidCatalog
 
 def work(task):
@@ -410,7 +410,7 @@ HOLES = """
 import os
 import platform
 from pathlib import Path
-from toolcatalog.crew import release_free_memory
+from toolcatalog.system.processes import release_free_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -21,12 +21,13 @@ import httpx
 import pytest
 
 from running import DEEP_PROFILE, Server, environment_without_coverage, start_server, wait_until
-from toolcatalog import files, holding, keys, verifying
+from toolcatalog import holding, keys, verifying
 from toolcatalog.build import build
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError, SnapshotError
 from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.opening import open_snapshot
+from toolcatalog.system import files
 
 GOLDEN = Path(__file__).parent / "golden"
 SEED = 20261122

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog import files
+from toolcatalog.system import files
 
 WRITERS = [
     files.write_synced,
@@ -158,7 +158,7 @@ def test_clean_knows_its_own_names(tmp_path: Path) -> None:
 WRITE = """
 import sys
 from pathlib import Path
-from toolcatalog import files
+from toolcatalog.system import files
 while True:
     files.write_if_changed(Path(sys.argv[1]), b"x" * 20_000_000)
     files.write_if_changed(Path(sys.argv[1]), b"y" * 20_000_000)
@@ -201,7 +201,7 @@ def test_remove_takes_files_links_and_folders(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from toolcatalog import files
+from toolcatalog.system import files
 with files.lock(Path(sys.argv[1])):
     print(1, flush=True)
     sys.stdin.read()

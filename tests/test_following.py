@@ -19,12 +19,13 @@ import pytest
 import storing
 from running import Server, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, encoding, fetching, files, following, sending, verifying
+from toolcatalog import depot, encoding, fetching, following, sending, verifying
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage
 from toolcatalog.opening import open_build
 from toolcatalog.progress import no_progress
 from toolcatalog.snapshot import FileInfo
+from toolcatalog.system import files
 
 Publish = Callable[[Path], str]
 

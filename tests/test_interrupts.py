@@ -15,8 +15,8 @@ import pytest
 
 from generating import generate_catalog
 from running import TIMEOUT, create_key, run_toolcatalog, wait_until
-from toolcatalog.crew import available_cpus
-from toolcatalog.interrupts import exit_on_interrupt
+from toolcatalog.system.processes import available_cpus
+from toolcatalog.system.signals import exit_on_interrupt
 
 # Interrupts the program when it begins to load one module: as early, and as late, as somebody may
 # press Ctrl-C.

@@ -27,9 +27,10 @@ from running import (
     run_toolcatalog,
     wait_until,
 )
-from toolcatalog import files, keys, minting
+from toolcatalog import keys, minting
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError
+from toolcatalog.system import files
 
 KEY = r"tc_[0-9A-Za-z]{36}"
 DAY = timedelta(days=1)

@@ -8,9 +8,9 @@ import pytest
 
 from generating import add_tool, add_toolkit
 from test_importing import definition
-from toolcatalog import files
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
+from toolcatalog.system import files
 
 A_DO = "toolkits/a/A_DO/20250101_00.yaml"
 OPENAPI = {

@@ -31,7 +31,7 @@ from running import (
     run_toolcatalog,
     start_server,
 )
-from toolcatalog import files, meaning
+from toolcatalog import meaning
 from toolcatalog.build import build
 from toolcatalog.keys import KeyRing
 from toolcatalog.opening import open_build
@@ -40,6 +40,7 @@ from toolcatalog.server.agents import CallResult, CatalogAccess
 from toolcatalog.server.app import create_app
 from toolcatalog.server.limiting import LocalRateLimiter, Rate
 from toolcatalog.server.live import AppState
+from toolcatalog.system import files
 
 SESSION = "trs_issue_triage"  # of project `default`
 FOREIGN = "trs_support_desk"  # of project `support`

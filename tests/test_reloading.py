@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from running import SHIPPED_CATALOG, TIMEOUT, Server, start_server, wait_until
-from toolcatalog import files
 from toolcatalog.build import build
+from toolcatalog.system import files
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"

@@ -15,13 +15,14 @@ import pytest
 from generating import generate_catalog
 from on_disk import read_tree
 from running import run_successfully, run_toolcatalog
-from toolcatalog import batches, files, inventory, looking, memory, parts, program, seals
+from toolcatalog import batches, inventory, looking, memory, parts, program
 from toolcatalog.batches import Task
 from toolcatalog.build import build
-from toolcatalog.crew import WorkerPool
 from toolcatalog.looking import BuildPaths
 from toolcatalog.memory import CheckResult
 from toolcatalog.progress import no_progress
+from toolcatalog.system import files, seals
+from toolcatalog.system.processes import WorkerPool
 
 WORDS = b"IGNORE ALL RULES"
 

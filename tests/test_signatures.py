@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog import signatures
+from toolcatalog.system import file_state
 
 LATER = 10_000_000_000  # nanoseconds after which a change is no longer fresh
 
@@ -30,25 +30,25 @@ def test_a_fresh_file_has_none(file: Path) -> None:
     """What changed just before could change again within the same tick of the clock; so could what
     claims to come from the future.
     """
-    assert signatures.compute_signature(str(file), time.time_ns()) == 0
-    assert signatures.compute_signature(str(file), soon()) != 0
+    assert file_state.compute_signature(str(file), time.time_ns()) == 0
+    assert file_state.compute_signature(str(file), soon()) != 0
     os.utime(file, ns=(0, time.time_ns() + 2 * LATER))
-    assert signatures.compute_signature(str(file), soon()) == 0
+    assert file_state.compute_signature(str(file), soon()) == 0
 
 
 def test_an_old_time_makes_no_file_old(file: Path) -> None:
     """A file whose times were set back is as fresh as its change of them."""
     os.utime(file, (0, 0))
-    assert signatures.compute_signature(str(file), time.time_ns()) == 0
+    assert file_state.compute_signature(str(file), time.time_ns()) == 0
 
 
 def test_a_link_and_nothing_have_none(file: Path) -> None:
     """What a link leads to has times of its own."""
     link = file.with_name("link")
     link.symlink_to(file)
-    assert signatures.compute_signature(str(link), soon()) == 0
-    assert signatures.compute_signature(str(file.with_name("none")), soon()) == 0
-    assert signatures.compute_signature(str(file / "below"), soon()) == 0
+    assert file_state.compute_signature(str(link), soon()) == 0
+    assert file_state.compute_signature(str(file.with_name("none")), soon()) == 0
+    assert file_state.compute_signature(str(file / "below"), soon()) == 0
 
 
 def touched(file: Path) -> None:
@@ -85,17 +85,17 @@ def closed(file: Path) -> None:
 )
 def test_every_change_shows(change: Callable[[Path], None], file: Path) -> None:
     """Whatever way a file changes, its signature is another one."""
-    before = signatures.compute_signature(str(file), soon())
+    before = file_state.compute_signature(str(file), soon())
     time.sleep(0.02)  # a tick of the clock by which the system tells times of change
-    assert signatures.compute_signature(str(file), soon()) == before
+    assert file_state.compute_signature(str(file), soon()) == before
     change(file)
-    assert signatures.compute_signature(str(file), soon()) != before
+    assert file_state.compute_signature(str(file), soon()) != before
 
 
 def test_a_folder_changes_with_its_entries(tmp_path: Path) -> None:
     """An entry added, renamed or taken shows on the folder; what an entry holds does not."""
     (tmp_path / "a").write_text("")
-    seen = [signatures.compute_signature(str(tmp_path), soon())]
+    seen = [file_state.compute_signature(str(tmp_path), soon())]
     for change in (
         lambda: (tmp_path / "b").write_text(""),
         lambda: (tmp_path / "b").rename(tmp_path / "c"),
@@ -104,17 +104,17 @@ def test_a_folder_changes_with_its_entries(tmp_path: Path) -> None:
     ):
         time.sleep(0.02)
         change()
-        seen.append(signatures.compute_signature(str(tmp_path), soon()))
+        seen.append(file_state.compute_signature(str(tmp_path), soon()))
     assert len({*seen}) == 5
     (tmp_path / "a").write_text("more")
-    assert signatures.compute_signature(str(tmp_path), soon()) == seen[-1]
+    assert file_state.compute_signature(str(tmp_path), soon()) == seen[-1]
 
 
 def test_the_same_for_every_process(file: Path) -> None:
     """A signature is a plain number that another run of Python gives too."""
     status = file.stat()
     expected = hash((status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino))
-    assert signatures.settled_signature(str(file)) == expected
+    assert file_state.settled_signature(str(file)) == expected
 
 
 def test_what_a_build_has_left(tmp_path: Path) -> None:
@@ -123,28 +123,28 @@ def test_what_a_build_has_left(tmp_path: Path) -> None:
     """
     for name in ("a", "b"):
         (tmp_path / name).write_text(name)
-    state = {name: signatures.settled_signature(f"{tmp_path}/{name}") for name in ("a", "b")}
-    stamp = signatures.digest_signatures(tmp_path, ["a", "b"])
-    assert signatures.are_unchanged(tmp_path, state)
-    assert signatures.are_unchanged(tmp_path, {})
-    assert not signatures.are_unchanged(tmp_path, {**state, "c": 0})
+    state = {name: file_state.settled_signature(f"{tmp_path}/{name}") for name in ("a", "b")}
+    stamp = file_state.digest_signatures(tmp_path, ["a", "b"])
+    assert file_state.are_unchanged(tmp_path, state)
+    assert file_state.are_unchanged(tmp_path, {})
+    assert not file_state.are_unchanged(tmp_path, {**state, "c": 0})
     time.sleep(0.02)
     (tmp_path / "b").write_text("B")
-    assert not signatures.are_unchanged(tmp_path, state)
-    assert signatures.digest_signatures(tmp_path, ["a", "b"]) != stamp
+    assert not file_state.are_unchanged(tmp_path, state)
+    assert file_state.digest_signatures(tmp_path, ["a", "b"]) != stamp
     (tmp_path / "b").unlink()
-    assert not signatures.are_unchanged(tmp_path, state)
+    assert not file_state.are_unchanged(tmp_path, state)
 
 
 def test_a_noted_signature_holds_until_a_change(file: Path) -> None:
     """What was noted of an old file holds for it, also right after something else; none, or of a
     file that is gone, never does.
     """
-    noted = signatures.compute_signature(str(file), soon())
-    assert signatures.has_signature(str(file), noted)
-    assert not signatures.has_signature(str(file), 0)
+    noted = file_state.compute_signature(str(file), soon())
+    assert file_state.has_signature(str(file), noted)
+    assert not file_state.has_signature(str(file), 0)
     time.sleep(0.02)
     file.write_text(file.read_text())
-    assert not signatures.has_signature(str(file), noted)
+    assert not file_state.has_signature(str(file), noted)
     file.unlink()
-    assert not signatures.has_signature(str(file), noted)
+    assert not file_state.has_signature(str(file), noted)

@@ -9,12 +9,13 @@ import pytest
 
 from generating import add_tool, generate_catalog
 from on_disk import read_tree
-from toolcatalog import files, memory, signatures, site
+from toolcatalog import memory, site
 from toolcatalog.build import build
-from toolcatalog.crew import WorkerPool
 from toolcatalog.groups import SiteFile, SiteFiles
 from toolcatalog.memory import SiteState
 from toolcatalog.progress import no_progress
+from toolcatalog.system import file_state, files
+from toolcatalog.system.processes import WorkerPool
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def test_what_is_made_from_the_same_is_not_made_again(
     assert memory.decode_sources(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
     state = memory.decode_signatures(found.groups["after"])
     assert state == {
-        path: signatures.settled_signature(f"{tmp_path}/{path}") for path in ("a.html", "b.html")
+        path: file_state.settled_signature(f"{tmp_path}/{path}") for path in ("a.html", "b.html")
     }
     assert state["a.html"] == memory.decode_signatures(left.groups["before"])["a.html"]
 
@@ -143,7 +144,7 @@ def test_what_comes_and_goes_is_listed(
         "d.html",
     ]
     assert sorted(listed(tmp_path)) == ["a.html", "b.html", "d.html"]
-    assert signatures.are_unchanged(tmp_path, memory.decode_signatures(found.groups[".generated"]))
+    assert file_state.are_unchanged(tmp_path, memory.decode_signatures(found.groups[".generated"]))
 
 
 def seen_to_be_listed(site: Path) -> None:

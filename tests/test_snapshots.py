@@ -11,10 +11,11 @@ import pytest
 
 from reading import read_newest_documents
 from running import run_successfully, run_toolcatalog
-from toolcatalog import files, holding, snapshot
+from toolcatalog import holding, snapshot
 from toolcatalog.build import build
 from toolcatalog.cli import main
 from toolcatalog.opening import open_build
+from toolcatalog.system import files
 
 HISTORY = Path(__file__).parent / "golden" / "history" / "catalog"
 TEXTS = ("one", "two", "three", "four")

@@ -16,9 +16,9 @@ import pytest
 
 from generating import generate_catalog
 from running import TIMEOUT, create_key, error_sentence, wait_until
-from toolcatalog import threads
 from toolcatalog.build import build
 from toolcatalog.errors import UsageError
+from toolcatalog.system import threads
 
 GIB = 1 << 30
 STACK = 4 * GIB  # that a thread takes of the addresses that its process may have

@@ -2,7 +2,7 @@
 
 import os
 
-from toolcatalog.interrupts import exit_on_interrupt, stop_handling_interrupts
+from toolcatalog.system.signals import exit_on_interrupt, stop_handling_interrupts
 
 
 def main() -> int:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcatalog import depot, encoding, files, opening, signing
+from toolcatalog import depot, encoding, opening, signing
 from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import SnapshotError
 from toolcatalog.signing import SignedStatement, VerifyKeys
 from toolcatalog.store import Store
+from toolcatalog.system import files
 
 _SIGNATURES_FOLDER, _ACCEPTED_FILE = "signatures", "accepted.json"
 

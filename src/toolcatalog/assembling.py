@@ -18,12 +18,13 @@ import numpy as np
 import orjson
 from pyroaring import BitMap
 
-from toolcatalog import columns, encoding, files, nearness, snapshot, table
+from toolcatalog import columns, encoding, nearness, snapshot, table
 from toolcatalog.choices import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.progress import Advance
 from toolcatalog.snapshot import FileInfo, SnapshotContents
+from toolcatalog.system import files
 
 _BLOCK_SIZE = 1 << 20  # bytes
 _OLDER_FILE = ".older"

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcatalog import files
 from toolcatalog.encoding import dump_json_compact
 from toolcatalog.model import ToolSummary
 from toolcatalog.parts import ToolColumns
+from toolcatalog.system import files
 
 _KEY_LENGTH = 64  # characters
 _SEPARATOR = ","  # that no scope and no tag holds

@@ -15,12 +15,13 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from toolcatalog import files, guarding, looking, memory, program, publishing
-from toolcatalog.crew import WorkerPool, Workers
+from toolcatalog import guarding, looking, memory, program, publishing
 from toolcatalog.looking import BuildPaths, CatalogListing, ChangeSet
 from toolcatalog.memory import BuildState, CheckResult
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.publishing import UNLIMITED_LOSS_PERCENT, BuildResult
+from toolcatalog.system import files
+from toolcatalog.system.processes import WorkerPool, Workers
 
 _FEW_TOOLS = (
     4_000  # tools: the pages of fewer are looked at in the time that a process takes to begin

@@ -18,10 +18,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from toolcatalog import fitness, seals
+from toolcatalog import fitness
 from toolcatalog.errors import UsageError
 from toolcatalog.fitness import WorkerRequirements
 from toolcatalog.looking import BuildPaths
+from toolcatalog.system import seals
 
 if TYPE_CHECKING:
     from distributed import Client, Security

@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, encoding, files, opening, publishing, snapshot, verifying
+from toolcatalog import depot, encoding, opening, publishing, snapshot, verifying
 from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 from toolcatalog.objects import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
 from toolcatalog.snapshot import FileInfo
+from toolcatalog.system import files
 
 # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
 # are all listed

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import program, seals
+from toolcatalog import program
 from toolcatalog.errors import UsageError
 from toolcatalog.looking import BuildPaths
+from toolcatalog.system import seals
 
 
 class WorkerRequirements(NamedTuple):

@@ -19,21 +19,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import (
-    accepting,
-    depot,
-    fetching,
-    files,
-    holding,
-    opening,
-    publishing,
-    threads,
-    verifying,
-)
+from toolcatalog import accepting, depot, fetching, holding, opening, publishing, verifying
 from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, ToolcatalogError, remedy
 from toolcatalog.objects import ObjectContent, ObjectNotFound, ObjectStorage, ObjectTag, StoreError
 from toolcatalog.signing import SignedStatement, VerifyKeys
+from toolcatalog.system import files, threads
 
 # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
 POLL_INTERVAL = 1.5

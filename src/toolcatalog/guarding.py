@@ -12,8 +12,8 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from toolcatalog import files
 from toolcatalog.errors import UsageError, remedy
+from toolcatalog.system import files
 
 STAGED = ".staged"  # in a site: pages that wait until all are rendered
 _LOCK_FILE = ".lock"

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import encoding, files, guarding, names, publishing, snapshot, verifying
+from toolcatalog import encoding, guarding, names, publishing, snapshot, verifying
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.progress import Progress, no_progress
+from toolcatalog.system import files
 from toolcatalog.verifying import UnsupportedFormat
 
 PRUNE_HINT_THRESHOLD = 10  # snapshots: with more it is time to prune

@@ -12,10 +12,10 @@ from toolcatalog import advice, briefs, checking, compiling, hearing, model, tel
 from toolcatalog.batches import NO_ENTRY, Task
 from toolcatalog.checking import CheckedCatalog, CheckedFile
 from toolcatalog.compiling import CompileResult
-from toolcatalog.crew import WorkerPool
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.looking import BuildPaths, ChangeSet
 from toolcatalog.progress import Progress
+from toolcatalog.system.processes import WorkerPool
 
 _FEW_BATCHES = 8  # batches that a check compiles without counting their words
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolcatalog import tree
 from toolcatalog.errors import Problem
-from toolcatalog.signatures import compute_signature, has_signature
+from toolcatalog.system.file_state import compute_signature, has_signature
 
 # of a folder: its path, its signature, and of each file its path, signature and SHA-256
 FolderRow = Sequence[Any]

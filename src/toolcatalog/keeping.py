@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from toolcatalog import files
 from toolcatalog.errors import KeyFileError, remedy
+from toolcatalog.system import files
 
 _LOCK_TIMEOUT = 5.0  # seconds that a command waits for another one to be done with the file
 _HINT = "or name another with --keys."

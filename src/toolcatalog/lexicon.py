@@ -18,8 +18,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from toolcatalog import files
 from toolcatalog.counting import TermCounts
+from toolcatalog.system import files
 
 # few bytes: there are thousands of batches, and thousands of words in each
 TermNumbers = NDArray[np.int32]

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from toolcatalog import batches, memory, signatures, tree
+from toolcatalog import batches, memory, tree
 from toolcatalog.batches import CacheEntry, Task
-from toolcatalog.crew import WorkerPool
 from toolcatalog.errors import Problem
 from toolcatalog.memory import BuildState, SiteState
 from toolcatalog.progress import Progress
+from toolcatalog.system import file_state
+from toolcatalog.system.processes import WorkerPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ def _find_unchanged_groups(paths: BuildPaths, program_digest: str) -> list[str]:
     return [
         digest
         for digest, group in noted
-        if signatures.are_unchanged(paths.site, memory.decode_signatures(group))
+        if file_state.are_unchanged(paths.site, memory.decode_signatures(group))
     ]
 
 

@@ -26,7 +26,6 @@ from toolcatalog import (
 )
 from toolcatalog.assembling import SnapshotWriter
 from toolcatalog.batches import Task
-from toolcatalog.crew import WorkerPool, release_free_memory
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import PageGroup, ToolkitIndex
 from toolcatalog.inspecting import CompiledCatalog
@@ -37,6 +36,7 @@ from toolcatalog.progress import Progress
 from toolcatalog.publishing import BuildResult
 from toolcatalog.site import StagedSite
 from toolcatalog.snapshot import SnapshotContents
+from toolcatalog.system.processes import WorkerPool, release_free_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import files
 from toolcatalog.batches import NO_ENTRY, CacheEntry, Task
 from toolcatalog.errors import Problem
+from toolcatalog.system import files
 
 _KEY_LENGTH = 64  # characters
 _BATCHES_FILE, _SNAPSHOT_FILE, _CHECK_FILE = "seen", "made", "found"

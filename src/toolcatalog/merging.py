@@ -12,10 +12,10 @@ from pathlib import Path
 
 from toolcatalog import assembling, compiling, indexing, lexicon, parts
 from toolcatalog.batches import Task
-from toolcatalog.crew import WorkerPool
 from toolcatalog.looking import BuildPaths
 from toolcatalog.parts import CompiledBatch
 from toolcatalog.snapshot import FileInfo
+from toolcatalog.system.processes import WorkerPool
 
 # batches whose counts of words, and what is noted of their files, are not held in memory: some
 # hundred bytes a tool

@@ -21,8 +21,8 @@ from typing import Any
 
 import orjson
 
-from toolcatalog import files, seals
 from toolcatalog.encoding import dump_json
+from toolcatalog.system import files, seals
 
 _PREFIX_SIZE = seals.SEAL_SIZE + 8  # bytes: that of the head, and how long it is
 _MAX_EXCESS_FACTOR, _MAX_EXCESS = 3, 100

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import files, signatures, snapshot
+from toolcatalog import snapshot
 from toolcatalog.errors import ShrunkCatalog
 from toolcatalog.snapshot import FileInfo
+from toolcatalog.system import file_state, files
 
 # of a hundred tools that a build may be without: whatever is wanted, and what happens from day to
 # day
@@ -144,7 +145,7 @@ def compute_stamp(folder: Path) -> str:
         ]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ""
-    return signatures.digest_signatures(folder, [snapshot.MANIFEST, *sorted(listed)])
+    return file_state.digest_signatures(folder, [snapshot.MANIFEST, *sorted(listed)])
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:

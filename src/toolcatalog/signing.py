@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from toolcatalog import encoding, files
+from toolcatalog import encoding
 from toolcatalog.errors import UsageError, remedy
+from toolcatalog.system import files
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ed25519

@@ -25,12 +25,13 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import files, guarding, memory, signatures
-from toolcatalog.crew import WorkerPool
+from toolcatalog import guarding, memory
 from toolcatalog.errors import UsageError
 from toolcatalog.groups import PageGroup
 from toolcatalog.memory import PageGroupState, SiteState
 from toolcatalog.progress import Progress
+from toolcatalog.system import file_state, files
+from toolcatalog.system.processes import WorkerPool
 
 _LISTING_FILE = ".generated"
 _PATH_SEGMENT = "[A-Za-z0-9_-][A-Za-z0-9_.-]*"
@@ -117,7 +118,7 @@ def install(staged: StagedSite, pool: WorkerPool) -> Iterator[tuple[str, PageGro
     files.remove(site / guarding.STAGED)
     yield (
         _LISTING_FILE,
-        memory.encode_group_state({_LISTING_FILE: signatures.settled_signature(str(listing))}, {}),
+        memory.encode_group_state({_LISTING_FILE: file_state.settled_signature(str(listing))}, {}),
     )
 
 
@@ -251,7 +252,7 @@ def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> Page
         if str(number) in waiting:
             files.move_file(f"{folder}/{number}", f"{site}/{path}")
     now = {
-        path: state.get(path) or signatures.settled_signature(f"{site}/{path}")
+        path: state.get(path) or file_state.settled_signature(f"{site}/{path}")
         for path in group.paths
     }
     return memory.encode_group_state(now, memory.decode_sources(noted))

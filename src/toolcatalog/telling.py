@@ -10,9 +10,10 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import compiling, files, hearing, parts, tree
+from toolcatalog import compiling, hearing, parts, tree
 from toolcatalog.batches import Task
 from toolcatalog.errors import Problem
+from toolcatalog.system import files
 
 
 def has_cached_findings(task: Task) -> bool:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 import click
 
-from toolcatalog import __version__, names, threads
+from toolcatalog import __version__, names
 from toolcatalog.cli import terminal
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, ToolcatalogError, remedy
-from toolcatalog.interrupts import exit_on_interrupt
+from toolcatalog.system import threads
+from toolcatalog.system.signals import exit_on_interrupt
 
 _COMMAND_TABLE = {  # name: (module, what it does, the heading it stands under)
     "build": ("build", "Validate the catalog and build its snapshot and site.", "Catalog"),

@@ -14,11 +14,12 @@ from typing import Any
 
 import click
 
-from toolcatalog import errors, files, schema, source, tree
+from toolcatalog import errors, schema, source, tree
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.importers import additions, documents
 from toolcatalog.importers.standing import UNDATED_VERSION
+from toolcatalog.system import files
 
 MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes of a file that is imported
 _CHANGED_HINT = "a published version does not change, so give a new one with --version."

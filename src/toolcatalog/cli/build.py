@@ -8,7 +8,7 @@ import click
 from toolcatalog import holding, publishing
 from toolcatalog.build import WorkerSource, build
 from toolcatalog.cli import options, terminal
-from toolcatalog.crew import available_cpus, tune_garbage_collection
+from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
 _EPILOG = """\b
 Examples:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import files, locating, tree, versions
+from toolcatalog import locating, tree, versions
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import Finding, UsageError, remedy
 from toolcatalog.locating import ToolFolder
+from toolcatalog.system import files
 
 _EPILOG = """\b
 Examples:

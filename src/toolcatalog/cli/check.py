@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
-from toolcatalog import build, files
+from toolcatalog import build
 from toolcatalog.cli import options, terminal
-from toolcatalog.crew import available_cpus, tune_garbage_collection
 from toolcatalog.errors import Problem, UsageError, remedy
 from toolcatalog.memory import CheckResult
+from toolcatalog.system import files
+from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
 _EPILOG = """\b
 Examples:

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from toolcatalog import files, locating, rewriting, tree, yaml12
+from toolcatalog import locating, rewriting, tree, yaml12
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.formats import SCHEMAS
 from toolcatalog.locating import ToolFolder
+from toolcatalog.system import files
 
 _EPILOG = """\b
 Examples:

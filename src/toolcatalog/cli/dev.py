@@ -8,7 +8,7 @@ import uvicorn
 from toolcatalog import developing
 from toolcatalog.build import build
 from toolcatalog.cli import listening, options, terminal
-from toolcatalog.crew import available_cpus
+from toolcatalog.system.processes import available_cpus
 
 _EPILOG = """\b
 Examples:

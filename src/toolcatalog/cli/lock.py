@@ -6,13 +6,14 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import files, lockfile
+from toolcatalog import lockfile
 from toolcatalog.cli import options, sources, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.lockfile import Lock, LockedTool, MissingReason
 from toolcatalog.opening import open_build
 from toolcatalog.store import Store
+from toolcatalog.system import files
 
 _EPILOG = """\b
 Examples:

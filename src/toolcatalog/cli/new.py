@@ -250,7 +250,8 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
 
     It comes last: while it is not there, the command can be run again.
     """
-    from toolcatalog import drafting, editors, files  # noqa: PLC0415 - as above
+    from toolcatalog import drafting, editors  # noqa: PLC0415
+    from toolcatalog.system import files  # noqa: PLC0415 - as above
 
     about = catalog / "catalog.yaml"
     started = (

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcatalog import threads
 from toolcatalog.errors import UsageError
 from toolcatalog.minting import redact
 from toolcatalog.server.tallies import LOG_LINES_DROPPED, Counters
+from toolcatalog.system import threads
 
 STANDARD_OUTPUT = Path("-")
 _FLUSH_INTERVAL = 0.2  # seconds

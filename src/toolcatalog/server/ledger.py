@@ -24,9 +24,9 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import files, threads
 from toolcatalog.errors import UsageError
 from toolcatalog.server.tallies import CounterValues, parse_values, sum_values
+from toolcatalog.system import files, threads
 
 WRITE_INTERVAL = 0.5  # seconds
 _FOLDER_PREFIX, _LOCK_FILE, _ENDED_FILE = "toolcatalog-", "lock", "past.json"

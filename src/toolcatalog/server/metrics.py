@@ -18,7 +18,6 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from toolcatalog import threads
 from toolcatalog.server.tallies import (
     BUCKET_BOUNDS,
     CACHE_HITS,
@@ -32,6 +31,7 @@ from toolcatalog.server.tallies import (
     WorkerStatus,
     sum_values,
 )
+from toolcatalog.system import threads
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment

@@ -8,11 +8,12 @@ import threading
 import time
 from pathlib import Path
 
-from toolcatalog import accepting, opening, snapshot, threads, verifying
+from toolcatalog import accepting, opening, snapshot, verifying
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.server.live import AppState
 from toolcatalog.signing import VerifyKeys
 from toolcatalog.store import Store
+from toolcatalog.system import threads
 
 POLL_INTERVAL = 0.5  # seconds
 _RETRY_DELAY = (

@@ -22,15 +22,15 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
-from toolcatalog import threads
 from toolcatalog.errors import ToolcatalogError, UsageError
-from toolcatalog.interrupts import defer_interrupts, unblock_interrupts
 from toolcatalog.minting import redact
 from toolcatalog.server import ledger, metrics
 from toolcatalog.server.ledger import WorkerPage
 from toolcatalog.server.live import Flag
 from toolcatalog.server.process import ServerSettings, create_worker_app
 from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.system import threads
+from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
 
 _SHUTDOWN_TIMEOUT = 10  # seconds for the requests under way
 _HEALTHCHECK_TIMEOUT = (

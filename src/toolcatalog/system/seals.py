@@ -1,4 +1,4 @@
-"""Seals on files that a later build trusts: only this user on this machine can make one.
+"""Seals: keyed digests on files that a later build trusts, with a secret of the user.
 
 A seal is a keyed BLAKE2b over a file's SHA-256 and its name. The key is a random secret in the
 user's cache folder, which no checkout holds: whatever somebody else wrote into a build's cache or

@@ -1,5 +1,4 @@
-"""The state of a file told from its other states without reading it: inode, size, and times of
-change, as git does it.
+"""File state fingerprints: detect a change by inode, size and times, without reading the file.
 
 A file that had changed within two seconds before it was looked at has no signature to rely on,
 because its times could stay the same through another change; nor has a link, because what it leads

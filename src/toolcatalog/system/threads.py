@@ -1,6 +1,4 @@
-"""Threads, where the system may allow no more of them: in a container, or by a limit on processes,
-for threads count as those do.
-"""
+"""Thread limits: what to do where the system allows no more threads."""
 
 import threading
 

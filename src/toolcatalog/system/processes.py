@@ -1,4 +1,4 @@
-"""Work shared among processes, or done here where it is not worth starting any."""
+"""Process pool: work shared among worker processes, or done in this one where that is faster."""
 
 import atexit
 import contextlib
@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
-from toolcatalog import seals, threads
-from toolcatalog.interrupts import defer_interrupts
+from toolcatalog.system import seals, threads
+from toolcatalog.system.signals import defer_interrupts
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -1,4 +1,7 @@
-"""Writing to disk so that a reader never sees half of it. The only room that writes files of the
+"""Atomic file writes, file locks and checked reads; the only module that writes the project's
+files.
+
+The only room that writes files of the
 project's own.
 """
 
@@ -15,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from toolcatalog import seals
 from toolcatalog.errors import UsageError
+from toolcatalog.system import seals
 
 try:
     import fcntl

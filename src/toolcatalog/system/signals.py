@@ -1,4 +1,4 @@
-"""Ctrl-C at moments when Python makes too much of it, or loses it.
+"""Signal handling: Ctrl-C during imports and process start.
 
 It raises KeyboardInterrupt wherever it just is. In the middle of a module that is being loaded that
 is told with lines of other people's code, or it is lost, so that a server goes on as if nothing had

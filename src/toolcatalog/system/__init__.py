@@ -1,0 +1,1 @@
+"""Files, processes, signals and threads of the operating system."""
