@@ -15,10 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import guarding, making, site
+from toolcatalog import making, site
 from toolcatalog.build import build
 from toolcatalog.groups import PageGroup
 from toolcatalog.memory import SiteState
+from toolcatalog.snapshot import locks
 from toolcatalog.system.processes import WorkerPool
 
 _JOBS = 2
@@ -30,7 +31,7 @@ def main() -> int:
 
     def stage(folder: Path, groups: Sequence[PageGroup], *__: Any) -> site.StagedSite:
         found["files"], found["made in s"] = _measure(_render_group, groups)
-        (folder / guarding.STAGED).mkdir(parents=True)
+        (folder / locks.STAGED).mkdir(parents=True)
         found["made and written in s"] = _measure(partial(_write_group, folder), groups)[1]
         return site.StagedSite(
             site=folder,

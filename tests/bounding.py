@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import depot, keys, lockfile, verifying
+from toolcatalog import depot, keys, lockfile
 from toolcatalog.build import build
 from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
@@ -29,6 +29,7 @@ from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.opening import open_build
 from toolcatalog.server.live import ServedSnapshot
 from toolcatalog.server.refusals import RequestError
+from toolcatalog.snapshot import verify
 from toolcatalog.yaml12 import MAX_VALUES
 
 MAX_INPUT_SIZE = 1024 * 1024
@@ -690,7 +691,7 @@ def verify_with_file(name: str) -> Callable[[bytes, Path], object]:
     def take(data: bytes, folder: Path) -> object:
         shutil.copytree((folder.parent / "build" / "current").resolve(), folder / "snapshot")
         (folder / "snapshot" / name).write_bytes(data)
-        return verifying.verify_snapshot(folder / "snapshot")
+        return verify.verify_snapshot(folder / "snapshot")
 
     return take
 

@@ -18,24 +18,15 @@ from urllib.parse import quote_from_bytes
 
 import orjson
 
-from toolcatalog import (
-    depot,
-    encoding,
-    keys,
-    lockfile,
-    schema,
-    signing,
-    snapshot,
-    source,
-    verifying,
-    yaml12,
-)
+from toolcatalog import depot, encoding, keys, lockfile, schema, signing, source, yaml12
 from toolcatalog.build import build
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.importers import additions, documents, mcp, openapi, wire
 from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.server import questions
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
 
 TESTS = Path(__file__).parent
 CORPUS = TESTS / "corpus"
@@ -132,7 +123,7 @@ def feed_pointer(data: bytes) -> None:
 
 def feed_chunk_list(data: bytes) -> None:
     """What files a store says that there are: no path leads out of its folder."""
-    assert all(map(snapshot.is_safe_path, depot.parse_chunk_list(data)))
+    assert all(map(snapshot_format.is_safe_path, depot.parse_chunk_list(data)))
 
 
 @cache
@@ -142,7 +133,7 @@ def _sample_snapshot() -> Path:
     build(BASE, folder / "build", None)
     whole = folder / "whole"
     shutil.copytree((folder / "build" / "current").resolve(), whole)
-    shutil.copy(whole / snapshot.MANIFEST, folder)
+    shutil.copy(whole / snapshot_format.MANIFEST, folder)
     shutil.rmtree(folder / "build")
     return whole
 
@@ -152,9 +143,9 @@ def feed_manifest(data: bytes) -> None:
     verifying says what is wrong.
     """
     for said in (data, _reseal(data)):
-        (_sample_snapshot() / snapshot.MANIFEST).write_bytes(said)
+        (_sample_snapshot() / snapshot_format.MANIFEST).write_bytes(said)
         try:
-            assert all(verifying.verify_snapshot(_sample_snapshot()))
+            assert all(verify.verify_snapshot(_sample_snapshot()))
         except ToolcatalogError as error:
             _check_error_message(error)
 
@@ -171,11 +162,14 @@ def _reseal(data: bytes) -> bytes:
 
 def feed_file_list(data: bytes) -> None:
     """The list of the files in the folders, as a manifest with a right seal vouches for it."""
-    said = orjson.loads((_sample_snapshot().parent / snapshot.MANIFEST).read_bytes())
-    said["files"][snapshot.FILE_LIST] = {"size": len(data), "sha256": encoding.sha256_hex(data)}
-    (_sample_snapshot() / snapshot.FILE_LIST).write_bytes(data)
-    (_sample_snapshot() / snapshot.MANIFEST).write_bytes(_reseal(encoding.dump_json(said)))
-    assert all(verifying.verify_snapshot(_sample_snapshot()))
+    said = orjson.loads((_sample_snapshot().parent / snapshot_format.MANIFEST).read_bytes())
+    said["files"][snapshot_format.FILE_LIST] = {
+        "size": len(data),
+        "sha256": encoding.sha256_hex(data),
+    }
+    (_sample_snapshot() / snapshot_format.FILE_LIST).write_bytes(data)
+    (_sample_snapshot() / snapshot_format.MANIFEST).write_bytes(_reseal(encoding.dump_json(said)))
+    assert all(verify.verify_snapshot(_sample_snapshot()))
 
 
 def _check_import(
@@ -323,8 +317,10 @@ def _generate_examples(target: str) -> Iterator[bytes]:
         yield from (depot.render_pointer(digest), depot.render_pointer(digest, signed))
         yield depot.render_chunk_list({"a/b": [depot.Chunk(digest, 5)]})
     elif target in ("manifest", "listing"):
-        yield (_sample_snapshot().parent / snapshot.MANIFEST).read_bytes()
-        yield snapshot.render_file_list({"sessions/trs_a.json": snapshot.FileInfo(2, "0" * 64)})
+        yield (_sample_snapshot().parent / snapshot_format.MANIFEST).read_bytes()
+        yield snapshot_format.render_file_list(
+            {"sessions/trs_a.json": snapshot_format.FileInfo(2, "0" * 64)}
+        )
     elif target == "openapi":
         yield from (
             file.read_bytes()

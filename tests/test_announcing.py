@@ -24,7 +24,7 @@ from toolcatalog.comparing import (
     compare_sides,
 )
 from toolcatalog.diffing import compare_tools
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 from toolcatalog.wording import KINDS, Change
 
 PARSER = MarkdownIt("commonmark", {"html": True})

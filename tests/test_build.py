@@ -26,11 +26,16 @@ from running import (
     run_successfully,
     run_toolcatalog,
 )
-from toolcatalog import encoding, holding
+from toolcatalog import encoding
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.opening import open_build
-from toolcatalog.publishing import DEFAULT_MAX_LOSS_PERCENT, UNLIMITED_LOSS_PERCENT, BuildResult
+from toolcatalog.snapshot import retention
+from toolcatalog.snapshot.directory import (
+    DEFAULT_MAX_LOSS_PERCENT,
+    UNLIMITED_LOSS_PERCENT,
+    BuildResult,
+)
 from toolcatalog.store import Store
 from toolcatalog.system import files
 
@@ -803,7 +808,7 @@ def test_going_back_counts_too(folder: Path) -> None:
     hundred_tools = (folder / "build/current").readlink().name
     without(folder, 60)
     assert built_again(folder, UNLIMITED_LOSS_PERCENT).tools == 40
-    holding.switch_current(folder / "build", hundred_tools)
+    retention.switch_current(folder / "build", hundred_tools)
     with pytest.raises(ShrunkCatalog):
         built_again(folder)
     assert (folder / "build/current").readlink().name == hundred_tools

@@ -20,7 +20,7 @@ from toolcatalog.comparing import (
     compare_sides,
     predecessors,
 )
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 from toolcatalog.wording import KINDS
 
 V1, V2, V3 = "20250101_00", "20250202_00", "20250303_00"

@@ -21,12 +21,13 @@ import httpx
 import pytest
 
 from running import DEEP_PROFILE, Server, environment_without_coverage, start_server, wait_until
-from toolcatalog import holding, keys, verifying
+from toolcatalog import keys
 from toolcatalog.build import build
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError, SnapshotError
 from toolcatalog.keeping import FileKeyStorage
 from toolcatalog.opening import open_snapshot
+from toolcatalog.snapshot import retention, verify
 from toolcatalog.system import files
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -52,7 +53,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
     about = next(catalog.glob("toolkits/*/toolkit.yaml"))
     about.write_text(about.read_text().replace("name: ", "name: Another ", 1))
     second = build(catalog, folder / "build", folder / "site").digest
-    holding.switch_current(folder / "build", first)
+    retention.switch_current(folder / "build", first)
     return Two(folder / "build", first, second)
 
 
@@ -93,7 +94,7 @@ def opens(folder: Path) -> bool:
 def is_found(folder: Path) -> bool:
     """Whether `snapshots verify` finds something wrong."""
     try:
-        return verifying.verify_snapshot(folder) != []
+        return verify.verify_snapshot(folder) != []
     except SnapshotError:
         return True
 
@@ -102,7 +103,7 @@ def test_damage_to_any_file_is_found(two: Two) -> None:
     """Files cut off or with a changed bit: each is told by `verify`; some are seen as soon as the
     snapshot is opened.
     """
-    folder = holding.snapshot_folder(two.out, two.second)
+    folder = retention.snapshot_folder(two.out, two.second)
     number, at_open = (300 if DEEP_PROFILE else 20), 0
     for path, damaged in damages(folder, number):
         good = (folder / path).read_bytes()
@@ -111,7 +112,7 @@ def test_damage_to_any_file_is_found(two: Two) -> None:
         at_open += not opens(folder)
         files.write_synced(folder / path, good)
     print(f"seed {SEED}: {number} damages, {number} found by verify, {at_open} at open")
-    assert verifying.verify_snapshot(folder) == []
+    assert verify.verify_snapshot(folder) == []
     assert number / 4 < at_open
 
 
@@ -138,7 +139,7 @@ def test_a_running_server_refuses_each_damaged_snapshot(two: Two, tmp_path: Path
     one is taken over.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    folder, refused = holding.snapshot_folder(out, two.second), 0
+    folder, refused = retention.snapshot_folder(out, two.second), 0
     with start_server(out, tmp_path) as server, httpx.Client() as client:
         expected = answers(server, client)
         for path, damaged in damages(folder, 60):
@@ -163,7 +164,7 @@ def test_a_server_that_starts_with_damage_answers_right_or_not_at_all(
     others as ever.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    folder, started, faults = holding.snapshot_folder(out, two.first), 0, 0
+    folder, started, faults = retention.snapshot_folder(out, two.first), 0, 0
     served = {path.name for path in folder.iterdir() if path.is_file()}
     with start_server(out, tmp_path) as server, httpx.Client() as client:
         expected = answers(server, client)
@@ -191,7 +192,7 @@ def test_a_file_that_becomes_shorter_ends_the_process(two: Two, tmp_path: Path) 
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
     with start_server(out, tmp_path) as server, httpx.Client() as client:
         answers(server, client)
-        os.truncate(holding.snapshot_folder(out, two.first) / "tools.json", 0)
+        os.truncate(retention.snapshot_folder(out, two.first) / "tools.json", 0)
         with pytest.raises(httpx.HTTPError):
             answers(server, client)
         assert server.process.wait(timeout=20) == -signal.SIGBUS
@@ -202,7 +203,7 @@ def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_pat
     read before is not looked at again.
     """
     out = Path(shutil.copytree(two.out, tmp_path / "build", symlinks=True))
-    folder = holding.snapshot_folder(out, two.first)
+    folder = retention.snapshot_folder(out, two.first)
     store, tools = open_snapshot(folder), folder / "tools.json"
     before = bytes(store.read_document(0)[0])
     with tools.open("r+b") as file:

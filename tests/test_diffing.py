@@ -21,7 +21,7 @@ from test_exports import TOOL, VALUES, described, parameters, tools
 from toolcatalog.diffing import compare_tools
 from toolcatalog.exports import input_schema, sample_arguments
 from toolcatalog.parameters import to_served_inputs, to_served_outputs, walk_descriptions
-from toolcatalog.snapshot import Tool, tool_from_document
+from toolcatalog.snapshot.format import Tool, tool_from_document
 from toolcatalog.wording import KINDS, Change
 
 BREAKING, SCOPE, ADDITIVE, TEXT = KINDS

@@ -23,7 +23,7 @@ from naive import ReferenceModel
 from running import SHIPPED_CATALOG, Server, example_settings
 from toolcatalog import exports, names, versions
 from toolcatalog.parameters import TYPES, to_served_inputs, to_served_outputs, to_value_schema
-from toolcatalog.snapshot import Tool, tool_from_document
+from toolcatalog.snapshot.format import Tool, tool_from_document
 
 TOOL = Tool(
     slug="MAIL_SEND",

@@ -25,9 +25,10 @@ import pytest
 from faulting import CommandRunner, Outcome, make_catalog_of_batches, rename_toolkit, start_runner
 from on_disk import find_leftovers, read_tree
 from running import DEEP_PROFILE, start_server, wait_until
-from toolcatalog import holding, keys
+from toolcatalog import keys
 from toolcatalog.build import build
 from toolcatalog.opening import open_build
+from toolcatalog.snapshot import retention
 
 SEED = 20261122
 ALWAYS = 1 << 40  # steps: more than any command takes
@@ -42,8 +43,8 @@ def runner() -> Iterator[CommandRunner]:
 
 def in_force(out: Path) -> str:
     """The digest of the snapshot in force, which opens and of which every byte is right."""
-    digest = holding.current_digest(out)
-    assert holding.verify_by_digest(out, digest) == []
+    digest = retention.current_digest(out)
+    assert retention.verify_by_digest(out, digest) == []
     assert open_build(out).digest == digest
     return digest
 
@@ -171,10 +172,10 @@ class Given:
             folder / "keys.json",
         )
         build(catalog, out, folder / "site")
-        self.old = holding.current_digest(out)
+        self.old = retention.current_digest(out)
         rename_toolkit(catalog, "Another")
         self.new = build(catalog, out, None).digest
-        holding.switch_current(out, self.old)
+        retention.switch_current(out, self.old)
         _, key = keys.create(file, "default", None, None)
         (folder / "wire.json").write_text(json.dumps([wire(number) for number in range(3)]))
         self.slug = min(path.name for path in (catalog / "toolkits/kit").glob("KIT*"))

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from running import run_successfully
-from toolcatalog import exports, figures, snapshot
+from toolcatalog import exports, figures
 from toolcatalog.figures import CatalogStats
 from toolcatalog.opening import open_build
+from toolcatalog.snapshot import format as snapshot_format
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,10 @@ def test_the_numbers(found: CatalogStats, documents: list[bytes], shipped_build:
     )
     assert (found.bytes_whole, found.bytes_median) == (sum(sizes), int(median(sizes)))
     assert found.tokens_median == int(
-        median(exports.estimate_tokens(snapshot.tool_from_document(tool, None)) for tool in tools)
+        median(
+            exports.estimate_tokens(snapshot_format.tool_from_document(tool, None))
+            for tool in tools
+        )
     )
 
 

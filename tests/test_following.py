@@ -19,12 +19,13 @@ import pytest
 import storing
 from running import Server, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, encoding, fetching, following, sending, verifying
+from toolcatalog import depot, encoding, fetching, following, sending
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage
 from toolcatalog.opening import open_build
 from toolcatalog.progress import no_progress
-from toolcatalog.snapshot import FileInfo
+from toolcatalog.snapshot import verify
+from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system import files
 
 Publish = Callable[[Path], str]
@@ -63,7 +64,7 @@ def follower(
 def named(cache: Path) -> str:
     """The digest of the snapshot that can be served from a cache, every byte of it verified."""
     folder = cache / "current"
-    assert verifying.verify_snapshot(folder.resolve()) == []
+    assert verify.verify_snapshot(folder.resolve()) == []
     assert open_build(cache).digest == folder.readlink().name
     return folder.readlink().name
 

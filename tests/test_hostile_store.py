@@ -22,11 +22,13 @@ from pyroaring import BitMap
 import storing
 from running import run_successfully, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, encoding, following, holding, snapshot, table, verifying
+from toolcatalog import depot, encoding, following
 from toolcatalog.errors import SnapshotError
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage, StoreError
 from toolcatalog.opening import open_build
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import retention, tables, verify
 from toolcatalog.store import Filters, VersionPins
 
 MIB = 1 << 20
@@ -134,7 +136,7 @@ def huge_listing(store: Store, data: bytes) -> None:
 def full_listing(store: Store) -> None:
     """Publish a listing of very many files, which is well formed."""
     entry = b'"a/%06d":{"size":0,"sha256":"' + b"0" * 64 + b'"}'
-    entries = [entry % number for number in range(snapshot.MAX_FILES)]
+    entries = [entry % number for number in range(snapshot_format.MAX_FILES)]
     huge_listing(store, b"{" + b",".join(entries) + b"}")
 
 
@@ -234,7 +236,7 @@ def test_nothing_is_fetched_of_a_snapshot_that_is_too_large(store: Store, tmp_pa
     """
     listing = (store.folder / "objects" / store.chunks["files.json"][0][0]).read_bytes()
     beside = sum(said["size"] for said in store.manifest["files"].values())
-    deep = sum(said.size for said in snapshot.parse_file_list(listing).values())
+    deep = sum(said.size for said in snapshot_format.parse_file_list(listing).values())
     for most, kept in ((beside - 1, ()), (beside + deep - 1, store.chunks["files.json"])):
         for chunk in (store.folder / "objects").iterdir():
             if chunk.name not in {sha256 for sha256, _ in kept}:
@@ -280,7 +282,7 @@ def test_an_odd_manifest_is_one_line(
     assert not any(one.exc_info for one in caplog.records)
     assert slow.snapshots_rejected == 1
     assert left(follower.cache) == before
-    assert holding.current_digest(follower.cache) == store.digest
+    assert retention.current_digest(follower.cache) == store.digest
 
 
 def test_pruning_goes_on_beside_an_odd_snapshot(store: Store, follower: Follower) -> None:
@@ -379,11 +381,11 @@ def test_a_list_of_chunks_is_kept_without_what_else_it_has(
 
 def full_table(data: bytes) -> bytes:
     """A table without a free slot, where a search for an unknown name would not end."""
-    magic, count, slots, _, last = table._HEADER.unpack(data[: table._HEADER.size])
-    begin, end = table._HEADER.size + 4 * slots, table._HEADER.size + 4 * slots + 8 * (count + 1)
-    numbers = struct.unpack(f"<{slots}I", data[table._HEADER.size : begin])
+    magic, count, slots, _, last = tables._HEADER.unpack(data[: tables._HEADER.size])
+    begin, end = tables._HEADER.size + 4 * slots, tables._HEADER.size + 4 * slots + 8 * (count + 1)
+    numbers = struct.unpack(f"<{slots}I", data[tables._HEADER.size : begin])
     index = struct.pack(f"<{slots}I", *(number or 1 for number in numbers)) + data[begin:end]
-    return table._HEADER.pack(magic, count, slots, zlib.crc32(index), last) + index + data[end:]
+    return tables._HEADER.pack(magic, count, slots, zlib.crc32(index), last) + index + data[end:]
 
 
 # a file, and what becomes of it
@@ -424,12 +426,12 @@ def test_a_set_of_all_numbers_takes_no_memory(store: Store, follower: Follower) 
     """A set that names more tools than there are, in a few bytes, is refused where it is read."""
     objects = store.folder / "objects"
     data = b"".join((objects / sha256).read_bytes() for sha256, _ in store.chunks["query.sets"])
-    sets = table.Table(data)
+    sets = tables.Table(data)
     values = dict(sets.entry_at(number) for number in range(len(sets)))
     every = BitMap(range(1 << 20)).serialize()
     values = {name: every if name.startswith("toolkit ") else values[name] for name in values}
     sizes = [len(value) for value in values.values()]
-    other = b"".join(table.pack_table([*values], sizes, values.values()))
+    other = b"".join(tables.pack_table([*values], sizes, values.values()))
     store.publish({}, {"query.sets": stated(other)}, {"query.sets": store.put(other)})
     follower.poll()
     opened = open_build(follower.cache)
@@ -533,7 +535,7 @@ def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Followe
     slow = Follower("s3://bucket/p", follower.cache)
     slow.poll()
     assert "cannot be read" in slow.last_error
-    assert verifying.verify_snapshot(Path(os.path.realpath(follower.cache / "current"))) == []
+    assert verify.verify_snapshot(Path(os.path.realpath(follower.cache / "current"))) == []
 
 
 def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from toolcatalog.batches import split_into_batches
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.progress import Advance, Progress
-from toolcatalog.publishing import BuildResult
+from toolcatalog.snapshot.directory import BuildResult
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from naive import are_related, extract_terms
 from running import example_settings
-from toolcatalog import counting, indexing, scoring, snapshot
+from toolcatalog import counting, indexing, scoring
 from toolcatalog.analysis import name_checksum
 from toolcatalog.counting import ToolFields
 from toolcatalog.lexicon import Lexicon
 from toolcatalog.postings import TextIndex
-from toolcatalog.table import Table
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.tables import Table
 
 WEIGHTS, LENGTHS = (1.5, 2, 0.4, 0.8, 0.7, 0.3), (0.3, 0.75, 0.4, 0.4, 0.75, 0.75)
 
@@ -40,7 +41,7 @@ def opened(*batches: Sequence[ToolFields]) -> TextIndex:
         path: b"".join(pieces)
         for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
     }
-    return TextIndex(Table(files[snapshot.WORDS]), files, sum(map(len, batches)))
+    return TextIndex(Table(files[snapshot_format.WORDS]), files, sum(map(len, batches)))
 
 
 class Plain(NamedTuple):
@@ -102,7 +103,7 @@ def matches(index: TextIndex, tools: Sequence[ToolFields]) -> None:
         assert {number for number, value in enumerate(values) if value} == {*impacts}
         for number, (impact, in_name, in_toolkit) in impacts.items():
             assert values[number] >> 2 == pytest.approx(
-                impact / scoring.MAX_IMPACT * snapshot.MAX_ENCODED_IMPACT, abs=0.51
+                impact / scoring.MAX_IMPACT * snapshot_format.MAX_ENCODED_IMPACT, abs=0.51
             )
             assert (bool(values[number] & 1), bool(values[number] & 2)) == (in_name, in_toolkit)
         kin = sorted(
@@ -239,4 +240,6 @@ def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.Mo
         path: [*pieces] for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
     }
     assert {path: b"".join(some) for path, some in pieces.items()} == whole
-    assert len(pieces[snapshot.POSTINGS]) > 2 or at_once > len(whole[snapshot.POSTINGS])
+    assert len(pieces[snapshot_format.POSTINGS]) > 2 or at_once > len(
+        whole[snapshot_format.POSTINGS]
+    )

@@ -34,7 +34,7 @@ from toolcatalog.build import build
 from toolcatalog.cli.sources import open_build_source
 from toolcatalog.errors import UsageError
 from toolcatalog.lockfile import LockedTool, MissingReason
-from toolcatalog.snapshot import Tool, tool_to_document
+from toolcatalog.snapshot.format import Tool, tool_to_document
 
 TOOL = "name: Do it\ndescription: Does it.\nscopes: [a]\n"
 KIT = "name: A\nlogo: https://example.com/a.png\n"

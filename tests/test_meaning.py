@@ -24,12 +24,13 @@ from running import (
     run_toolcatalog,
     start_server,
 )
-from toolcatalog import meaning, nearness, snapshot
+from toolcatalog import meaning, nearness
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError, UsageError
 from toolcatalog.meaning import DIMENSIONS, ToolText
 from toolcatalog.nearness import VectorIndex
 from toolcatalog.opening import open_build
+from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store import Filters, Store, VersionPins
 
 LIST = "/api/v3/tools"
@@ -131,11 +132,11 @@ def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_damage_is_found_when_a_snapshot_is_opened(built: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(built, tmp_path / "build", symlinks=True)
-    file = folder / "current" / snapshot.VECTORS
+    file = folder / "current" / snapshot_format.VECTORS
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    with pytest.raises(SnapshotError, match=snapshot.VECTORS):
+    with pytest.raises(SnapshotError, match=snapshot_format.VECTORS):
         open_build(folder)
 
 

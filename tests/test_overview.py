@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolcatalog import encoding, snapshot
+from toolcatalog import encoding
 from toolcatalog.entries import ToolRow
 from toolcatalog.groups import ToolkitIndex
 from toolcatalog.overview import CatalogPages
-from toolcatalog.snapshot import Toolkit
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Toolkit
 
 VERSION = "20250101_00"
 TAGS = ("rare", "usual")
@@ -35,13 +36,13 @@ def whole(folder: Path, sizes: Sequence[int]) -> CatalogPages:
             owners=(),
             versions=(VERSION,),
         )
-        path = folder / snapshot.toolkit_index_path(slug, VERSION)
+        path = folder / snapshot_format.toolkit_index_path(slug, VERSION)
         path.parent.mkdir(parents=True)
         rows = [
             encoding.dump_json(row(f"K{number}_{tool:04}", rare=tool == size - 1))
             for tool in range(size)
         ]
-        path.write_bytes(snapshot.render_toolkit_index(toolkit, VERSION, rows))
+        path.write_bytes(snapshot_format.render_toolkit_index(toolkit, VERSION, rows))
         indexes.append(ToolkitIndex(toolkit, folder))
         tools[slug] = size
     return CatalogPages(

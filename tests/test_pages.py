@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import described, entries, finding, groups, openapi, pages, snapshot
+from toolcatalog import described, entries, finding, groups, openapi, pages
 from toolcatalog.pages import ListedTool, MetaToolSummary
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool, Toolkit
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -78,7 +79,7 @@ class Shown:
 
     def pages(self) -> dict[str, bytes]:
         """Each kind of page."""
-        row = entries.make_row(snapshot.make_toolkit_index_row(self.tool, b""))
+        row = entries.make_row(snapshot_format.make_toolkit_index_row(self.tool, b""))
         listed = ListedTool(self.toolkit, row)
         change = groups.recent_changes([listed], {self.toolkit.slug: {}})
         return {
@@ -266,7 +267,7 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     """Each file is one call of a function with JSON; a line break in a name does not shift those
     behind it.
     """
-    row = entries.make_row(snapshot.make_toolkit_index_row(shown("x").tool, b""))
+    row = entries.make_row(snapshot_format.make_toolkit_index_row(shown("x").tool, b""))
     row = row._replace(name="two\nlines", no_auth=True, tags=("b", "a"), scopes=())
     search = finding.SearchDataBuilder({"tags": ["a", "b"], "scopes": []})
     search.add_tools([row])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolcatalog import exports, portraits
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot.format import Tool, Toolkit
 
 KIT = Toolkit(
     slug="a", name="Kit A", logo="https://a.example/l.png", description="About A.", categories=("x",), no_auth=False,

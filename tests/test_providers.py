@@ -21,7 +21,7 @@ from running import SHARED, SHIPPED_CATALOG, example_settings, run_successfully
 from test_exports import TOOL, tools
 from toolcatalog import exports, providers
 from toolcatalog.parameters import to_served_inputs
-from toolcatalog.snapshot import Tool, tool_from_document
+from toolcatalog.snapshot.format import Tool, tool_from_document
 
 WIRE = SHARED / "data" / "wire-tools.json"
 LONG = "A" * 200

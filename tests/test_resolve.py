@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from modelling import make_catalog, make_meta_tool, make_session, make_tool
-from toolcatalog import compiling, resolve, snapshot
+from toolcatalog import compiling, resolve
 from toolcatalog.model import About, AuthConfig, Selection, Session, Toolkit, ToolVersion
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool
 
 NAMES = {"type": "string", "enum": {"$session": "tools"}}
 
@@ -247,7 +248,9 @@ def test_all_else_is_handed_on() -> None:
     )
     assert resolve.resolve_catalog(replace(given, router=None, sessions=())).router is None
     assert contents.auth_configs == (
-        snapshot.AuthConfig(id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)),
+        snapshot_format.AuthConfig(
+            id="ac_mail", toolkit="mail", tools=("MAIL_SEND",), scopes=("send",)
+        ),
     )
     assert [(one.id, one.project) for one in contents.sessions] == [("trs_x", "support")]
 

@@ -12,13 +12,14 @@ from hypothesis import example, given, settings
 
 from running import DEEP_PROFILE
 from test_exports import TOOL, described, tools
-from toolcatalog import encoding, exports, resolve, snapshot
+from toolcatalog import encoding, exports, resolve
 from toolcatalog.importers import mcp, wire
 from toolcatalog.importers.additions import ImportedTool
 from toolcatalog.importers.descriptions import convert
 from toolcatalog.model import Toolkit, ToolVersion
 from toolcatalog.parameters import to_served_inputs
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool
 
 KIT = Toolkit(slug="kit", name="Kit", logo="https://kit.example/logo.svg")
 FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the inputs
@@ -31,7 +32,7 @@ FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the 
 def document(tool: Tool) -> dict[str, Any]:
     """The document of a tool, through JSON."""
     found: dict[str, Any] = json.loads(
-        encoding.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
+        encoding.dump_json(snapshot_format.tool_to_document(tool, KIT.name, KIT.logo))
     )
     return found
 
@@ -59,10 +60,10 @@ def test_a_record_comes_back_from_its_document(tool: Tool) -> None:
     index; that says the same as the record.
     """
     told = document(tool)
-    assert snapshot.tool_from_document(told, tool.deprecation) == tool
-    assert document(snapshot.tool_from_document(told, tool.deprecation)) == told
+    assert snapshot_format.tool_from_document(told, tool.deprecation) == tool
+    assert document(snapshot_format.tool_from_document(told, tool.deprecation)) == told
     row = json.loads(
-        encoding.dump_json(snapshot.make_toolkit_index_row(tool, encoding.dump_json(told)))
+        encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, encoding.dump_json(told)))
     )
     assert row.pop("digest") == encoding.sha256_hex(encoding.dump_json(told))
     assert row == {key: told[key] for key in row if key != "deprecation"} | {

@@ -18,12 +18,13 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 import storing
 from running import Server, run_successfully, run_toolcatalog, start_server, wait_until
-from toolcatalog import accepting, depot, encoding, sending, signing, verifying
+from toolcatalog import accepting, depot, encoding, sending, signing
 from toolcatalog.errors import SnapshotError, UsageError
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectConflict, ObjectStorage
 from toolcatalog.progress import no_progress
 from toolcatalog.signing import SignedStatement, SigningKey, SnapshotStatement, VerifyKeys
+from toolcatalog.snapshot import verify
 
 _FOLLOWS_ONCE = """
 import sys
@@ -548,7 +549,7 @@ def test_a_server_serves_only_what_was_signed(
             cache / "snapshots" / second,
             dirs_exist_ok=True,
         )
-        assert verifying.verify_snapshot(cache / "snapshots" / second) == []
+        assert verify.verify_snapshot(cache / "snapshots" / second) == []
         run_successfully("snapshots", "use", second[:12], "--build", cache)
         wait_until(lambda: f"{second[:12]} in {cache} was not accepted" in server.log.read_text())
         assert {ready(server) for _ in range(8)} == {first}

@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import encoding, snapshot
-from toolcatalog.snapshot import AuthConfig, FileInfo, Session, SnapshotContents, Tool, Toolkit
+from toolcatalog import encoding
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import (
+    AuthConfig,
+    FileInfo,
+    Session,
+    SnapshotContents,
+    Tool,
+    Toolkit,
+)
 
 KIT = Toolkit(
     slug="kit", name="Kit", logo="https://example.com/kit.svg", description="", categories=(), no_auth=False, homepage="", owners=(),
@@ -47,7 +55,7 @@ FILES = {
 
 
 def document_of(tool: Tool) -> bytes:
-    return encoding.dump_json(snapshot.tool_to_document(tool, KIT.name, KIT.logo))
+    return encoding.dump_json(snapshot_format.tool_to_document(tool, KIT.name, KIT.logo))
 
 
 def test_what_is_held_takes_no_more_than_it_says() -> None:
@@ -99,9 +107,9 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
     toolkit.
     """
     document = document_of(tool)
-    row = json.loads(encoding.dump_json(snapshot.make_toolkit_index_row(tool, document)))
+    row = json.loads(encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, document)))
     assert row["digest"] == hashlib.sha256(document).hexdigest()
-    assert snapshot.tool_from_document(json.loads(document), row["deprecation"]) == tool
+    assert snapshot_format.tool_from_document(json.loads(document), row["deprecation"]) == tool
     assert [row[key] for key in ("slug", "version", "name", "description", "tags", "scopes", "no_auth")] == [
         tool.slug, tool.version, tool.name, tool.description, [*tool.tags], [*tool.scopes], tool.no_auth,
     ]  # fmt: skip
@@ -111,10 +119,10 @@ def test_a_document_and_its_row_give_the_tool_again(tool: Tool) -> None:
 def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
     """The toolkit, the version, and the rows of its tools as they were given."""
     rows = [
-        encoding.dump_json(snapshot.make_toolkit_index_row(tool, document_of(tool)))
+        encoding.dump_json(snapshot_format.make_toolkit_index_row(tool, document_of(tool)))
         for tool in tools
     ]
-    index = json.loads(snapshot.render_toolkit_index(KIT, "20250201_00", rows))
+    index = json.loads(snapshot_format.render_toolkit_index(KIT, "20250201_00", rows))
     assert [*index] == ["toolkit", "version", "tools"]
     assert (index["toolkit"]["slug"], index["toolkit"]["versions"], index["version"]) == (
         "kit",
@@ -122,14 +130,19 @@ def test_the_index_of_a_toolkit_version(tools: list[Tool]) -> None:
         "20250201_00",
     )
     assert index["tools"] == [json.loads(row) for row in rows]
-    assert snapshot.toolkit_index_path("kit", "20250201_00") == "toolkits/kit/20250201_00.json"
+    assert (
+        snapshot_format.toolkit_index_path("kit", "20250201_00") == "toolkits/kit/20250201_00.json"
+    )
 
 
 def test_small_files_and_facts() -> None:
     """A file for each session and auth config; the facts are these again, the versions of each
     toolkit and those of all.
     """
-    tree, facts = snapshot.render_small_files(CONTENTS), snapshot.render_facts(CONTENTS)
+    tree, facts = (
+        snapshot_format.render_small_files(CONTENTS),
+        snapshot_format.render_facts(CONTENTS),
+    )
     assert sorted(tree) == ["auth_configs/ac_a.json", "sessions/trs_a.json"]
     assert json.loads(tree["auth_configs/ac_a.json"]) == {
         "id": "ac_a",
@@ -151,8 +164,8 @@ def test_the_digest_is_of_the_contents_alone() -> None:
     """Equal files have one digest whatever their order; one byte, one name or one fact more or less
     has another.
     """
-    digest, manifest = snapshot.seal_manifest(CONTENTS.about, COUNTS, FILES)
-    assert snapshot.seal_manifest(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (
+    digest, manifest = snapshot_format.seal_manifest(CONTENTS.about, COUNTS, FILES)
+    assert snapshot_format.seal_manifest(CONTENTS.about, COUNTS, dict(reversed(FILES.items()))) == (
         digest,
         manifest,
     )
@@ -163,10 +176,10 @@ def test_the_digest_is_of_the_contents_alone() -> None:
         {**FILES, "x": FileInfo(0, "")},
         fewer,
     ]
-    digests = {snapshot.seal_manifest(CONTENTS.about, COUNTS, other)[0] for other in others}
+    digests = {snapshot_format.seal_manifest(CONTENTS.about, COUNTS, other)[0] for other in others}
     digests |= {
-        snapshot.seal_manifest({"title": "U"}, COUNTS, FILES)[0],
-        snapshot.seal_manifest(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
+        snapshot_format.seal_manifest({"title": "U"}, COUNTS, FILES)[0],
+        snapshot_format.seal_manifest(CONTENTS.about, {**COUNTS, "tools": 3}, FILES)[0],
     }
     assert len(digests | {digest}) == 7
     said = json.loads(manifest)
@@ -182,19 +195,19 @@ def test_the_digest_is_of_the_contents_alone() -> None:
 
 def test_an_edited_manifest_is_not_sealed() -> None:
     """A manifest is as it was written, or any fact of it has been changed, added or removed."""
-    manifest = json.loads(snapshot.seal_manifest(CONTENTS.about, COUNTS, FILES)[1])
-    assert snapshot.is_manifest_valid(manifest)
+    manifest = json.loads(snapshot_format.seal_manifest(CONTENTS.about, COUNTS, FILES)[1])
+    assert snapshot_format.is_manifest_valid(manifest)
     edited: list[dict[str, Any]] = [
         {**manifest, "format": 2}, {**manifest, "about": {}}, {**manifest, "more": 1}, {**manifest, "digest": "0" * 64},
         {**manifest, "files": {}}, {**manifest, "counts": {**COUNTS, "tools": 3}},
     ]  # fmt: skip
     edited.append({key: value for key, value in manifest.items() if key != "about"})
-    assert not any(snapshot.is_manifest_valid(one) for one in edited)
+    assert not any(snapshot_format.is_manifest_valid(one) for one in edited)
 
 
 def test_the_listing_is_sorted() -> None:
     """`files.json` has size and SHA-256 of each file by path, in one order."""
-    listed = snapshot.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
+    listed = snapshot_format.render_file_list({"b/x": FileInfo(1, "01"), "a/y": FileInfo(2, "02")})
     assert listed == b'{"a/y":{"size":2,"sha256":"02"},"b/x":{"size":1,"sha256":"01"}}'
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from reading import read_newest_documents
 from running import run_successfully, run_toolcatalog
-from toolcatalog import holding, snapshot
 from toolcatalog.build import build
 from toolcatalog.cli import main
 from toolcatalog.opening import open_build
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import retention
 from toolcatalog.system import files
 
 HISTORY = Path(__file__).parent / "golden" / "history" / "catalog"
@@ -129,7 +130,7 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     manifest = out / "snapshots" / digests[2] / "manifest.json"
     manifest.write_bytes(
         manifest.read_bytes().replace(
-            b'"format":%d' % snapshot.FORMAT, b'"format":%d' % (snapshot.FORMAT + 1)
+            b'"format":%d' % snapshot_format.FORMAT, b'"format":%d' % (snapshot_format.FORMAT + 1)
         )
     )
     (out / "snapshots" / ("f" * 64)).write_text("")
@@ -149,7 +150,7 @@ def test_list_hides_nothing(out: Path, digests: list[str]) -> None:
     assert done.returncode == 0
     assert "(query.words is missing): build again, or use another one." in done.stderr
     assert (
-        f"has format {snapshot.FORMAT + 1}, this program reads {snapshot.FORMAT}: it is of a newer toolcatalog: upgrade"
+        f"has format {snapshot_format.FORMAT + 1}, this program reads {snapshot_format.FORMAT}: it is of a newer toolcatalog: upgrade"
         in done.stderr
     )
     assert len(done.stderr.splitlines()) == 4
@@ -188,7 +189,7 @@ def test_back_and_forward(out: Path, digests: list[str]) -> None:
     assert "The next `toolcatalog build` moves forward again" in done.stderr
     assert (out / "current").readlink() == Path("snapshots") / digests[0]
     assert said(out) == "one"
-    assert holding.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
+    assert retention.switch_current(out, digests[2].upper()) == (digests[0], digests[2])
     assert said(out) == "three"
     assert open_build(out).digest == digests[2]
     again = run_toolcatalog("snapshots", "use", digests[2], "--build", out)
@@ -203,7 +204,7 @@ def test_the_next_build_moves_forward_again(out: Path, digests: list[str]) -> No
     catalog, site = out.with_name("catalog"), out.with_name("site")
     assert build(catalog, out, site).changed is False
     assert build(catalog, out, site).changed is False
-    holding.switch_current(out, digests[1])
+    retention.switch_current(out, digests[1])
     assert said(out) == "two"
     built = build(catalog, out, site)
     assert (built.changed, built.digest, said(out)) == (True, digests[3], "four")
@@ -224,7 +225,7 @@ def test_what_is_not_whole_is_never_in_force(
     elif wrong == "newer":
         manifest = folder / "manifest.json"
         manifest.write_bytes(
-            manifest.read_bytes().replace(b'"format":%d' % snapshot.FORMAT, b'"format":9')
+            manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
         )
     else:
         shutil.rmtree(folder)
@@ -279,7 +280,7 @@ def test_prune_keeps_the_newest_and_the_one_in_force(out: Path, digests: list[st
     """With the oldest in force, it and the newest others stay; what was removed is printed;
     `--dry-run` only prints.
     """
-    holding.switch_current(out, digests[0])
+    retention.switch_current(out, digests[0])
     would = run_toolcatalog("snapshots", "prune", "--keep", 1, "--dry-run", "--build", out)
     assert present(out) == {*digests}
     done = run_toolcatalog("snapshots", "prune", "--keep", 1, "--build", out)
@@ -320,8 +321,8 @@ def test_a_prune_that_was_killed_is_done_again(out: Path, digests: list[str]) ->
     """
     killed = out / "snapshots" / f"{digests[0]}.removed.part"
     shutil.copytree(out / "snapshots" / digests[0], killed)
-    assert [one.digest for one in holding.list_snapshots(out)] == [*reversed(digests)]
-    removed, left_over = holding.prune_snapshots(out, 0)
+    assert [one.digest for one in retention.list_snapshots(out)] == [*reversed(digests)]
+    removed, left_over = retention.prune_snapshots(out, 0)
     assert ([one.digest for one in removed], left_over) == ([*reversed(digests[:3])], 1)
     assert present(out) == {digests[3]}
 
@@ -345,8 +346,8 @@ def test_prune_removes_nothing_where_none_is_in_force(
 def test_who_has_a_snapshot_open_goes_on_reading(out: Path, digests: list[str]) -> None:
     """Every document that was open before is answered after its snapshot was removed."""
     store = open_build(out)
-    holding.switch_current(out, digests[0])
-    assert [one.digest for one in holding.prune_snapshots(out, 0).removed] == [
+    retention.switch_current(out, digests[0])
+    assert [one.digest for one in retention.prune_snapshots(out, 0).removed] == [
         *reversed(digests[1:])
     ]
     assert present(out) == {digests[0]}
@@ -374,7 +375,7 @@ def test_verify_tells_all_that_is_wrong(out: Path, digests: list[str]) -> None:
     (out / "snapshots" / digests[1] / "manifest.json").unlink()
     manifest = out / "snapshots" / digests[2] / "manifest.json"
     manifest.write_bytes(
-        manifest.read_bytes().replace(b'"format":%d' % snapshot.FORMAT, b'"format":9')
+        manifest.read_bytes().replace(b'"format":%d' % snapshot_format.FORMAT, b'"format":9')
     )
     done = run_toolcatalog("snapshots", "verify", "--build", out)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("Verifying")]

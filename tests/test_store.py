@@ -23,8 +23,8 @@ from running import create_key, example_settings, run_toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.opening import open_build
-from toolcatalog.postings import ToolIds
 from toolcatalog.ranking import Ranking
+from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store import Filters, SearchResult, Store, VersionPins
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import example_settings
-from toolcatalog import table
 from toolcatalog.errors import SnapshotError
-from toolcatalog.table import Table
+from toolcatalog.snapshot import tables
+from toolcatalog.snapshot.tables import Table
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SMALL = {"": b"nothing", "a": b"", "ab": b"\0\1\2", "b": b"x" * 40, "größe 日本": b"last"}
@@ -21,7 +21,7 @@ SMALL = {"": b"nothing", "a": b"", "ab": b"\0\1\2", "b": b"x" * 40, "größe 日
 def packed(values: dict[str, bytes]) -> bytes:
     names = sorted(values)
     return b"".join(
-        table.pack_table(
+        tables.pack_table(
             names, [len(values[name]) for name in names], (values[name] for name in names)
         )
     )

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from running import example_settings
 from toolcatalog import twins
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot.format import Tool, Toolkit
 
 PIECES = [
     "word", " ", "\n", "\r", "\n\n", "  ", "\t", "# ", "## Inputs", "- ", "1. ", "> ", "```", "````text", "~~~", "---", "___", "===", "`", "``", "*", "_", "[x](y)",

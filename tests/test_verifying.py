@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import encoding, snapshot, verifying
+from toolcatalog import encoding
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.verifying import UnsupportedFormat
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
+from toolcatalog.snapshot.verify import UnsupportedFormat
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -52,14 +54,14 @@ def sealed(folder: Path, **changes: Any) -> None:
 def test_a_whole_snapshot_has_nothing_wrong(good: Path) -> None:
     """Nothing is told, and the bytes gone through are all those of its files, counted beforehand."""
     steps: list[int] = []
-    assert verifying.verify_snapshot(good, steps.append) == []
+    assert verify.verify_snapshot(good, steps.append) == []
     sizes = [
         path.stat().st_size
         for path in good.rglob("*")
         if path.is_file() and path.name != "manifest.json"
     ]
-    assert sum(steps) == sum(sizes) == verifying.count_bytes(good)
-    assert verifying.read_manifest(good).digest == good.name
+    assert sum(steps) == sum(sizes) == verify.count_bytes(good)
+    assert verify.read_manifest(good).digest == good.name
 
 
 def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
@@ -70,9 +72,9 @@ def test_one_changed_bit_anywhere_is_found(good: Path, copy: Path) -> None:
         data = (good / path).read_bytes()
         for place in {0, len(data) // 2, len(data) - 1} if data else {}:
             (copy / path).write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
-            assert verifying.verify_snapshot(copy) == [f"{path} has other bytes than were written"]
+            assert verify.verify_snapshot(copy) == [f"{path} has other bytes than were written"]
         (copy / path).write_bytes(data)
-    assert verifying.verify_snapshot(copy) == []
+    assert verify.verify_snapshot(copy) == []
 
 
 def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
@@ -90,7 +92,7 @@ def test_all_that_is_wrong_is_told_at_once(copy: Path) -> None:
     (copy / "sessions" / "more.json").symlink_to("nowhere")
     shutil.rmtree(copy / "auth_configs")
     (copy / "auth_configs").write_text("")
-    wrong = verifying.verify_snapshot(copy)
+    wrong = verify.verify_snapshot(copy)
     cut = (copy / "query.sets").stat().st_size
     assert {"query.words is missing", "query.facts is not a file", "query.tools is not a file", "notes.txt is not listed",
             "sessions/more.json is not listed", "auth_configs is not listed",
@@ -115,7 +117,7 @@ def test_a_listing_that_is_not_the_one(damage: str, copy: Path) -> None:
             b"[]" if damage == "of something else" else file.read_bytes().replace(b"1", b"2", 1)
         )
     (copy / "query.words").unlink()
-    assert verifying.verify_snapshot(copy) == [
+    assert verify.verify_snapshot(copy) == [
         "files.json is not the one that was written, so what is in the folders cannot be told",
         "query.words is missing",
     ]
@@ -142,27 +144,30 @@ def test_half_a_snapshot_is_one_sentence(manifest: bytes | None, said: str, copy
     if manifest is not None:
         (copy / "manifest.json").write_bytes(manifest)
     with pytest.raises(SnapshotError) as caught:
-        verifying.verify_snapshot(copy)
+        verify.verify_snapshot(copy)
     assert said in str(caught.value)
     assert str(copy) in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert verifying.count_bytes(copy) == 0
+    assert verify.count_bytes(copy) == 0
 
 
 @pytest.mark.parametrize(
     ("format", "advice"),
-    [(snapshot.FORMAT + 1, "upgrade this one, or run"), (snapshot.FORMAT - 1, ": run")],
+    [
+        (snapshot_format.FORMAT + 1, "upgrade this one, or run"),
+        (snapshot_format.FORMAT - 1, ": run"),
+    ],
 )
 def test_another_format_is_one_sentence(format: int, advice: str, copy: Path) -> None:
     """A newer one says that an upgrade helps, an older one that a build does."""
     sealed(copy, format=format)
     with pytest.raises(
         UnsupportedFormat,
-        match=rf"has format {format}, this program reads {snapshot.FORMAT}: .*`toolcatalog build`",
+        match=rf"has format {format}, this program reads {snapshot_format.FORMAT}: .*`toolcatalog build`",
     ) as caught:
-        verifying.verify_snapshot(copy)
+        verify.verify_snapshot(copy)
     assert advice in str(caught.value)
-    assert ("upgrade" in str(caught.value)) == (format > snapshot.FORMAT)
+    assert ("upgrade" in str(caught.value)) == (format > snapshot_format.FORMAT)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +181,7 @@ def test_no_path_leads_elsewhere(path: str, copy: Path) -> None:
     files = json.loads((copy / "manifest.json").read_bytes())["files"]
     sealed(copy, files={**files, path: {"size": 0, "sha256": hashlib.sha256(b"").hexdigest()}})
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
-        verifying.verify_snapshot(copy)
+        verify.verify_snapshot(copy)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +191,7 @@ def test_a_sealed_manifest_without_sense_is_refused(files: Any, copy: Path) -> N
     """A seal says who wrote it, not that it has a meaning."""
     sealed(copy, files=files)
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
-        verifying.verify_snapshot(copy)
+        verify.verify_snapshot(copy)
 
 
 def odd(change: str, manifest: dict[str, Any]) -> None:
@@ -236,7 +241,7 @@ def test_a_manifest_of_an_odd_shape_is_one_sentence(change: str, copy: Path) -> 
     with pytest.raises(
         SnapshotError, match=r"The manifest of the build in .* is damaged"
     ) as caught:
-        verifying.read_manifest(copy)
+        verify.read_manifest(copy)
     assert "\n" not in str(caught.value)
 
 
@@ -245,7 +250,7 @@ def test_a_name_that_stands_twice_in_a_manifest_is_refused(copy: Path) -> None:
     manifest = copy / "manifest.json"
     manifest.write_bytes(manifest.read_bytes().replace(b'"files":', b'"files":{},"files":'))
     with pytest.raises(SnapshotError, match=r"The manifest of the build in .* is damaged"):
-        verifying.read_manifest(copy)
+        verify.read_manifest(copy)
 
 
 def listed(copy: Path, listing: bytes) -> None:
@@ -287,31 +292,31 @@ def test_a_listing_of_an_odd_shape_is_refused(listing: bytes, copy: Path) -> Non
     """What no build writes into a listing makes no file, even where a manifest vouches for it."""
     listed(copy, listing)
     with pytest.raises(SnapshotError, match=r"files.json is not the one that was written"):
-        verifying.list_files(copy, verifying.read_manifest(copy))
+        verify.list_files(copy, verify.read_manifest(copy))
 
 
 def test_a_listing_is_read_as_it_is_written() -> None:
     """What `listing` writes comes back, and nothing is lost on the way."""
     files = {
-        "toolkits/a/20250101_00.json": snapshot.FileInfo(0, "0" * 64),
-        "sessions/trs_A-b_c.json": snapshot.FileInfo(12_345, "f" * 64),
+        "toolkits/a/20250101_00.json": snapshot_format.FileInfo(0, "0" * 64),
+        "sessions/trs_A-b_c.json": snapshot_format.FileInfo(12_345, "f" * 64),
     }
-    assert snapshot.parse_file_list(snapshot.render_file_list(files)) == files
-    assert snapshot.parse_file_list(b"{}") == {}
+    assert snapshot_format.parse_file_list(snapshot_format.render_file_list(files)) == files
+    assert snapshot_format.parse_file_list(b"{}") == {}
 
 
 def test_a_folder_with_the_name_of_another(good: Path, tmp_path: Path) -> None:
     """A whole snapshot under another's digest is not that."""
     other = shutil.copytree(good, tmp_path / ("0" * 64))
-    assert verifying.verify_snapshot(other) == [f"manifest.json is that of {good.name}"]
+    assert verify.verify_snapshot(other) == [f"manifest.json is that of {good.name}"]
 
 
 def test_what_can_be_seen_without_reading(good: Path, copy: Path) -> None:
     """Sizes alone find what is missing or cut off, and nothing else."""
-    files = verifying.list_files(copy, verifying.read_manifest(copy))
+    files = verify.list_files(copy, verify.read_manifest(copy))
     assert sorted(files) == [path for path in every_file(good) if path != "manifest.json"]
-    assert [*verifying.check_file_sizes(copy, files)] == []
+    assert [*verify.check_file_sizes(copy, files)] == []
     (copy / "query.sets").unlink()
     data = (copy / "tools.json").read_bytes()
     (copy / "tools.json").write_bytes(data[::-1])
-    assert [*verifying.check_file_sizes(copy, files)] == ["query.sets is missing"]
+    assert [*verify.check_file_sizes(copy, files)] == ["query.sets is missing"]

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import comparing, diffing, names, revisions, snapshot, tree, versions, written
+from toolcatalog import comparing, diffing, names, revisions, tree, versions, written
 from toolcatalog.comparing import Comparison, Entry, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.lints import history
 from toolcatalog.model import ToolVersion
 from toolcatalog.revisions import FileSet
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool
 
 _VERSION = re.compile(f"({names.TOOL_SLUG})(?:@({versions.PATTERN})?)?")
 _SHORT_DIGEST_LENGTH = 12  # digits of a digest that people are shown
@@ -110,7 +111,7 @@ def find_snapshot(folder: Path) -> Path | None:
     """The folder of the snapshot that a folder is, or that the build in it has in force; None where
     it is neither.
     """
-    if (folder / snapshot.MANIFEST).is_file():
+    if (folder / snapshot_format.MANIFEST).is_file():
         return folder
     current = Path(os.path.realpath(folder / "current"))
     return current if (folder / "current").is_symlink() else None

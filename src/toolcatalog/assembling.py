@@ -18,12 +18,14 @@ import numpy as np
 import orjson
 from pyroaring import BitMap
 
-from toolcatalog import columns, encoding, nearness, snapshot, table
+from toolcatalog import encoding, nearness
 from toolcatalog.choices import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.progress import Advance
-from toolcatalog.snapshot import FileInfo, SnapshotContents
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import tables
+from toolcatalog.snapshot.format import FileInfo, SnapshotContents
 from toolcatalog.system import files
 
 _BLOCK_SIZE = 1 << 20  # bytes
@@ -65,11 +67,11 @@ class SnapshotWriter:
 
         older = self.folder / _OLDER_FILE
         with older.open("xb+") as waiting:
-            self.write(snapshot.DOCUMENTS, _document_pieces(through(), waiting))
+            self.write(snapshot_format.DOCUMENTS, _document_pieces(through(), waiting))
         older.unlink()
-        self.write(snapshot.NUMBERS, [known.pack_numbers()])
-        self.write(snapshot.TOOLS, known.pack_slugs())
-        self.write(snapshot.SETS, known.pack_sets())
+        self.write(snapshot_format.NUMBERS, [known.pack_numbers()])
+        self.write(snapshot_format.TOOLS, known.pack_slugs())
+        self.write(snapshot_format.SETS, known.pack_sets())
 
     def adopt_files(self, folder: Path, written_files: Mapping[str, FileInfo]) -> None:
         """Take over files that were written into another folder."""
@@ -79,9 +81,9 @@ class SnapshotWriter:
 
     def write_other_files(self) -> None:
         """Write what is not about tools."""
-        for path, data in snapshot.render_small_files(self.contents).items():
+        for path, data in snapshot_format.render_small_files(self.contents).items():
             self.write(path, [data])
-        self.write(snapshot.FACTS, _pack_table(snapshot.render_facts(self.contents)))
+        self.write(snapshot_format.FACTS, _pack_table(snapshot_format.render_facts(self.contents)))
 
     def finish(self, counts: Mapping[str, int]) -> str:
         """Write the listing and the manifest: the digest that names the snapshot.
@@ -89,25 +91,28 @@ class SnapshotWriter:
         Raises UsageError where there are more files than a snapshot can list.
         """
         deep = {path: said for path, said in self.written.items() if "/" in path}
-        listing = snapshot.render_file_list(deep)
-        if len(deep) > snapshot.MAX_FILES or len(listing) > snapshot.MAX_FILE_LIST_SIZE:
+        listing = snapshot_format.render_file_list(deep)
+        if (
+            len(deep) > snapshot_format.MAX_FILES
+            or len(listing) > snapshot_format.MAX_FILE_LIST_SIZE
+        ):
             raise UsageError(
                 f"The catalog has {len(deep):,} versions of toolkits, sessions and auth configs, "
-                f"and a snapshot lists at most {snapshot.MAX_FILES:,}: split the catalog."
+                f"and a snapshot lists at most {snapshot_format.MAX_FILES:,}: split the catalog."
             )
-        self.write(snapshot.FILE_LIST, [listing])
-        digest, manifest = snapshot.seal_manifest(
+        self.write(snapshot_format.FILE_LIST, [listing])
+        digest, manifest = snapshot_format.seal_manifest(
             self.contents.about,
             counts,
             {path: self.written[path] for path in self.written.keys() - deep.keys()},
         )
-        self.write(snapshot.MANIFEST, [manifest])
+        self.write(snapshot_format.MANIFEST, [manifest])
         return digest
 
 
 def write_vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, FileInfo]:
     """Write the vectors of all tools, from those of all parts."""
-    return write_files(folder, {snapshot.VECTORS: nearness.pack_vectors(batches)})
+    return write_files(folder, {snapshot_format.VECTORS: nearness.pack_vectors(batches)})
 
 
 def write_files(
@@ -123,7 +128,7 @@ def write_files(
 
 def _pack_table(values: Mapping[str, bytes]) -> Iterator[bytes]:
     names = sorted(values)
-    return table.pack_table(
+    return tables.pack_table(
         names, [len(values[name]) for name in names], (values[name] for name in names)
     )
 
@@ -173,7 +178,7 @@ class _ToolTables:
         self.checksums.extend(columns.checks)
         self.newest += bytes(columns.newest)
         self.digests += bytes.fromhex(
-            "".join([digest[: 2 * snapshot.TAG_SIZE] for digest in columns.digests])
+            "".join([digest[: 2 * snapshot_format.TAG_SIZE] for digest in columns.digests])
         )
         self.names.add(columns.names)
         self.versions += map(sys.intern, columns.versions)
@@ -206,10 +211,10 @@ class _ToolTables:
         place[number] = np.arange(len(number))
         # with the comma or bracket that follows
         lengths = np.array(self.sizes, np.int64)[number] + 1
-        return columns.pack_columns(
+        return tables.pack_columns(
             {
                 "offset": np.cumsum(np.append(1, lengths)),
-                "tag": np.frombuffer(self.digests, f"V{snapshot.TAG_SIZE}")[number],
+                "tag": np.frombuffer(self.digests, f"V{snapshot_format.TAG_SIZE}")[number],
                 "check": np.array(self.checksums)[number],
                 "number": number,
                 "place": place,
@@ -221,7 +226,7 @@ class _ToolTables:
     def pack_slugs(self) -> Iterator[bytes]:
         """The table of slugs."""
         ends = accumulate(self.entry_lengths, initial=0)
-        return table.pack_table(
+        return tables.pack_table(
             self.slugs.to_list(),
             self.entry_lengths,
             (bytes(self.entries[start:end]) for start, end in pairwise(ends)),
@@ -291,6 +296,6 @@ class _IndexWriter:
             # sorted by slug and version: the newest wins
             in_force = {tool: row for tool, of, row in rows if of <= version}
             self.writer.write(
-                snapshot.toolkit_index_path(slug, version),
-                [snapshot.render_toolkit_index(toolkit, version, in_force.values())],
+                snapshot_format.toolkit_index_path(slug, version),
+                [snapshot_format.render_toolkit_index(toolkit, version, in_force.values())],
             )

@@ -15,11 +15,12 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from toolcatalog import guarding, looking, memory, program, publishing
+from toolcatalog import looking, memory, program
 from toolcatalog.looking import BuildPaths, CatalogListing, ChangeSet
 from toolcatalog.memory import BuildState, CheckResult
 from toolcatalog.progress import Progress, no_progress
-from toolcatalog.publishing import UNLIMITED_LOSS_PERCENT, BuildResult
+from toolcatalog.snapshot import directory, locks
+from toolcatalog.snapshot.directory import UNLIMITED_LOSS_PERCENT, BuildResult
 from toolcatalog.system import files
 from toolcatalog.system.processes import WorkerPool, Workers
 
@@ -61,12 +62,12 @@ def build(
     places = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
     places = places.to_absolute() if worker_source else places
     outline = looking.list_catalog(catalog)  # before anything is written: there may be no catalog
-    guarding.check_places(catalog, out, site)
+    locks.check_places(catalog, out, site)
     with (
-        guarding.lock_build(out, "the last good build is untouched. Build"),
-        guarding.lock_site(site),
+        locks.lock_build(out, "the last good build is untouched. Build"),
+        locks.lock_site(site),
     ):
-        publishing.remove_leftovers(out)
+        directory.remove_leftovers(out)
         with WorkerPool(jobs, partial(worker_source, places) if worker_source else None) as crew:
             crew.start_background(len(outline.tool_folders), _FEW_TOOLS if site else _MANY_TOOLS)
             looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
@@ -94,9 +95,9 @@ def check(
     fingerprint = program.compute(_schema_names(catalog))
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
     outline = looking.list_catalog(catalog)
-    guarding.check_places(catalog, out, None)
+    locks.check_places(catalog, out, None)
     with (
-        guarding.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
+        locks.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
         WorkerPool(jobs) as crew,
     ):
         looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
@@ -186,12 +187,12 @@ def _reuse_last_build(
     if (
         not changes.source_digest
         or changes.source_digest != previous.made_from
-        or not publishing.is_unchanged(paths.out, previous.digest, previous.stamp)
+        or not directory.is_unchanged(paths.out, previous.digest, previous.stamp)
     ):
         return None
     if paths.site and changes.site_state.made_from != changes.source_digest:
         return None
-    return publishing.read_build_result(
+    return directory.read_build_result(
         paths.out, previous.digest, changed=False, pages=changes.site_state.page_count
     )
 

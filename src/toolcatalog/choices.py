@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from toolcatalog import snapshot
 from toolcatalog.model import AuthConfig, Catalog, Selection, Session, ToolSelection, ToolSummary
+from toolcatalog.snapshot import format as snapshot_format
 
 _ALL_TOOLS = ToolSelection()
 
@@ -44,7 +44,9 @@ def select_versions(tools: Iterable[ToolSummary], session: Session) -> Iterable[
     }.values()
 
 
-def is_usable(config: AuthConfig | snapshot.AuthConfig, slug: str, scopes: Iterable[str]) -> bool:
+def is_usable(
+    config: AuthConfig | snapshot_format.AuthConfig, slug: str, scopes: Iterable[str]
+) -> bool:
     """Tell whether a tool of the config's toolkit is usable with it: listed, where tools are; all
     scopes granted, where scopes are.
     """

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from toolcatalog import diffing
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 from toolcatalog.wording import KINDS, Change, describe_value_change
 
 Status = Literal[

@@ -11,11 +11,12 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog import batches, checking, encoding, inventory, model, parts, resolve, snapshot
+from toolcatalog import batches, checking, encoding, inventory, model, parts, resolve
 from toolcatalog.batches import CacheEntry, Task
 from toolcatalog.checking import CheckedFile
 from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns
+from toolcatalog.snapshot import format as snapshot_format
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +123,12 @@ def compile_tools(
             served = resolve.resolve_tool(tool, toolkits[tool.toolkit], versions)
             documents.append(
                 encoding.dump_json(
-                    snapshot.tool_to_document(
+                    snapshot_format.tool_to_document(
                         served, toolkits[tool.toolkit].name, toolkits[tool.toolkit].logo
                     )
                 )
             )
-            rows.append(snapshot.make_toolkit_index_row(served, documents[-1]))
+            rows.append(snapshot_format.make_toolkit_index_row(served, documents[-1]))
     newest = [tool is group[-1] for group in groups for tool in group]
     dumped = [encoding.dump_json(row) for row in rows]
     return CompiledBatch(
@@ -195,9 +196,9 @@ def _collect_sets(
     for place, (tool, new) in enumerate(zip(tools, newest, strict=True)):
         found[f"toolkit {tool.toolkit}"].append(place)
         if new:
-            found[snapshot.NEWEST].append(place)
+            found[snapshot_format.NEWEST].append(place)
         if tool.deprecation is not None:
-            found[snapshot.DEPRECATED].append(place)
+            found[snapshot_format.DEPRECATED].append(place)
         for kind, names in (("tag", tool.tags), ("scope", tool.scopes)):
             for name in names:
                 found[f"{kind} {name}"].append(place)

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import encoding, snapshot
+from toolcatalog import encoding
 from toolcatalog.errors import ToolcatalogError
+from toolcatalog.snapshot import format as snapshot_format
 
 LAYOUT_FORMAT = 1
 POINTER = "current.json"
@@ -29,7 +30,7 @@ MIN_ACCEPTED_CHUNK_SIZE, MAX_ACCEPTED_CHUNK_SIZE = (
     1 << 15,
     1 << 20,
 )  # bytes, as `chunking` makes them; the last may be less
-_MAX_FILES = snapshot.MAX_FILES + 100  # with those beside the manifest
+_MAX_FILES = snapshot_format.MAX_FILES + 100  # with those beside the manifest
 
 _CHUNK_LIST_HEAD = re.compile(rb'\{"format":([0-9]{1,9}),"files":\{')
 _PATH_ENTRY = re.compile(rb'"([A-Za-z0-9_./-]{1,512})":\[')
@@ -118,7 +119,7 @@ def parse_chunk_list(data: bytes) -> dict[str, list[Chunk]]:
         match = _PATH_ENTRY.match(data, position)
         if match is None or (path := match[1].decode()) in files or len(files) == _MAX_FILES:
             raise InvalidRemoteSnapshot("The list of chunks is damaged: publish again.")
-        if not snapshot.is_safe_path(path):
+        if not snapshot_format.is_safe_path(path):
             raise InvalidRemoteSnapshot(
                 f"The list of chunks has the path {path!r}, which leads elsewhere: publish again."
             )

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from toolcatalog.narrowing import INPUT, OUTPUT, compare_parameters, ensure_change
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 from toolcatalog.wording import (
     ABSENT,
     KINDS,

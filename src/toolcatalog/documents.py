@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import snapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.postings import ToolIds
-from toolcatalog.table import Buffer
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.tables import Buffer, ToolIds
 
 
 class Documents:
@@ -43,7 +42,7 @@ class Documents:
         place = self._positions[tool_id]
         if not self._verified[place]:
             self._verify(place, place)
-        tag = self._tags[snapshot.TAG_SIZE * place : snapshot.TAG_SIZE * (place + 1)]
+        tag = self._tags[snapshot_format.TAG_SIZE * place : snapshot_format.TAG_SIZE * (place + 1)]
         return self._documents[self._offsets[place] : self._offsets[place + 1] - 1], hexlify(tag)
 
     def read_documents(self, tool_ids: ToolIds) -> tuple[list[memoryview], bytes]:
@@ -53,7 +52,7 @@ class Documents:
         The pieces are to be put together with commas; documents that lie side by side, with a comma
         between, are one piece.
         """
-        pieces, tags, size = [], [], snapshot.TAG_SIZE
+        pieces, tags, size = [], [], snapshot_format.TAG_SIZE
         for first, last in _find_runs(self._columns["place"][tool_ids].tolist()):
             if self._verified.find(0, first, last + 1) >= 0:
                 self._verify(first, last)

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolcatalog import counting, ranking, scoring, snapshot
+from toolcatalog import counting, ranking, scoring
 from toolcatalog.analysis import terms_in_piece
 from toolcatalog.lookup import Lookup
 from toolcatalog.postings import TextIndex
 from toolcatalog.ranking import Ranking, SlugMatch
 from toolcatalog.scoring import FIELDS
+from toolcatalog.snapshot import format as snapshot_format
 
 
 class TermContribution(NamedTuple):
@@ -83,7 +84,7 @@ def explain_result(
     )
     given = []
     for (term, weight, _), value in zip(terms, (look.values[:, place] >> 2).tolist(), strict=True):
-        points = value / snapshot.MAX_ENCODED_IMPACT * scoring.MAX_IMPACT * term.idf * weight
+        points = value / snapshot_format.MAX_ENCODED_IMPACT * scoring.MAX_IMPACT * term.idf * weight
         if points:
             given.append(
                 TermContribution(

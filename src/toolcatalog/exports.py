@@ -18,7 +18,7 @@ import orjson
 
 from toolcatalog.encoding import dump_json
 from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, UPPER_BOUNDS, type_of
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # tags that MCP knows as annotations

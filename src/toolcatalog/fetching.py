@@ -14,10 +14,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, encoding, opening, publishing, snapshot, verifying
+from toolcatalog import depot, encoding, opening
 from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 from toolcatalog.objects import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
-from toolcatalog.snapshot import FileInfo
+from toolcatalog.snapshot import directory, verify
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system import files
 
 # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
@@ -55,41 +57,43 @@ def download_snapshot(
     files.remove(part)
     part.mkdir(parents=True)
     try:
-        (part / snapshot.MANIFEST).write_bytes(
-            _read_object(storage, depot.manifest_path(digest), snapshot.MAX_MANIFEST_SIZE)
+        (part / snapshot_format.MANIFEST).write_bytes(
+            _read_object(storage, depot.manifest_path(digest), snapshot_format.MAX_MANIFEST_SIZE)
         )
         named = Path("snapshots", digest[:12])
         mend = f"publish to {storage.url} again, or wait until it is mended."
-        manifest = verifying.read_manifest(part, named, mend)
+        manifest = verify.read_manifest(part, named, mend)
         if manifest.digest != digest:
             raise InvalidRemoteSnapshot(
                 f"The manifest of snapshot {digest[:12]} is that of {manifest.digest[:12]}: "
                 f"{_RETRY_HINT}"
             )
         _check_disk_space(part, manifest.files, max_size)
-        if manifest.files[snapshot.FILE_LIST].size > snapshot.MAX_FILE_LIST_SIZE:
+        if manifest.files[snapshot_format.FILE_LIST].size > snapshot_format.MAX_FILE_LIST_SIZE:
             raise InvalidRemoteSnapshot(
-                f"{snapshot.FILE_LIST} of snapshot {digest[:12]} has more than the "
-                f"{snapshot.MAX_FILE_LIST_SIZE:,} bytes that it can have: {_RETRY_HINT}"
+                f"{snapshot_format.FILE_LIST} of snapshot {digest[:12]} has more than the "
+                f"{snapshot_format.MAX_FILE_LIST_SIZE:,} bytes that it can have: {_RETRY_HINT}"
             )
         chunks = depot.parse_chunk_list(
             _read_object(storage, depot.chunk_list_path(digest), depot.MAX_CHUNK_LIST_SIZE)
         )
         source = _ChunkSource(storage, jobs)
-        listing = {snapshot.FILE_LIST: manifest.files[snapshot.FILE_LIST]}
+        listing = {snapshot_format.FILE_LIST: manifest.files[snapshot_format.FILE_LIST]}
         _write_files(source, part, _check_chunk_sizes(chunks, listing), cache)
-        stated = verifying.list_files(part, manifest)
+        stated = verify.list_files(part, manifest)
         _check_disk_space(part, stated, max_size)
         # no more than the snapshot has: it is kept, and read again for each fetch
         agreed = _check_chunk_sizes(chunks, stated)
-        rest = {path: listed for path, listed in agreed.items() if path != snapshot.FILE_LIST}
+        rest = {
+            path: listed for path, listed in agreed.items() if path != snapshot_format.FILE_LIST
+        }
         _write_files(source, part, rest, cache)
-        if wrong := verifying.verify_snapshot(part):
+        if wrong := verify.verify_snapshot(part):
             raise InvalidRemoteSnapshot(
                 f"Snapshot {digest[:12]} is damaged in {storage.url} ({wrong[0]}): {_RETRY_HINT}"
             )
         opening.check(part, named, mend)
-        publishing.install_snapshot(part, digest, stated)
+        directory.install_snapshot(part, digest, stated)
         files.write_unsynced(
             cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", depot.render_chunk_list(agreed)
         )
@@ -148,7 +152,7 @@ def _check_disk_space(folder: Path, file_infos: Mapping[str, FileInfo], max_size
             "raise --max-snapshot-size if it is meant."
         )
     folders = {path.rpartition("/")[0] for path in file_infos}
-    blocks = len(file_infos) + snapshot.MOST_FOLDERS * len(folders)
+    blocks = len(file_infos) + snapshot_format.MOST_FOLDERS * len(folders)
     if shutil.disk_usage(folder).free < size * _DISK_MARGIN + _DISK_BLOCK_SIZE * blocks:
         raise OSError(28, f"No room for a snapshot of {size:,} bytes")
 

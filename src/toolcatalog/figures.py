@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from toolcatalog import exports, parameters, snapshot
-from toolcatalog.postings import ToolIds
+from toolcatalog import exports, parameters
 from toolcatalog.progress import Progress, no_progress
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store import Filters, Store, VersionPins
 
 SAMPLE_SIZE = 20_000
@@ -102,7 +103,7 @@ def _describe_tool(store: Store, tool_id: int, size: int) -> tuple[str, int, int
     return (
         document["slug"],
         int(size),
-        exports.estimate_tokens(snapshot.tool_from_document(document, None)),
+        exports.estimate_tokens(snapshot_format.tool_from_document(document, None)),
     )
 
 
@@ -117,7 +118,9 @@ def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[st
     with progress("Reading tools", len(tool_ids)) as advance:
         for document in _read_documents(store, tool_ids):
             free += document["no_auth"]
-            tokens.append(exports.estimate_tokens(snapshot.tool_from_document(document, None)))
+            tokens.append(
+                exports.estimate_tokens(snapshot_format.tool_from_document(document, None))
+            )
             told = [bool(said.strip()) for said in _parameter_descriptions(document)]
             named, described = named + len(told), described + sum(told)
             advance(1)

@@ -15,7 +15,7 @@ import orjson
 from toolcatalog.encoding import dump_json, dump_json_compact
 from toolcatalog.entries import ToolRow
 from toolcatalog.pages import TOOLS_PER_PAGE
-from toolcatalog.snapshot import Toolkit
+from toolcatalog.snapshot.format import Toolkit
 from toolcatalog.textutils import first_sentence
 
 _LABEL_CACHE_SIZE = 1 << 15  # tuples of labels, for many tools have the same

@@ -19,11 +19,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import accepting, depot, fetching, holding, opening, publishing, verifying
+from toolcatalog import accepting, depot, fetching, opening
 from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, ToolcatalogError, remedy
 from toolcatalog.objects import ObjectContent, ObjectNotFound, ObjectStorage, ObjectTag, StoreError
 from toolcatalog.signing import SignedStatement, VerifyKeys
+from toolcatalog.snapshot import directory, retention, verify
 from toolcatalog.system import files, threads
 
 # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
@@ -172,10 +173,9 @@ class Follower:
         try:
             if self._keys:
                 accepting.require_signature(self.cache, folder.name, self._keys)
-            manifest = verifying.read_manifest(folder)
+            manifest = verify.read_manifest(folder)
             return not any(
-                True
-                for _ in verifying.check_file_sizes(folder, verifying.list_files(folder, manifest))
+                True for _ in verify.check_file_sizes(folder, verify.list_files(folder, manifest))
             )
         except SnapshotError:
             return False
@@ -253,7 +253,7 @@ class Follower:
         self._failures.remove(digest)
         if signed:
             accepting.record_accepted(read.data, signed, self.cache)
-        if publishing.set_current(self.cache, digest):
+        if directory.set_current(self.cache, digest):
             _log.info("Snapshot %s is here.", digest[:12])
         self._prune()
 
@@ -272,7 +272,7 @@ class Follower:
             raise
 
     def _download(self, digest: str) -> None:
-        publishing.remove_leftovers(self.cache)
+        directory.remove_leftovers(self.cache)
         if not self._is_stored(digest):
             _log.info("Fetching snapshot %s.", digest[:12])
             came = fetching.download_snapshot(
@@ -287,7 +287,7 @@ class Follower:
     def _is_stored(self, digest: str) -> bool:
         folder = self.cache / "snapshots" / digest
         try:
-            if not folder.is_dir() or verifying.verify_snapshot(folder):
+            if not folder.is_dir() or verify.verify_snapshot(folder):
                 return False
             opening.check(folder, folder, REBUILD_HINT)
         except SnapshotError:
@@ -298,8 +298,8 @@ class Follower:
         """Keep the newest snapshots. A process that has an older one open keeps reading it until it
         lets it go.
         """
-        for held in holding.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
-            publishing.remove_snapshot(self.cache, held.digest)
+        for held in retention.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
+            directory.remove_snapshot(self.cache, held.digest)
         fetching.remove_stale_chunk_lists(self.cache)
         accepting.remove_stale_signatures(self.cache)
 

@@ -16,22 +16,13 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import (
-    compiling,
-    encoding,
-    entries,
-    exports,
-    feeds,
-    pages,
-    providers,
-    snapshot,
-    twins,
-)
+from toolcatalog import compiling, encoding, entries, exports, feeds, pages, providers, twins
 from toolcatalog.batches import Task
 from toolcatalog.entries import ToolRow
 from toolcatalog.feeds import ToolChange
 from toolcatalog.pages import ListedTool, ToolkitTools
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import first_sentence
 from toolcatalog.twins import ToolMarkdown
 
@@ -115,7 +106,7 @@ def _read_tools(task: Task) -> Iterator[ToolVersions]:
         ends[newest] = start + size + 1
         document = (part.newest if newest else part.older)[start : start + size]
         versions.append(
-            (snapshot.tool_from_document(orjson.loads(document), deprecation), document)
+            (snapshot_format.tool_from_document(orjson.loads(document), deprecation), document)
         )
         if newest:
             yield versions
@@ -154,7 +145,7 @@ class ToolkitIndex(NamedTuple):
         """
         if not self.toolkit.versions:
             return ToolkitTools(self.toolkit, [])
-        file = self.folder / snapshot.toolkit_index_path(
+        file = self.folder / snapshot_format.toolkit_index_path(
             self.toolkit.slug, version or self.toolkit.versions[-1]
         )
         return ToolkitTools(

@@ -26,10 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import analysis, lookup, scoring, snapshot, table
+from toolcatalog import analysis, lookup, scoring
 from toolcatalog.counting import TermCounts
 from toolcatalog.lexicon import Lexicon, TermNumbers
 from toolcatalog.scoring import FIELDS, NAME_FIELD, TOOLKIT_FIELD
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import tables
 
 _MAX_BLOCK_SIZE = (
     1 << 27
@@ -76,10 +78,10 @@ def build_index(batches: BatchCounts, lexicon: Lexicon) -> FilePieces:
         )
 
     return {
-        snapshot.POSTINGS: postings.serialize(every),
-        snapshot.COVERS: _pack_covers(vocabulary, every()),
-        snapshot.WORDS: _pack_terms(vocabulary, postings),
-        snapshot.VOCABULARIES: _vocabularies(seen.toolkits, order, places),
+        snapshot_format.POSTINGS: postings.serialize(every),
+        snapshot_format.COVERS: _pack_covers(vocabulary, every()),
+        snapshot_format.WORDS: _pack_terms(vocabulary, postings),
+        snapshot_format.VOCABULARIES: _vocabularies(seen.toolkits, order, places),
     }
 
 
@@ -176,15 +178,15 @@ class _PostingsWriter:
         self.is_dense = self.document_frequencies * 3 > tools
         sizes = np.where(self.is_dense, 2 * tools, 6 * self.document_frequencies)
         # each begins where a number of four bytes may
-        ends = snapshot.POSTINGS_HEADER.size + np.cumsum(sizes + sizes % 4)
-        self.offsets = np.concatenate([[snapshot.POSTINGS_HEADER.size], ends])
+        ends = snapshot_format.POSTINGS_HEADER.size + np.cumsum(sizes + sizes % 4)
+        self.offsets = np.concatenate([[snapshot_format.POSTINGS_HEADER.size], ends])
         self.checksums: list[int] = []
 
     def serialize(
         self, counted: Callable[[], Iterable[tuple[TermCounts, TermIds]]]
     ) -> Iterator[bytes | memoryview]:
         """The bytes of the file. Afterwards `checks` has the checksum of each term's."""
-        yield snapshot.pack_postings_header(self.average_lengths.tolist())
+        yield snapshot_format.pack_postings_header(self.average_lengths.tolist())
         last = 0
         while (first := last) < len(self.document_frequencies):
             last = max(
@@ -259,7 +261,9 @@ def _encode_values(counted: TermCounts, average_lengths: scoring.Floats) -> NDAr
     impacts = np.maximum(
         1,
         np.rint(
-            scoring.compute_impacts(frequencies) / scoring.MAX_IMPACT * snapshot.MAX_ENCODED_IMPACT
+            scoring.compute_impacts(frequencies)
+            / scoring.MAX_IMPACT
+            * snapshot_format.MAX_ENCODED_IMPACT
         ).astype(np.int64),
     )
     return (
@@ -283,7 +287,7 @@ def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[b
         postings.is_dense,
     )
     heads = map(
-        snapshot.TERM_HEADER.pack,
+        snapshot_format.TERM_HEADER.pack,
         *(column.tolist() for column in columns),
         [len(some) // 4 for some in related],
         vocabulary.first,
@@ -292,7 +296,7 @@ def _pack_terms(vocabulary: Vocabulary, postings: _PostingsWriter) -> Iterator[b
         head + some + spellings.encode()
         for head, some, spellings in zip(heads, related, vocabulary.spellings, strict=True)
     ]
-    yield from table.pack_table(vocabulary.terms, [*map(len, entries)], entries)
+    yield from tables.pack_table(vocabulary.terms, [*map(len, entries)], entries)
 
 
 def _vocabularies(
@@ -304,7 +308,7 @@ def _vocabularies(
     for slug in slugs:
         numbers = np.concatenate(toolkits[slug])
         entries.append(lookup.pack(_bitmap(order[numbers]), _bitmap(places[numbers])))
-    yield from table.pack_table(slugs, [*map(len, entries)], entries)
+    yield from tables.pack_table(slugs, [*map(len, entries)], entries)
 
 
 def _bitmap(numbers: TermIds) -> BitMap:

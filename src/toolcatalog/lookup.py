@@ -13,7 +13,7 @@ from itertools import islice
 from pyroaring import BitMap
 
 from toolcatalog.postings import Term, TextIndex, shortest
-from toolcatalog.table import Table
+from toolcatalog.snapshot.tables import Table
 
 MOST_KIN = 12  # relatives of a term
 

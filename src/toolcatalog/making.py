@@ -20,7 +20,6 @@ from toolcatalog import (
     overview,
     pages,
     parts,
-    publishing,
     resolve,
     site,
 )
@@ -33,9 +32,10 @@ from toolcatalog.looking import BuildPaths, ChangeSet
 from toolcatalog.memory import BuildState
 from toolcatalog.pages import MetaToolSummary
 from toolcatalog.progress import Progress
-from toolcatalog.publishing import BuildResult
 from toolcatalog.site import StagedSite
-from toolcatalog.snapshot import SnapshotContents
+from toolcatalog.snapshot import directory
+from toolcatalog.snapshot.directory import BuildResult
+from toolcatalog.snapshot.format import SnapshotContents
 from toolcatalog.system.processes import WorkerPool, release_free_memory
 
 
@@ -83,14 +83,14 @@ def rebuild_catalog(
         memory.batch_entries(sound.tasks, previous),
     )
     # before the site: its pages go out as they are written
-    publishing.check_shrinkage(paths.out, sum(sound.tool_counts.values()), max_loss_percent)
+    directory.check_shrinkage(paths.out, sum(sound.tool_counts.values()), max_loss_percent)
     if len(sound.tasks) > merging.MANY_BATCHES:
         sound = _without_file_states(sound)
         changes.cache_entries.clear()  # it has the same at length, and who has called this holds on to it
         release_free_memory()
     if words:
         words.start()
-        assembly = SnapshotWriter(publishing.make_staging_folder(paths.out), sound.contents)
+        assembly = SnapshotWriter(directory.make_staging_folder(paths.out), sound.contents)
         _write_documents(assembly, sound, progress)
         # while the words are written
         staged = _stage_site(paths, sound, assembly.folder, changes, pool, progress)
@@ -103,14 +103,14 @@ def rebuild_catalog(
         )
     # all that can fail for what the catalog says has been done
     count = _install_site(paths, sound, changes, staged, pool) if staged else 0
-    changed = publishing.set_current(paths.out, digest)
-    stamp = publishing.compute_stamp(paths.out / "snapshots" / digest)
+    changed = directory.set_current(paths.out, digest)
+    stamp = directory.compute_stamp(paths.out / "snapshots" / digest)
     memory.save_snapshot_source(
         paths.cache, changes.program_digest, sound.source_digest, digest, stamp
     )
     parts.remove_batches_except(paths.cache, {task.cache_entry.key for task in sound.tasks})
     kept = staged.kept_count if staged else 0
-    return publishing.read_build_result(paths.out, digest, changed=changed, pages=count, kept=kept)
+    return directory.read_build_result(paths.out, digest, changed=changed, pages=count, kept=kept)
 
 
 def _compile_and_check(
@@ -127,7 +127,7 @@ def _compile_and_check(
     made_from = looking.compute_source_digest(
         changes.program_digest, changes.other_digests, [task.cache_entry for task in gathered.tasks]
     )
-    is_made = previous.made_from == made_from and publishing.is_unchanged(
+    is_made = previous.made_from == made_from and directory.is_unchanged(
         paths.out, previous.digest, previous.stamp
     )
     if not (is_made or gathered.invalid):
@@ -198,7 +198,7 @@ def _finish_snapshot(writer: SnapshotWriter, catalog: ValidCatalog) -> str:
         "sessions": len(catalog.contents.sessions),
     }
     digest = writer.finish(counts)
-    publishing.install_snapshot(writer.folder, digest, writer.written)
+    directory.install_snapshot(writer.folder, digest, writer.written)
     return digest
 
 

@@ -14,7 +14,7 @@ from toolcatalog import assembling, compiling, indexing, lexicon, parts
 from toolcatalog.batches import Task
 from toolcatalog.looking import BuildPaths
 from toolcatalog.parts import CompiledBatch
-from toolcatalog.snapshot import FileInfo
+from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system.processes import WorkerPool
 
 # batches whose counts of words, and what is noted of their files, are not held in memory: some

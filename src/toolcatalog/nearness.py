@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from toolcatalog import picking
 from toolcatalog.meaning import DIMENSIONS, Vectors
-from toolcatalog.postings import ToolIds
-from toolcatalog.table import Buffer
+from toolcatalog.snapshot.tables import Buffer, ToolIds
 
 _SKETCH_WORDS = DIMENSIONS // 64  # of a sketch
 _MAX_SKETCH_CANDIDATES = 1000  # tools whose sketches are nearest, and that are compared in full

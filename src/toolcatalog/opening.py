@@ -9,11 +9,13 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolcatalog import meaning, snapshot, verifying
+from toolcatalog import meaning
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
 from toolcatalog.nearness import QueryEncoder
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
+from toolcatalog.snapshot.tables import Buffer, Table
 from toolcatalog.store import TABLES, Store
-from toolcatalog.table import Buffer, Table
 
 
 def open_build(build: Path) -> Store:
@@ -41,20 +43,24 @@ def check(folder: Path, named: Path, mend: str) -> None:
 
 
 def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
-    manifest = verifying.read_manifest(folder, build, mend)
+    manifest = verify.read_manifest(folder, build, mend)
     try:
         data = {
             path: _map_file(folder / path, path, said.size) for path, said in manifest.files.items()
         }
         encode = (
             meaning.load_encoder().encode_query
-            if is_served and snapshot.VECTORS in data and meaning.is_installed()
+            if is_served and snapshot_format.VECTORS in data and meaning.is_installed()
             else None
         )
         # they have no checksums within
-        for path in (snapshot.NUMBERS, snapshot.COVERS, *([snapshot.VECTORS] if encode else [])):
+        for path in (
+            snapshot_format.NUMBERS,
+            snapshot_format.COVERS,
+            *([snapshot_format.VECTORS] if encode else []),
+        ):
             if hashlib.sha256(data[path]).hexdigest() != manifest.files[path].sha256:
-                raise _DamagedFile(f"{path} has {verifying.WRONG_CONTENT}")
+                raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}")
         return _open_store(
             manifest.digest, data, {path: _open_table(data[path], path) for path in TABLES}, encode
         )
@@ -78,7 +84,7 @@ def _open_table(data: Buffer, path: str) -> Table:
     try:
         return Table(data)
     except SnapshotError:
-        raise _DamagedFile(f"{path} has {verifying.WRONG_CONTENT}") from None
+        raise _DamagedFile(f"{path} has {verify.WRONG_CONTENT}") from None
 
 
 def _open_store(

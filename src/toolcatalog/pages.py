@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 
 from toolcatalog import diffing, entries, markdown, particulars
 from toolcatalog.entries import ToolRow
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import first_sentence
 
 if TYPE_CHECKING:

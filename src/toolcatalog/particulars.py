@@ -11,7 +11,7 @@ from markupsafe import escape
 
 from toolcatalog import described, entries, exports, markdown, textutils
 from toolcatalog.exports import Snippet
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot.format import Tool, Toolkit
 
 SITE_ROOT = "../../"  # from such a page
 

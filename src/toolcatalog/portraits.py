@@ -13,7 +13,7 @@ from typing import Any
 from toolcatalog import exports
 from toolcatalog.encoding import dump_json
 from toolcatalog.parameters import CHILD_LABELS, LIMITS, Child, children
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import escape_hidden
 
 StyledText = tuple[str, str]  # text and style, as rich names styles; "" is none

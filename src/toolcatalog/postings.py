@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis, snapshot, spelling
+from toolcatalog import analysis, spelling
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.table import Buffer, Table
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import tables
+from toolcatalog.snapshot.tables import Buffer, Table
 
 _TERM_CACHE_SIZE = 1 << 13  # that are remembered: some hundred bytes each
 _SIMILAR_CACHE_SIZE = 1 << 8  # unknown words for which those near them are remembered
-
-ToolIds = NDArray[np.uint32]
 PostingValues = NDArray[np.uint16]
 Scores = NDArray[np.float32]
 
@@ -58,16 +58,16 @@ class TextIndex:
         self._terms = terms
         # of which terms the postings were read before and found as they were written
         self._verified = bytearray(len(terms))
-        covers = np.frombuffer(data[snapshot.COVERS], np.uint8).reshape(3, 4 * tool_count)
+        covers = np.frombuffer(data[snapshot_format.COVERS], np.uint8).reshape(3, 4 * tool_count)
         # by name and by toolkit: rarities of the terms there, added up
         self.name_idf_sums = covers[:2].view("<f4")
         self.name_checksums = covers[2].view("<u4")  # checksums: see `counting.called`
-        self._data = memoryview(data[snapshot.POSTINGS])
+        self._data = memoryview(data[snapshot_format.POSTINGS])
         self._tool_count = tool_count
-        head = bytes(self._data[: snapshot.POSTINGS_HEADER.size])
+        head = bytes(self._data[: snapshot_format.POSTINGS_HEADER.size])
         self.average_lengths = np.frombuffer(head[:-8], "<f8")  # how long fields are on average
-        if head != snapshot.pack_postings_header(self.average_lengths.tolist()):
-            raise SnapshotError(f"{snapshot.POSTINGS} has other bytes than were written")
+        if head != snapshot_format.pack_postings_header(self.average_lengths.tolist()):
+            raise SnapshotError(f"{snapshot_format.POSTINGS} has other bytes than were written")
         # not methods: what refers to itself stays until somebody looks for such
         self.find_term = lru_cache(maxsize=_TERM_CACHE_SIZE)(partial(_find_term, terms))
         self.term_at = lru_cache(maxsize=_TERM_CACHE_SIZE)(partial(_term_at, terms))
@@ -105,7 +105,7 @@ class TextIndex:
             numbers, values = self._sparse_values(term)
             counts[numbers] += 1 + (values & 1)
 
-    def term_values(self, term: Term, tool_ids: ToolIds) -> PostingValues:
+    def term_values(self, term: Term, tool_ids: tables.ToolIds) -> PostingValues:
         """What a term tells of these tools: its values, see `indexing`, and 0 for those that do not
         hold it.
         """
@@ -122,7 +122,7 @@ class TextIndex:
         """A value for each tool."""
         return np.frombuffer(self._read_verified(term, 2 * self._tool_count), "<u2")
 
-    def _sparse_values(self, term: Term) -> tuple[ToolIds, PostingValues]:
+    def _sparse_values(self, term: Term) -> tuple[tables.ToolIds, PostingValues]:
         """The numbers of the tools that hold a term, and their values."""
         data = self._read_verified(term, 6 * term.document_frequency)
         return np.frombuffer(data, "<u4", term.document_frequency), np.frombuffer(
@@ -163,8 +163,8 @@ def _find_similar_terms(terms: Table, word: str) -> list[Term]:
 
 
 def _parse_term(id: int, text: str, entry: bytes) -> Term:
-    first, held, check, rarity, is_row, kin, word = snapshot.TERM_HEADER.unpack_from(entry)
-    end = snapshot.TERM_HEADER.size + 4 * kin
-    related = memoryview(entry)[snapshot.TERM_HEADER.size : end].cast("I")
+    first, held, check, rarity, is_row, kin, word = snapshot_format.TERM_HEADER.unpack_from(entry)
+    end = snapshot_format.TERM_HEADER.size + 4 * kin
+    related = memoryview(entry)[snapshot_format.TERM_HEADER.size : end].cast("I")
     spellings = tuple(entry[end:].decode().split("\t"))
     return Term(id, text, rarity, tuple(related), word, spellings, first, held, check, is_row)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from toolcatalog import exports
 from toolcatalog.encoding import sha256_hex
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 
 _DIGEST_LENGTH = 8  # characters of the SHA-256 of a slug by which a shortened name ends
 _ELLIPSIS = "..."  # where a text was cut

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from toolcatalog import analysis, names, picking, spelling
 from toolcatalog.lookup import Lookup
 from toolcatalog.nearness import NO_NEIGHBORS, Neighbors
-from toolcatalog.postings import Scores, Term, TextIndex, ToolIds
+from toolcatalog.postings import Scores, Term, TextIndex
+from toolcatalog.snapshot.tables import ToolIds
 
 _QUOTED = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
 _FILLER_WEIGHT = 0.4  # the weight of such words

@@ -8,17 +8,18 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import Any
 
-from toolcatalog import choices, model, parameters, placeholders, snapshot
+from toolcatalog import choices, model, parameters, placeholders
+from toolcatalog.snapshot import format as snapshot_format
 
 
-def resolve_catalog(catalog: model.Catalog) -> snapshot.SnapshotContents:
+def resolve_catalog(catalog: model.Catalog) -> snapshot_format.SnapshotContents:
     """The contents of the snapshot of a catalog without problems, but for the tools, which go
     through `tool` one by one.
     """
     of_toolkit: defaultdict[str, set[str]] = defaultdict(set)
     for one in catalog.tools:
         of_toolkit[one.toolkit].add(one.version)
-    return snapshot.SnapshotContents(
+    return snapshot_format.SnapshotContents(
         about={key: value for key, value in asdict(catalog.about).items() if key != "rules"},
         toolkits=tuple(
             _resolve_toolkit(toolkit, of_toolkit[slug])
@@ -32,9 +33,9 @@ def resolve_catalog(catalog: model.Catalog) -> snapshot.SnapshotContents:
 
 def resolve_tool(
     tool: model.ToolVersion, toolkit: model.Toolkit, versions: tuple[str, ...]
-) -> snapshot.Tool:
+) -> snapshot_format.Tool:
     """One tool version as served; `versions` are all those of the tool, oldest first."""
-    return snapshot.Tool(
+    return snapshot_format.Tool(
         slug=tool.slug,
         toolkit=tool.toolkit,
         version=tool.version,
@@ -50,17 +51,17 @@ def resolve_tool(
     )
 
 
-def _resolve_toolkit(toolkit: model.Toolkit, versions: set[str]) -> snapshot.Toolkit:
-    return snapshot.Toolkit(**asdict(toolkit), versions=tuple(sorted(versions)))
+def _resolve_toolkit(toolkit: model.Toolkit, versions: set[str]) -> snapshot_format.Toolkit:
+    return snapshot_format.Toolkit(**asdict(toolkit), versions=tuple(sorted(versions)))
 
 
-def _resolve_auth_config(config: model.AuthConfig) -> snapshot.AuthConfig:
-    return snapshot.AuthConfig(
+def _resolve_auth_config(config: model.AuthConfig) -> snapshot_format.AuthConfig:
+    return snapshot_format.AuthConfig(
         id=config.id, toolkit=config.toolkit, tools=config.tools, scopes=config.scopes
     )
 
 
-def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot.Session:
+def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot_format.Session:
     toolkits = choices.select_toolkits(catalog, session)
     given = {
         "toolkits": toolkits,
@@ -74,7 +75,7 @@ def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot
     tools = tuple(
         _resolve_meta_tool(catalog, one, given) for one in _offered_meta_tools(catalog, session)
     )
-    return snapshot.Session(
+    return snapshot_format.Session(
         id=session.id, project=session.project, toolkits=tuple(toolkits), tools=tools
     )
 
@@ -92,7 +93,7 @@ def _offered_meta_tools(catalog: model.Catalog, session: model.Session) -> list[
 
 def _resolve_meta_tool(
     catalog: model.Catalog, meta: model.MetaTool, values: dict[str, Any]
-) -> snapshot.Tool:
+) -> snapshot_format.Tool:
     assert catalog.router is not None
     value = placeholders.fill_placeholders(meta.template, values)
     for field in ("input_parameters", "output_parameters"):

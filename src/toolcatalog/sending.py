@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import chunking, depot, encoding, signing, snapshot, sweeping, verifying
+from toolcatalog import chunking, depot, encoding, signing, sweeping
 from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.objects import (
@@ -25,6 +25,8 @@ from toolcatalog.objects import (
 )
 from toolcatalog.progress import Progress
 from toolcatalog.signing import SigningKey, SnapshotStatement
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
 
 
 class UploadResult(NamedTuple):
@@ -59,13 +61,13 @@ def upload_snapshot(
     ObjectConflict where somebody else has moved the pointer meanwhile: then it stays as they have put it.
     """
     folder = Path(os.path.realpath(build / "current"))
-    manifest = verifying.read_manifest(folder, build)
+    manifest = verify.read_manifest(folder, build)
     _verify_build(folder, build, progress)
     before = _read_pointer(storage)
     files, objects_sent, size = _upload_chunks(
         storage,
         folder,
-        [*verifying.list_files(folder, manifest)],
+        [*verify.list_files(folder, manifest)],
         _list_reusable_chunks(storage, before),
         jobs,
         progress,
@@ -78,7 +80,7 @@ def upload_snapshot(
             f"{len(chunks):,} bytes, and {depot.MAX_CHUNK_LIST_SIZE:,} are read. Split the catalog."
         )
     for path, data in (
-        (depot.manifest_path(manifest.digest), (folder / snapshot.MANIFEST).read_bytes()),
+        (depot.manifest_path(manifest.digest), (folder / snapshot_format.MANIFEST).read_bytes()),
         (depot.chunk_list_path(manifest.digest), chunks),
     ):
         if path not in kept or kept[path].size != len(data):
@@ -90,8 +92,8 @@ def upload_snapshot(
 
 
 def _verify_build(folder: Path, build: Path, progress: Progress) -> None:
-    with progress("Verifying bytes", verifying.count_bytes(folder)) as advance:
-        wrong = verifying.verify_snapshot(folder, advance)
+    with progress("Verifying bytes", verify.count_bytes(folder)) as advance:
+        wrong = verify.verify_snapshot(folder, advance)
     if wrong:
         raise SnapshotError(
             f"The build in {build} is damaged ({wrong[0]}), so nothing was sent: {REBUILD_HINT}"
@@ -101,7 +103,7 @@ def _verify_build(folder: Path, build: Path, progress: Progress) -> None:
 def _read_pointer(storage: ObjectStorage) -> tuple[bytes, ObjectTag] | None:
     try:
         # whatever lies there, it can be replaced
-        return storage.read(depot.POINTER, snapshot.MAX_MANIFEST_SIZE)
+        return storage.read(depot.POINTER, snapshot_format.MAX_MANIFEST_SIZE)
     except ObjectNotFound:
         return None
 

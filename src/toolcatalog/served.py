@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import comparing, snapshot, verifying
+from toolcatalog import comparing
 from toolcatalog.comparing import FileFields, Side, ToolVersionKey
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.opening import open_snapshot
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
+from toolcatalog.snapshot.format import Tool
 from toolcatalog.store import Store
 
 
@@ -62,8 +64,8 @@ def load_sides(before: Path, after: Path) -> tuple[Side, Side]:
 
 def _open_build(folder: Path) -> _OpenBuild:
     store = open_snapshot(folder)
-    manifest = verifying.read_manifest(folder)
-    listed = verifying.list_files(folder, manifest)
+    manifest = verify.read_manifest(folder)
+    listed = verify.list_files(folder, manifest)
     listing = {path: said.sha256 for path, said in listed.items() if "/" in path}
     return _OpenBuild(folder, store, manifest.about, listing)
 
@@ -147,6 +149,6 @@ def _make_side(
 def _load_tool(store: Store, key: ToolVersionKey, deprecation: Mapping[str, str] | None) -> Tool:
     entry = store.get_tool(key.slug)
     assert entry is not None
-    return snapshot.tool_from_document(
+    return snapshot_format.tool_from_document(
         orjson.loads(store.read_document(entry.tool_id(key.version))[0]), deprecation
     )

@@ -25,11 +25,12 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import guarding, memory
+from toolcatalog import memory
 from toolcatalog.errors import UsageError
 from toolcatalog.groups import PageGroup
 from toolcatalog.memory import PageGroupState, SiteState
 from toolcatalog.progress import Progress
+from toolcatalog.snapshot import locks
 from toolcatalog.system import file_state, files
 from toolcatalog.system.processes import WorkerPool
 
@@ -81,8 +82,8 @@ def stage_site(
         files.remove_temporary_files(site)
     notes: list[PageGroupState] = []
     if stale:
-        files.remove(site / guarding.STAGED)
-        (site / guarding.STAGED).mkdir(parents=True)
+        files.remove(site / locks.STAGED)
+        (site / locks.STAGED).mkdir(parents=True)
         made = pool.map(
             partial(_stage_group, site, _find_reusable(site_state, named)), [*stale.values()]
         )
@@ -115,7 +116,7 @@ def install(staged: StagedSite, pool: WorkerPool) -> Iterator[tuple[str, PageGro
     if staged.removed_paths:
         _remove_pages(site, staged.removed_paths)
         _write_listing(listing, _group_paths(named, left))
-    files.remove(site / guarding.STAGED)
+    files.remove(site / locks.STAGED)
     yield (
         _LISTING_FILE,
         memory.encode_group_state({_LISTING_FILE: file_state.settled_signature(str(listing))}, {}),
@@ -161,7 +162,7 @@ def _require_folder(folder: str) -> None:
         mode = os.lstat(folder).st_mode
     except (FileNotFoundError, NotADirectoryError):  # the folder above it is looked at next
         return
-    guarding.refuse_link(folder, "--site")
+    locks.refuse_link(folder, "--site")
     if not stat.S_ISDIR(mode):
         raise UsageError(
             f"{folder} is a file, and pages go into a folder of this name: move the file away, or "
@@ -223,7 +224,7 @@ def _stage_group(site: Path, known: KnownFiles, group: PageGroup) -> PageGroupSt
     """Make the files of a group, but those that are known to be made from the same, and stage those
     that differ: the state of the files that were not made, and what files are made from.
     """
-    folder = site / guarding.STAGED / group.digest
+    folder = site / locks.STAGED / group.digest
     folder.mkdir(exist_ok=True)
     numbers = {path: number for number, path in enumerate(group.paths)}
     state, sources = {}, {}
@@ -245,7 +246,7 @@ def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> Page
     what they are made from.
     """
     group, noted = staged
-    folder = f"{site}/{guarding.STAGED}/{group.digest}"
+    folder = f"{site}/{locks.STAGED}/{group.digest}"
     waiting = {file.name for file in Path(folder).iterdir()}
     state = memory.decode_signatures(noted)
     for number, path in enumerate(group.paths):

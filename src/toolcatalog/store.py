@@ -23,14 +23,16 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import columns, lookup, names, picking, ranking, snapshot
+from toolcatalog import lookup, names, picking, ranking
 from toolcatalog.documents import Documents
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.lookup import Lookup
 from toolcatalog.nearness import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
-from toolcatalog.postings import TextIndex, ToolIds
+from toolcatalog.postings import TextIndex
 from toolcatalog.ranking import Ranking, SlugMatch
-from toolcatalog.table import Buffer, Table
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import tables as snapshot_tables
+from toolcatalog.snapshot.tables import Buffer, Table, ToolIds
 from toolcatalog.versions import newest_at
 
 if TYPE_CHECKING:
@@ -49,11 +51,11 @@ _TOOLKIT_CACHE_SIZE = (
 )  # the same of toolkits: a tool is in one only, so together they are small
 
 TABLES = (
-    snapshot.TOOLS,
-    snapshot.SETS,
-    snapshot.FACTS,
-    snapshot.WORDS,
-    snapshot.VOCABULARIES,
+    snapshot_format.TOOLS,
+    snapshot_format.SETS,
+    snapshot_format.FACTS,
+    snapshot_format.WORDS,
+    snapshot_format.VOCABULARIES,
 )
 
 
@@ -136,9 +138,9 @@ class Store:
         encode: QueryEncoder | None = None,
     ) -> None:
         self.digest = digest
-        self._columns = columns.unpack_columns(memoryview(data[snapshot.NUMBERS]))
+        self._columns = snapshot_tables.unpack_columns(memoryview(data[snapshot_format.NUMBERS]))
         self.version_count = len(self._columns["place"])  # how many tool versions there are
-        held = Documents(data[snapshot.DOCUMENTS], self._columns)
+        held = Documents(data[snapshot_format.DOCUMENTS], self._columns)
         self.read_document, self.read_documents, self.document_sizes = (
             held.read_document,
             held.read_documents,
@@ -150,10 +152,12 @@ class Store:
         self._index = TextIndex(words, data, self.version_count)
         self._every_term = Lookup(self._index)
         self._limited = lru_cache(maxsize=_LOOKUPS)(partial(lookup.read, vocabularies, self._index))
-        self._has_vectors = snapshot.VECTORS in data
+        self._has_vectors = snapshot_format.VECTORS in data
         self._encode = encode and lru_cache(maxsize=_QUERY_CACHE_SIZE)(encode)
         self._vector_index = (
-            VectorIndex(data[snapshot.VECTORS], self.version_count) if self._has_vectors else None
+            VectorIndex(data[snapshot_format.VECTORS], self.version_count)
+            if self._has_vectors
+            else None
         )
         # the newest documents go before the older ones
         self._newest_ids = self._columns["number"][: len(self._tools)]
@@ -227,7 +231,7 @@ class Store:
         """Each toolkit, tag or scope (`kind`) that a tool has, with the number of tools that have
         it in their newest version.
         """
-        newest = self._load_set(snapshot.NEWEST)
+        newest = self._load_set(snapshot_format.NEWEST)
         found = {
             name.partition(" ")[2]: newest.intersection_cardinality(self._load_set(name))
             for name in _names_of_kind(self._sets, kind)
@@ -270,7 +274,7 @@ class Store:
         if filters.only_important:
             found = found & self._load_set("tag important")
         if not filters.include_deprecated:
-            found = found - self._load_set(snapshot.DEPRECATED)
+            found = found - self._load_set(snapshot_format.DEPRECATED)
         if filters.query:
             among = self._to_mask(found)
             near = self._find_neighbors(filters.query, among)
@@ -278,7 +282,9 @@ class Store:
                 self._lookup(visible), filters.query, among, self._match_slugs(filters.query), near
             )
             return SearchResult(ranked.tool_ids, ranked)
-        return SearchResult(self._newest_ids if found is self._load_set(snapshot.NEWEST) else found)
+        return SearchResult(
+            self._newest_ids if found is self._load_set(snapshot_format.NEWEST) else found
+        )
 
     def _lookup(self, visible: Collection[str] | None) -> Lookup:
         return self._every_term if visible is None else self._limited(frozenset(visible))
@@ -369,7 +375,7 @@ class Store:
         """The same set as a column, by number."""
         return (
             self._newest_mask
-            if tool_ids is self._load_set(snapshot.NEWEST)
+            if tool_ids is self._load_set(snapshot_format.NEWEST)
             else _make_mask(_to_array(tool_ids), self.version_count)
         )
 
@@ -425,7 +431,9 @@ class Store:
 
     def _effective_at(self, version: str | None) -> BitMap:
         return (
-            self._load_set(snapshot.NEWEST) if version is None else self._load_effective_at(version)
+            self._load_set(snapshot_format.NEWEST)
+            if version is None
+            else self._load_effective_at(version)
         )
 
     def _repinned(self, found: BitMap, pinned: Mapping[str, str | None]) -> BitMap:
@@ -491,7 +499,7 @@ def _in_force(early: NDArray[np.bool_], is_newest: NDArray[np.bool_]) -> NDArray
 
 
 def _read_all_versions(facts: Table) -> list[str]:
-    return _read_fact(facts, snapshot.ALL_VERSIONS) or []
+    return _read_fact(facts, snapshot_format.ALL_VERSIONS) or []
 
 
 def _read_fact(facts: Table, name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from toolcatalog.encoding import dump_json
 from toolcatalog.parameters import CHILD_LABELS, LIMITS, children
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import escape_hidden
 
 _LINE_END = re.compile(r"\r\n?|\n")

@@ -14,7 +14,7 @@ from toolcatalog.comparing import FileFields, Side, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding
 from toolcatalog.model import Toolkit, ToolVersion
 from toolcatalog.revisions import FileSet
-from toolcatalog.snapshot import Tool
+from toolcatalog.snapshot.format import Tool
 
 _PATH_FIELDS = ("path", "slug", "id")  # fields of records that a path gives
 

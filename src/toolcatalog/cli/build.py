@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import holding, publishing
 from toolcatalog.build import WorkerSource, build
 from toolcatalog.cli import options, terminal
+from toolcatalog.snapshot import directory, retention
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
 _EPILOG = """\b
@@ -67,7 +67,7 @@ def command(
     """Validate the catalog and build its snapshot and site."""
     tune_garbage_collection()
     may_lose = (
-        publishing.UNLIMITED_LOSS_PERCENT if allow_shrink else publishing.DEFAULT_MAX_LOSS_PERCENT
+        directory.UNLIMITED_LOSS_PERCENT if allow_shrink else directory.DEFAULT_MAX_LOSS_PERCENT
     )
     hire = _load_worker_source(cluster) if cluster else None
     where = None if no_site else site
@@ -90,7 +90,10 @@ def command(
             f"{site} holds {built.kept:,} pages that are no longer made and that were not made by "
             "you on this machine: they stay. Remove the folder and build again to be rid of them."
         )
-    if built.changed and (held := len(holding.list_digests(out))) > holding.PRUNE_HINT_THRESHOLD:
+    if (
+        built.changed
+        and (held := len(retention.list_digests(out))) > retention.PRUNE_HINT_THRESHOLD
+    ):
         terminal.print_message(
             f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build "
             f"{out}` removes old ones."

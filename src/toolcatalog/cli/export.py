@@ -6,11 +6,12 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import encoding, exports, providers, snapshot
+from toolcatalog import encoding, exports, providers
 from toolcatalog.cli import options, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError
 from toolcatalog.opening import open_build
+from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store import Store
 
 _EPILOG = """\b
@@ -92,9 +93,9 @@ def _read_session_documents(store: Store, id: str) -> list[bytes]:
 def _print_definitions(form: str, documents: Iterable[bytes | memoryview]) -> int:
     lines, missing = [], 0
     for document in documents:
-        made = providers.fit_definitions(snapshot.tool_from_document(orjson.loads(document), None))[
-            form
-        ]
+        made = providers.fit_definitions(
+            snapshot_format.tool_from_document(orjson.loads(document), None)
+        )[form]
         for note in made.notes:
             terminal.print_message(note)
         lines += [encoding.dump_json(made.definition)] if made.definition else []

@@ -9,11 +9,12 @@ from typing import Any
 import click
 import orjson
 
-from toolcatalog import locating, portraits, snapshot, twins
+from toolcatalog import locating, portraits, twins
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.opening import open_build
-from toolcatalog.snapshot import Tool, Toolkit
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.store import Store
 
 _EPILOG = """\b
@@ -81,7 +82,10 @@ def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
     document = orjson.loads(data)
     index = _read_toolkit_index(folder, toolkit, document["version"])
     row = next(row for row in index["tools"] if row["slug"] == document["slug"])
-    tool, kit = snapshot.tool_from_document(document, row["deprecation"]), _parse_toolkit(index)
+    tool, kit = (
+        snapshot_format.tool_from_document(document, row["deprecation"]),
+        _parse_toolkit(index),
+    )
     if form == "json":
         click.echo(data)
     elif form == "markdown":
@@ -95,7 +99,7 @@ def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
 def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str) -> None:
     index = _read_toolkit_index(folder, slug, version)
     if form == "json":
-        click.echo((folder / snapshot.toolkit_index_path(slug, version)).read_bytes())
+        click.echo((folder / snapshot_format.toolkit_index_path(slug, version)).read_bytes())
     elif form == "markdown":
         kit = _parse_toolkit(index)
         for piece in twins.render_llms_full_txt(
@@ -112,7 +116,7 @@ def _read_tools(store: Store, rows: list[dict[str, Any]]) -> Iterator[Tool]:
     for row in rows:
         entry = store.get_tool(row["slug"])
         assert entry is not None
-        yield snapshot.tool_from_document(
+        yield snapshot_format.tool_from_document(
             orjson.loads(store.read_document(entry.tool_id(row["version"]))[0]), row["deprecation"]
         )
 
@@ -129,7 +133,7 @@ def _read_toolkit_index(folder: Path, toolkit: str, version: str) -> dict[str, A
     """The index of a toolkit at a version, which says why a tool is deprecated: its document does
     not.
     """
-    path = snapshot.toolkit_index_path(toolkit, version)
+    path = snapshot_format.toolkit_index_path(toolkit, version)
     try:
         index: dict[str, Any] = orjson.loads((folder / path).read_bytes())
     except (OSError, orjson.JSONDecodeError):
@@ -140,7 +144,7 @@ def _read_toolkit_index(folder: Path, toolkit: str, version: str) -> dict[str, A
 
 
 def _tool_links(folder: Path, tool: Tool) -> Iterator[str]:
-    home = orjson.loads((folder / snapshot.MANIFEST).read_bytes())["about"].get("home")
+    home = orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())["about"].get("home")
     if home:
         yield f"{home.rstrip('/')}/tools/{tool.slug}/index.html"
     yield f"GET /api/v3/tools/{tool.slug}?version={tool.version}"

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import holding
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import SnapshotError
-from toolcatalog.holding import PruneResult, StoredSnapshot
+from toolcatalog.snapshot import retention
+from toolcatalog.snapshot.retention import PruneResult, StoredSnapshot
 
 _EPILOG = """\b
 Examples:
@@ -67,7 +67,7 @@ def command() -> None:
 )
 def list_(build: Path, form: str) -> None:
     """List the snapshots, the newest first, and which of them is in force."""
-    held = holding.list_snapshots(build)
+    held = retention.list_snapshots(build)
     if form == "json":
         click.echo(
             orjson.dumps(
@@ -88,7 +88,7 @@ def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
         ("DIGEST", "PUT THERE (UTC)", "TOOLS", "VERSIONS", "TOOLKITS", "SIZE", "")
     ]
     for digest, one in zip(
-        holding.shorten_digests([one.digest for one in snapshots]), snapshots, strict=True
+        retention.shorten_digests([one.digest for one in snapshots]), snapshots, strict=True
     ):
         counts = (
             f"{count:,}" if one.tool_versions or not one.state else "-"
@@ -113,15 +113,17 @@ def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
 @options.build
 def use(digest: str, build: Path) -> None:
     """Roll back, or forward, to another snapshot."""
-    moved = holding.switch_current(build, digest, terminal.show_progress)
+    moved = retention.switch_current(build, digest, terminal.show_progress)
     if moved.previous == moved.current:
         terminal.print_message(f"{build / 'current'} names this snapshot already, and it is whole.")
     else:
         was = (
-            f"was {moved.previous[: holding.SHORT_DIGEST_LENGTH]}" if moved.previous else "was none"
+            f"was {moved.previous[: retention.SHORT_DIGEST_LENGTH]}"
+            if moved.previous
+            else "was none"
         )
         terminal.print_message(
-            f"The snapshot in force {was}, and is {moved.current[: holding.SHORT_DIGEST_LENGTH]} now. The site "
+            f"The snapshot in force {was}, and is {moved.current[: retention.SHORT_DIGEST_LENGTH]} now. The site "
             "is still that of the last build."
         )
         terminal.print_message(
@@ -143,9 +145,9 @@ def use(digest: str, build: Path) -> None:
 def prune(keep: int, dry_run: bool, build: Path) -> None:
     """Remove old snapshots: never the one in force, nor the newest others."""
     gone, left_over = (
-        PruneResult(holding.list_prunable(build, keep), 0)
+        PruneResult(retention.list_prunable(build, keep), 0)
         if dry_run
-        else holding.prune_snapshots(build, keep)
+        else retention.prune_snapshots(build, keep)
     )
     for one in gone:
         click.echo(one.digest)
@@ -161,16 +163,16 @@ def prune(keep: int, dry_run: bool, build: Path) -> None:
 @options.build
 def verify(digests: tuple[str, ...], build: Path) -> int:
     """Hold every file of these snapshots, or of all, against what was written."""
-    every = [one.digest for one in holding.list_snapshots(build)]
+    every = [one.digest for one in retention.list_snapshots(build)]
     chosen = dict.fromkeys(
-        holding.resolve_digest(build, digest) for digest in digests
+        retention.resolve_digest(build, digest) for digest in digests
     ) or dict.fromkeys(every)
     broken = 0
     for digest in chosen:
         wrong = _find_problems(build, digest)
         broken += bool(wrong)
         for one in wrong:
-            terminal.print_message(f"{digest[: holding.SHORT_DIGEST_LENGTH]}: {one}")
+            terminal.print_message(f"{digest[: retention.SHORT_DIGEST_LENGTH]}: {one}")
     told = f"{broken:,} not whole." if broken else "all are whole."
     terminal.print_message(f"{_format_count(len(chosen))} verified: {told}")
     return 1 if broken else 0
@@ -178,7 +180,7 @@ def verify(digests: tuple[str, ...], build: Path) -> int:
 
 def _find_problems(build: Path, digest: str) -> list[str]:
     try:
-        return holding.verify_by_digest(build, digest, terminal.show_progress)
+        return retention.verify_by_digest(build, digest, terminal.show_progress)
     except SnapshotError as error:
         return [str(error)]
 

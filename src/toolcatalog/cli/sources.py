@@ -46,7 +46,8 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
 
     Raises UsageError where the catalog is none, and where one of those files has problems.
     """
-    from toolcatalog import checking, encoding, model, resolve, snapshot, tree  # noqa: PLC0415 - only here is YAML read
+    from toolcatalog import checking, encoding, model, resolve, tree  # noqa: PLC0415
+    from toolcatalog.snapshot import format as snapshot_format  # noqa: PLC0415 - only here is YAML read
 
     # the toolkit of each version of a tool, by slug
     folders: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -73,7 +74,7 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
         toolkit: model.Toolkit = record(f"toolkits/{home}/toolkit.yaml")
         served = resolve.resolve_tool(tool, toolkit, tuple(sorted(versions)))
         document: dict[str, Any] = orjson.loads(
-            encoding.dump_json(snapshot.tool_to_document(served, toolkit.name, toolkit.logo))
+            encoding.dump_json(snapshot_format.tool_to_document(served, toolkit.name, toolkit.logo))
         )
         return document
 

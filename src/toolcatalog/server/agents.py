@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import encoding, providers, snapshot, textutils
+from toolcatalog import encoding, providers, textutils
 from toolcatalog.server import offers
 from toolcatalog.server.offers import Arguments, ToolDefinition
 from toolcatalog.server.questions import ListParams, Page, ToolParams
 from toolcatalog.server.refusals import ErrorDetail, RequestError
 from toolcatalog.server.view import CatalogView
+from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store import Filters, Store, VersionPins
 from toolcatalog.textutils import first_sentence
 from toolcatalog.versions import LATEST
@@ -65,7 +66,8 @@ def list_session_tools(access: CatalogAccess, session_id: str) -> list[ToolDefin
     if isinstance(found, ErrorDetail):
         raise RequestError(found)
     tools = [
-        snapshot.tool_from_document(document, None) for document in orjson.loads(found)["items"]
+        snapshot_format.tool_from_document(document, None)
+        for document in orjson.loads(found)["items"]
     ]
     fitted = (providers.fit_definitions(tool)["mcp"].definition for tool in tools)
     return [definition for definition in fitted if definition]

@@ -8,10 +8,12 @@ import threading
 import time
 from pathlib import Path
 
-from toolcatalog import accepting, opening, snapshot, verifying
+from toolcatalog import accepting, opening
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.server.live import AppState
 from toolcatalog.signing import VerifyKeys
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot import verify
 from toolcatalog.store import Store
 from toolcatalog.system import threads
 
@@ -31,7 +33,7 @@ def read_current_identity(build: Path) -> SnapshotIdentity | None:
     current = build / "current"
     folder = current.resolve()
     try:
-        manifest = (folder / snapshot.MANIFEST).stat()
+        manifest = (folder / snapshot_format.MANIFEST).stat()
     except OSError:
         return (str(folder), 0, 0) if os.path.lexists(current) else None
     return str(folder), manifest.st_ino, manifest.st_mtime_ns
@@ -118,7 +120,7 @@ class SnapshotReloader:
 def _open_verified(folder: Path, build: Path) -> Store:
     """A snapshot, verified from its first byte to its last. Raises SnapshotError."""
     store = opening.open_snapshot(folder, build)
-    if wrong := verifying.verify_snapshot(folder):
+    if wrong := verify.verify_snapshot(folder):
         told = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (
             f"; and {len(wrong) - _MAX_LOGGED_PROBLEMS} more"
             if len(wrong) > _MAX_LOGGED_PROBLEMS

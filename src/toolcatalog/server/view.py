@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import chain
 
 from toolcatalog import names
-from toolcatalog.postings import ToolIds
 from toolcatalog.server.questions import ListParams, ToolParams, invalid_slug_error
 from toolcatalog.server.refusals import ErrorDetail, invalid_request
+from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store import Store, ToolEntry, VersionPins
 
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it

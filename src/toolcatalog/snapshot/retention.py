@@ -1,5 +1,4 @@
-"""The snapshots that a build's folder holds: which there are, which one is in force, and which can
-go.
+"""Snapshot retention: list the snapshots of a build, roll back to one, prune old ones.
 
 A snapshot is never changed. To use another is to move one link, under the lock that builds take and
 after every byte has been verified, so that nobody is ever sent to half of anything. What is removed
@@ -13,11 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import encoding, guarding, names, publishing, snapshot, verifying
+from toolcatalog import encoding, names
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.progress import Progress, no_progress
+from toolcatalog.snapshot import directory, locks, verify
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.verify import UnsupportedFormat
 from toolcatalog.system import files
-from toolcatalog.verifying import UnsupportedFormat
 
 PRUNE_HINT_THRESHOLD = 10  # snapshots: with more it is time to prune
 SHORT_DIGEST_LENGTH = 12  # characters of a digest that people are shown, where they are enough
@@ -138,9 +139,9 @@ def verify_by_digest(build: Path, digest: str, progress: Progress = no_progress)
     half, or of another format.
     """
     folder = snapshot_folder(build, digest)
-    verifying.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
-    with progress("Verifying bytes", verifying.count_bytes(folder)) as advance:
-        return verifying.verify_snapshot(folder, advance)
+    verify.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
+    with progress("Verifying bytes", verify.count_bytes(folder)) as advance:
+        return verify.verify_snapshot(folder, advance)
 
 
 def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -> CurrentChange:
@@ -150,14 +151,14 @@ def switch_current(build: Path, prefix: str, progress: Progress = no_progress) -
     snapshot is not whole: nothing changes.
     """
     _require_digests(build)  # before anything is written: there may be no build
-    with guarding.lock_build(build, _UNCHANGED_HINT):
+    with locks.lock_build(build, _UNCHANGED_HINT):
         was, now = current_digest(build), resolve_digest(build, prefix)
         wrong = verify_by_digest(build, now, progress)
         if wrong:
             raise SnapshotError(
                 f"Snapshot {now} is not whole ({_summarize_problems(wrong)}), and nothing was changed: {_REBUILD_OR_SWITCH_HINT}"
             )
-        publishing.set_current(build, now)
+        directory.set_current(build, now)
     return CurrentChange(was, now)
 
 
@@ -183,12 +184,12 @@ def prune_snapshots(build: Path, keep: int) -> PruneResult:
     UsageError where another build is writing.
     """
     _require_digests(build)
-    with guarding.lock_build(build, _UNCHANGED_HINT):
+    with locks.lock_build(build, _UNCHANGED_HINT):
         gone = list_prunable(build, keep)
-        left_over = len(publishing.find_leftovers(build))
-        publishing.remove_leftovers(build)
+        left_over = len(directory.find_leftovers(build))
+        directory.remove_leftovers(build)
         for one in gone:
-            publishing.remove_snapshot(build, one.digest)
+            directory.remove_snapshot(build, one.digest)
     return PruneResult(gone, left_over)
 
 
@@ -203,9 +204,9 @@ def _read_stored_snapshot(folder: Path, current: str) -> StoredSnapshot:
     state = wrong = ""
     counts: dict[str, int] = {}
     try:
-        manifest = verifying.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
+        manifest = verify.read_manifest(folder, hint=_REBUILD_OR_SWITCH_HINT)
         counts = dict(manifest.counts)
-        missing = [*verifying.check_file_sizes(folder, verifying.list_files(folder, manifest))]
+        missing = [*verify.check_file_sizes(folder, verify.list_files(folder, manifest))]
         if missing:
             raise SnapshotError(
                 f"Snapshot {folder.name} is not whole ({_summarize_problems(missing)}): {_REBUILD_OR_SWITCH_HINT}"
@@ -230,7 +231,7 @@ def _install_time(folder: Path) -> datetime:
     """When a snapshot was put there: its manifest is written last, and taking a file away later
     does not change the time of that.
     """
-    manifest = folder / snapshot.MANIFEST
+    manifest = folder / snapshot_format.MANIFEST
     return datetime.fromtimestamp(
         (manifest if manifest.is_file() else folder).lstat().st_mtime, UTC
     )

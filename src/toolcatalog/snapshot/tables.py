@@ -1,5 +1,4 @@
-"""Names to values in one file that is opened without being read: a hash table laid out for the
-memory map. Pure but for the map.
+"""Binary tables of a snapshot: a memory-mapped hash table, and numeric columns as arrays.
 
 Looking a name up touches a slot, two places and the entry itself, whatever the size of the table,
 and the pages touched belong to the operating system, which shares them between processes and drops
@@ -10,6 +9,10 @@ read; the slots and places have one of their own, checked at opening. Numbers ar
     slots    where entry i is, i + 1 stands in the first free slot from CRC-32(name) on; 0 is a free slot
     places   where each entry begins, from the end of the places on, and where the last one ends
     entries  sorted by name: checksum, length of the name, name, value
+
+By place, which is the order in which the documents lie: `offset` (where each begins, and where one
+more would), `tag`, `check` (its CRC-32) and `number`; by number: `place`, and the ranks `name` and
+`version`.
 """
 
 import mmap
@@ -18,13 +21,19 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
+from toolcatalog.snapshot.format import TAG_SIZE
+
+ToolIds = NDArray[np.uint32]
+
 
 _MAGIC = b"tctable1"
 _HEADER = struct.Struct("<8sQQII")
@@ -171,3 +180,47 @@ class Table:
                 )
             self._verified[index] = 1
         return entry
+
+
+_OFFSET_TYPE = "<u8"  # of these there is one more than there are tool versions
+_COLUMN_TYPES = {
+    "tag": f"V{TAG_SIZE}",
+    "check": "<u4",
+    "number": "<u4",
+    "place": "<u4",
+    "name": "<u4",
+    "version": "<u4",
+}
+
+
+def unpack_columns(data: memoryview) -> dict[str, NDArray[Any]]:
+    """The columns by name; nothing is copied. Raises ValueError where the bytes are not those of
+    columns, or where a column refers to what is not there.
+    """
+    every, end, found = np.frombuffer(data, np.uint8), 0, {}
+    count = (len(every) - np.dtype(_OFFSET_TYPE).itemsize) // sum(
+        np.dtype(kind).itemsize for kind in (_OFFSET_TYPE, *_COLUMN_TYPES.values())
+    )
+    for name, kind, items in (
+        ("offset", _OFFSET_TYPE, count + 1),
+        *((name, kind, count) for name, kind in _COLUMN_TYPES.items()),
+    ):
+        start, end = end, end + items * np.dtype(kind).itemsize
+        found[name] = every[start:end].view(kind)
+    offset = found["offset"]
+    if (
+        count < 0
+        or end != len(every)
+        or (offset[1:] < offset[:-1]).any()
+        or any((found[name] >= count).any() for name in ("number", "place"))
+    ):
+        raise ValueError("no columns")
+    return found
+
+
+def pack_columns(columns: Mapping[str, NDArray[Any]]) -> bytes:
+    """The bytes of the columns."""
+    return b"".join(
+        columns[name].astype(kind, copy=False).tobytes()
+        for name, kind in (("offset", _OFFSET_TYPE), *_COLUMN_TYPES.items())
+    )

@@ -1,5 +1,4 @@
-"""What is served: the records of a snapshot, the files that hold them, and the manifest that
-vouches for those. Pure.
+"""The snapshot format: records, file names, JSON documents, the manifest and its digest.
 
 The owner of the format; `table` and `columns` know the bytes of `query.*`. Tool versions are
 numbered by slug and then version; whatever speaks of a tool version by number means this one. A

@@ -1,6 +1,4 @@
-"""A snapshot put in its place: written beside, renamed when it is complete, and pointed to last, in
-one step.
-"""
+"""The snapshots directory: put a snapshot in place atomically and switch `current` to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +6,9 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import snapshot
 from toolcatalog.errors import ShrunkCatalog
-from toolcatalog.snapshot import FileInfo
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system import file_state, files
 
 # of a hundred tools that a build may be without: whatever is wanted, and what happens from day to
@@ -39,7 +37,9 @@ def read_build_result(
     out: Path, digest: str, *, changed: bool, pages: int, kept: int = 0
 ) -> BuildResult:
     """What stands in a build, by its manifest."""
-    counts = orjson.loads((out / "snapshots" / digest / snapshot.MANIFEST).read_bytes())["counts"]
+    counts = orjson.loads((out / "snapshots" / digest / snapshot_format.MANIFEST).read_bytes())[
+        "counts"
+    ]
     return BuildResult(digest=digest, changed=changed, pages=pages, kept=kept, **counts)
 
 
@@ -83,8 +83,10 @@ def _count_current_tools(out: Path) -> int:
     manifest is damaged.
     """
     try:
-        manifest = orjson.loads((out / "current" / snapshot.MANIFEST).read_bytes())
-        return int(manifest["counts"]["tools"]) if snapshot.is_manifest_valid(manifest) else 0
+        manifest = orjson.loads((out / "current" / snapshot_format.MANIFEST).read_bytes())
+        return (
+            int(manifest["counts"]["tools"]) if snapshot_format.is_manifest_valid(manifest) else 0
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0
 
@@ -104,7 +106,11 @@ def install_snapshot(staging: Path, digest: str, file_infos: Mapping[str, FileIn
         staging.with_name(f"{digest}.damaged{_PARTIAL_SUFFIX}"),
     )
     if _is_complete(
-        folder, {**file_infos, snapshot.MANIFEST: _read_file_info(staging / snapshot.MANIFEST)}
+        folder,
+        {
+            **file_infos,
+            snapshot_format.MANIFEST: _read_file_info(staging / snapshot_format.MANIFEST),
+        },
     ):
         files.remove(staging)
         return folder
@@ -140,12 +146,12 @@ def compute_stamp(folder: Path) -> str:
     """The state of all files of a snapshot; empty where it cannot be told."""
     try:
         listed = [
-            *orjson.loads((folder / snapshot.MANIFEST).read_bytes())["files"],
-            *orjson.loads((folder / snapshot.FILE_LIST).read_bytes()),
+            *orjson.loads((folder / snapshot_format.MANIFEST).read_bytes())["files"],
+            *orjson.loads((folder / snapshot_format.FILE_LIST).read_bytes()),
         ]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ""
-    return file_state.digest_signatures(folder, [snapshot.MANIFEST, *sorted(listed)])
+    return file_state.digest_signatures(folder, [snapshot_format.MANIFEST, *sorted(listed)])
 
 
 def _is_complete(folder: Path, file_infos: Mapping[str, FileInfo]) -> bool:

@@ -1,5 +1,4 @@
-"""One writer at a time: the locks of a build's folder and of a site, and words for what may go
-wrong while somebody writes there.
+"""Write locks: one writer at a time for a build directory and a site directory.
 
 A lock is a file that is held and not one that is there: it ends with its process, however that
 ends. Folders that are written to may have come with a checkout, so symbolic links among them are

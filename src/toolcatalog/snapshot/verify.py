@@ -1,5 +1,4 @@
-"""A snapshot held against its manifest, byte by byte: what `snapshots verify`, a reload and a copy
-from elsewhere go by.
+"""Snapshot verification: compare every file with the manifest and its checksums.
 
 The digest names the manifest, the manifest names every file beside it, and one of those, the
 listing, every file in the folders. So who trusts a digest can trust whatever comes through here.
@@ -16,23 +15,24 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import encoding, snapshot
+from toolcatalog import encoding
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
-from toolcatalog.snapshot import FileInfo
+from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.snapshot.format import FileInfo
 
 _CHUNK_SIZE = 1 << 20  # bytes
 _MAX_INTEGER = 1 << 53  # of a size or a count: what every reader of JSON can hold
 _COUNT_NAMES = {"toolkits", "tools", "tool_versions", "sessions"}
 _REQUIRED_FILES = {
-    snapshot.FILE_LIST,
-    snapshot.DOCUMENTS,
-    snapshot.NUMBERS,
-    snapshot.TOOLS,
-    snapshot.SETS,
-    snapshot.FACTS,
-    snapshot.WORDS,
-    snapshot.POSTINGS,
-    snapshot.COVERS,
+    snapshot_format.FILE_LIST,
+    snapshot_format.DOCUMENTS,
+    snapshot_format.NUMBERS,
+    snapshot_format.TOOLS,
+    snapshot_format.SETS,
+    snapshot_format.FACTS,
+    snapshot_format.WORDS,
+    snapshot_format.POSTINGS,
+    snapshot_format.COVERS,
 }
 WRONG_CONTENT = "other bytes than were written"
 
@@ -62,16 +62,16 @@ def read_manifest(
     """
     build = display_folder or folder
     try:
-        with (folder / snapshot.MANIFEST).open("rb") as file:
-            data = file.read(snapshot.MAX_MANIFEST_SIZE + 1)
-        if len(data) > snapshot.MAX_MANIFEST_SIZE:
+        with (folder / snapshot_format.MANIFEST).open("rb") as file:
+            data = file.read(snapshot_format.MAX_MANIFEST_SIZE + 1)
+        if len(data) > snapshot_format.MAX_MANIFEST_SIZE:
             raise ValueError("longer than a manifest is")
         said = orjson.loads(data)
-        if _parse_integer(said["format"]) != snapshot.FORMAT:
+        if _parse_integer(said["format"]) != snapshot_format.FORMAT:
             raise _unsupported_format(build, said["format"], hint)
-        if not snapshot.is_manifest_valid(said):
+        if not snapshot_format.is_manifest_valid(said):
             raise SnapshotError(
-                f"The build in {build} is damaged ({snapshot.MANIFEST} is not the one that "
+                f"The build in {build} is damaged ({snapshot_format.MANIFEST} is not the one that "
                 f"was written): {hint}"
             )
         if encoding.dump_json(said) != data:  # a name that stands there twice, for one
@@ -98,7 +98,7 @@ def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
         not all(isinstance(text, str) for text in texts)
         or counts.keys() != _COUNT_NAMES
         or not files.keys() >= _REQUIRED_FILES
-        or snapshot.MANIFEST in files
+        or snapshot_format.MANIFEST in files
         or len({path.casefold() for path in files}) < len(files)
     ):
         raise ValueError("not what a manifest says")
@@ -107,7 +107,7 @@ def _parse_manifest(value: Mapping[str, Any]) -> Manifest:
 
 def _parse_file_info(path: str, value: Mapping[str, Any]) -> FileInfo:
     sha256 = value["sha256"]
-    if "/" in path or not snapshot.is_safe_path(path) or not isinstance(sha256, str):
+    if "/" in path or not snapshot_format.is_safe_path(path) or not isinstance(sha256, str):
         raise ValueError("no file beside a manifest")
     if not encoding.is_digest(sha256):
         raise ValueError("no SHA-256")
@@ -124,10 +124,10 @@ def _parse_integer(value: object) -> int:
 
 
 def _unsupported_format(build: Path, found_format: int, hint: str) -> UnsupportedFormat:
-    newer = found_format > snapshot.FORMAT
+    newer = found_format > snapshot_format.FORMAT
     upgrade = "it is of a newer toolcatalog: upgrade this one, or " if newer else ""
     return UnsupportedFormat(
-        f"The build in {build} has format {found_format}, this program reads {snapshot.FORMAT}: "
+        f"The build in {build} has format {found_format}, this program reads {snapshot_format.FORMAT}: "
         f"{upgrade}{hint}"
     )
 
@@ -140,12 +140,15 @@ def list_files(folder: Path, manifest: Manifest) -> dict[str, FileInfo]:
     side by side.
     """
     with contextlib.suppress(OSError, ValueError):
-        with (folder / snapshot.FILE_LIST).open("rb") as file:
-            data = file.read(snapshot.MAX_FILE_LIST_SIZE + 1)
-        if FileInfo(len(data), encoding.sha256_hex(data)) == manifest.files[snapshot.FILE_LIST]:
-            return _merge_file_lists(manifest.files, snapshot.parse_file_list(data))
+        with (folder / snapshot_format.FILE_LIST).open("rb") as file:
+            data = file.read(snapshot_format.MAX_FILE_LIST_SIZE + 1)
+        if (
+            FileInfo(len(data), encoding.sha256_hex(data))
+            == manifest.files[snapshot_format.FILE_LIST]
+        ):
+            return _merge_file_lists(manifest.files, snapshot_format.parse_file_list(data))
     raise SnapshotError(
-        f"{snapshot.FILE_LIST} is not the one that was written, so what is in the folders "
+        f"{snapshot_format.FILE_LIST} is not the one that was written, so what is in the folders "
         "cannot be told"
     )
 
@@ -156,7 +159,7 @@ def _merge_file_lists(
     """The files beside a manifest and those in the folders. Raises ValueError where a file of the
     listing lies in no folder, or in one that has the name of a file.
     """
-    taken = {path.casefold() for path in top_files} | {snapshot.MANIFEST}
+    taken = {path.casefold() for path in top_files} | {snapshot_format.MANIFEST}
     for path in nested_files:
         folder, _, name = path.rpartition("/")
         if not folder or not name or path.partition("/")[0].casefold() in taken:
@@ -194,15 +197,17 @@ def verify_snapshot(folder: Path, advance: Callable[[int], object] = lambda _: N
     """
     manifest, wrong = read_manifest(folder), list[str]()
     if encoding.is_digest(folder.name) and folder.name != manifest.digest:
-        wrong.append(f"{snapshot.MANIFEST} is that of {manifest.digest}")
+        wrong.append(f"{snapshot_format.MANIFEST} is that of {manifest.digest}")
     try:
         files = list_files(folder, manifest)
         wrong += [
             f"{path} is not listed"
-            for path in sorted(_walk_files(folder) - {snapshot.MANIFEST, *files})
+            for path in sorted(_walk_files(folder) - {snapshot_format.MANIFEST, *files})
         ]
     except SnapshotError as error:
-        files = {path: said for path, said in manifest.files.items() if path != snapshot.FILE_LIST}
+        files = {
+            path: said for path, said in manifest.files.items() if path != snapshot_format.FILE_LIST
+        }
         wrong.append(str(error))
     for path, said in sorted(files.items()):
         unlike = _check_file_size(folder, path, said)

@@ -1,0 +1,1 @@
+"""The served format: records, files, manifest, verification, and its directory on disk."""
