@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks import machine, paths, servers
 from benchmarks.asking import Client
 from benchmarks.paths import BenchmarkQuery, CatalogSample
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app
 from toolcatalog.server.live import AppState

@@ -20,12 +20,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import depot, keys, lockfile
+from toolcatalog import depot, lockfile
 from toolcatalog.build import build
 from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
 from toolcatalog.errors import ToolcatalogError
-from toolcatalog.keeping import FileKeyStorage
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.opening import open_build
 from toolcatalog.server.live import ServedSnapshot
 from toolcatalog.server.refusals import RequestError
@@ -643,9 +644,9 @@ class Targets:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         build(BASE, folder / "build", folder / "site")
-        _, self.key = keys.create(folder / "keys.json", "default", None, None)
+        _, self.key = api_keys.create(folder / "keys.json", "default", None, None)
         self.serving = ServedSnapshot(
-            open_build(folder / "build"), keys.KeyRing(folder / "keys.json")
+            open_build(folder / "build"), api_keys.KeyRing(folder / "keys.json")
         )
         self.named: dict[str, Callable[[bytes, Path], object]] = {
             **{
@@ -663,7 +664,7 @@ class Targets:
             "body": lambda data, _: self.serving.operations.list_session_tools(
                 self.key, "trs_support", b"", data
             ),
-            "keys": lambda data, folder: keys.parse_keys(
+            "keys": lambda data, folder: api_keys.parse_keys(
                 data, FileKeyStorage(folder / "keys.json")
             ),
             "pointer": lambda data, _: depot.parse_pointer(data),

@@ -18,12 +18,13 @@ from urllib.parse import quote_from_bytes
 
 import orjson
 
-from toolcatalog import depot, encoding, keys, lockfile, schema, signing, source, yaml12
+from toolcatalog import depot, encoding, lockfile, schema, signing, source, yaml12
 from toolcatalog.build import build
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.importers import additions, documents, mcp, openapi, wire
-from toolcatalog.keeping import FileKeyStorage
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.server import questions
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
@@ -102,9 +103,9 @@ def feed_cursor(data: bytes) -> None:
 def feed_key_file(data: bytes) -> None:
     """Keys that are read are written and read again as the same."""
     place = FileKeyStorage(Path("keys.json"))
-    found = keys.parse_keys(data, place)
-    assert keys.parse_keys(keys.serialize_keys(found), place) == found
-    assert all(isinstance(keys.compute_expiry(key), float) for key in found)
+    found = api_keys.parse_keys(data, place)
+    assert api_keys.parse_keys(api_keys.serialize_keys(found), place) == found
+    assert all(isinstance(api_keys.compute_expiry(key), float) for key in found)
 
 
 def feed_lock(data: bytes) -> None:
@@ -282,7 +283,7 @@ _WIRE = [
     }
 ]
 _DAY = "2026-01-01T00:00:00+00:00"
-_KEY = keys.ApiKey(
+_KEY = api_keys.ApiKey(
     id="key_a",
     project="p",
     toolkits=("mail",),
@@ -307,7 +308,7 @@ def _generate_examples(target: str) -> Iterator[bytes]:
         yield b"query=a+b&tags=a,b&tags[]=c&limit=5.0&cursor=MjoyMA%3D%3D&toolkit_versions[mail]=20250101_00&important=true&order=asc"
         yield b"tool_slugs=A,B&sort_by=name&include_deprecated=0&version=latest&toolkit_slug=mail&auth_config_ids=ac_a&scopes=%C3%A9"
     elif target == "keys":
-        yield keys.serialize_keys([_KEY])
+        yield api_keys.serialize_keys([_KEY])
     elif target == "lock":
         yield _LOCK
     elif target in ("pointer", "chunks"):

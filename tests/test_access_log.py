@@ -24,8 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from running import TIMEOUT, Server, run_toolcatalog, start_server, wait_until, worker_pids
 from test_metrics import TOOL, sample, scrape, where
-from toolcatalog.keys import KeyRing
-from toolcatalog.minting import generate_secret
+from toolcatalog.keys.api_keys import KeyRing, generate_secret
 from toolcatalog.server import tracing
 from toolcatalog.server.accesslog import AccessLog, AccessLogEntry, format_line
 from toolcatalog.server.edge import RequestMiddleware

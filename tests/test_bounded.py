@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 
 from running import TIMEOUT, Server, create_key, run_successfully, wait_until
 from test_protocol import connected, request
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app
 from toolcatalog.server.descriptors import ConnectionLimit

@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from running import SHIPPED_CATALOG, create_key, run_successfully, run_toolcatalog, start_server
-from toolcatalog import keys
 from toolcatalog.cli import cli, main
+from toolcatalog.keys import api_keys
 from toolcatalog.system import files
 
 BIN = Path(sys.executable).parent
@@ -272,7 +272,7 @@ def test_the_key_is_alone_on_standard_output(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     made = run_toolcatalog("keys", "create", "--project", "p", "--keys", file)
     assert re.fullmatch(r"tc_[0-9A-Za-z]{36}\n", made.stdout)
-    (key,) = keys.load_keys(file)
+    (key,) = api_keys.load_keys(file)
     assert (
         made.stderr
         == f"Key {key.id} for project p, all toolkits, without end. Kept as a hash in {file}: store the key now, it is not shown again.\n"

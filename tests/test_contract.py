@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from running import DEEP_PROFILE, Server, create_key, start_server
 from test_server import Judge
 from toolcatalog import openapi
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server import app
 from toolcatalog.server.live import AppState

@@ -21,11 +21,11 @@ import httpx
 import pytest
 
 from running import DEEP_PROFILE, Server, environment_without_coverage, start_server, wait_until
-from toolcatalog import keys
 from toolcatalog.build import build
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError, SnapshotError
-from toolcatalog.keeping import FileKeyStorage
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.opening import open_snapshot
 from toolcatalog.snapshot import retention, verify
 from toolcatalog.system import files
@@ -221,17 +221,17 @@ def test_damage_under_a_map_is_served_where_it_was_read_before(two: Two, tmp_pat
 def file(tmp_path: Path) -> Path:
     """A key file with a key for a while, one that ended, and one that was revoked."""
     file = tmp_path / "keys.json"
-    keys.create(file, "default", ("github",), timedelta(days=90))
-    keys.create(file, "old", None, timedelta(seconds=-1))
-    _, key = keys.create(file, "gone", None, None)
-    keys.revoke(file, key.id)
+    api_keys.create(file, "default", ("github",), timedelta(days=90))
+    api_keys.create(file, "old", None, timedelta(seconds=-1))
+    _, key = api_keys.create(file, "gone", None, None)
+    api_keys.revoke(file, key.id)
     return file
 
 
-def unless_refused(data: bytes, file: Path) -> tuple[keys.ApiKey, ...] | None:
+def unless_refused(data: bytes, file: Path) -> tuple[api_keys.ApiKey, ...] | None:
     """The keys of a document; None where it is refused."""
     try:
-        return keys.parse_keys(data, FileKeyStorage(file))
+        return api_keys.parse_keys(data, FileKeyStorage(file))
     except KeyFileError:
         return None
 
@@ -240,7 +240,7 @@ def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
     """Cut off at every length, and with each bit changed: it is refused, or says of every key what
     it said.
     """
-    data, good = file.read_bytes(), keys.load_keys(file)
+    data, good = file.read_bytes(), api_keys.load_keys(file)
     cut = [unless_refused(data[:length], file) for length in range(len(data))]
     bits = [unless_refused(flipped(data, bit), file) for bit in range(8 * len(data))]
     assert {*cut[:-1]} == {None}
@@ -252,12 +252,12 @@ def test_no_damaged_key_file_says_anything_else(file: Path) -> None:
 def test_a_key_file_of_an_older_program_is_read(file: Path) -> None:
     """It has no checksum, and gets one with the next change."""
     document = json.loads(file.read_bytes())
-    good = keys.load_keys(file)
+    good = api_keys.load_keys(file)
     del document["sha256"]
     file.write_text(json.dumps(document))
-    assert keys.load_keys(file) == good
-    keys.create(file, "new", None, None)
-    assert keys.load_keys(file)[:3] == good
+    assert api_keys.load_keys(file) == good
+    api_keys.create(file, "new", None, None)
+    assert api_keys.load_keys(file)[:3] == good
     assert set(json.loads(file.read_bytes())) == {"format", "sha256", "keys"}
 
 
@@ -269,7 +269,7 @@ def test_a_key_file_that_somebody_edited_says_what_to_do(
     """
     document = json.loads(file.read_bytes())
     file.write_text(json.dumps(document))
-    assert keys.load_keys(file)[0].project == "default"
+    assert api_keys.load_keys(file)[0].project == "default"
     document["keys"][2]["revoked"] = None
     file.write_text(json.dumps(document))
     assert main(["keys", "list", "--keys", str(file)]) == 2
@@ -362,13 +362,13 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
     """Under a server's ring of keys: the good one gets in, the revoked and the unknown do not, the
     log has one line; a mended file is taken.
     """
-    monkeypatch.setattr(keys, "_CHECK_INTERVAL", 0.0)  # it looks each time that it is asked
+    monkeypatch.setattr(api_keys, "_CHECK_INTERVAL", 0.0)  # it looks each time that it is asked
     file = tmp_path / "keys.json"
-    good, _ = keys.create(file, "default", None, timedelta(days=90))
-    revoked, key = keys.create(file, "default", None, None)
-    keys.revoke(file, key.id)
-    ring, unknown = keys.KeyRing(file), "tc_" + "0" * 36
-    before, ends = file.read_bytes(), keys.load_keys(file)[0].expires
+    good, _ = api_keys.create(file, "default", None, timedelta(days=90))
+    revoked, key = api_keys.create(file, "default", None, None)
+    api_keys.revoke(file, key.id)
+    ring, unknown = api_keys.KeyRing(file), "tc_" + "0" * 36
+    before, ends = file.read_bytes(), api_keys.load_keys(file)[0].expires
     damage(file)
     with patience(30), caplog.at_level(logging.INFO):
         for _ in range(3):
@@ -380,7 +380,7 @@ def test_keys_stay_as_they_were(damage: Callable[[Path], None], tmp_path: Path, 
     assert not any(secret in caplog.text for secret in (good, revoked))
     files.remove(file)
     file.write_bytes(before)
-    new, _ = keys.create(file, "default", None, None)
+    new, _ = api_keys.create(file, "default", None, None)
     assert ring.find(new.encode())
     assert ring.find(good.encode())
     assert ring.find(revoked.encode()) is None
@@ -394,7 +394,7 @@ def test_a_folder_that_has_become_unreadable(file: Path) -> None:
     ring of keys.
     """
     program = """\
-import os, sys, logging; from pathlib import Path; from toolcatalog import keys; from toolcatalog.cli import drawing, main, serve
+import os, sys, logging; from pathlib import Path; from toolcatalog.keys import api_keys as keys; from toolcatalog.cli import drawing, main, serve
 keys._CHECK_INTERVAL, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
 logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._look(); assert {*ring._keys} == known
 try: keys.KeyRing(file)
@@ -415,9 +415,9 @@ def test_a_running_server_lets_nobody_else_in(small_build: Path, tmp_path: Path)
     401, and the log has one line more.
     """
     with start_server(small_build, tmp_path) as server, httpx.Client() as client:
-        keys.create(server.keys_file, "ending", None, timedelta(days=90))
-        revoked, key = keys.create(server.keys_file, "default", None, None)
-        keys.revoke(server.keys_file, key.id)
+        api_keys.create(server.keys_file, "ending", None, timedelta(days=90))
+        revoked, key = api_keys.create(server.keys_file, "default", None, None)
+        api_keys.revoke(server.keys_file, key.id)
         before = server.keys_file.read_bytes()
 
         def status(secret: str) -> int:

@@ -25,8 +25,8 @@ import pytest
 from faulting import CommandRunner, Outcome, make_catalog_of_batches, rename_toolkit, start_runner
 from on_disk import find_leftovers, read_tree
 from running import DEEP_PROFILE, start_server, wait_until
-from toolcatalog import keys
 from toolcatalog.build import build
+from toolcatalog.keys import api_keys
 from toolcatalog.opening import open_build
 from toolcatalog.snapshot import retention
 
@@ -176,7 +176,7 @@ class Given:
         rename_toolkit(catalog, "Another")
         self.new = build(catalog, out, None).digest
         retention.switch_current(out, self.old)
-        _, key = keys.create(file, "default", None, None)
+        _, key = api_keys.create(file, "default", None, None)
         (folder / "wire.json").write_text(json.dumps([wire(number) for number in range(3)]))
         self.slug = min(path.name for path in (catalog / "toolkits/kit").glob("KIT*"))
         self.broken = f"catalog/toolkits/kit/{self.slug}/20250101_00.yaml"
@@ -255,7 +255,7 @@ def state_of(folder: Path) -> dict[str, object]:
         if path.name == "keys.json":
             found[name] = [
                 (key.project, key.expires is None, key.state(datetime.now(UTC)))
-                for key in keys.load_keys(path)
+                for key in api_keys.load_keys(path)
             ]
         elif path.is_symlink():
             found[name] = path.readlink()

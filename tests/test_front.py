@@ -12,8 +12,8 @@ from urllib.parse import quote, unquote
 import pytest
 
 from reading import read_newest_documents
-from toolcatalog import keys
-from toolcatalog.minting import hash_secret
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.api_keys import hash_secret
 from toolcatalog.opening import open_build
 from toolcatalog.server.answers import encode_headers, suggested
 from toolcatalog.server.app import create_app, create_full_app
@@ -60,11 +60,11 @@ class Ways:
     """One catalog, one key file; both ways into it."""
 
     def __init__(self, build: Path, folder: Path) -> None:
-        self.secret = keys.create(folder / "keys.json", "default", None, None)[0]
-        self.limited = keys.create(folder / "keys.json", "default", ["slack"], None)[0]
+        self.secret = api_keys.create(folder / "keys.json", "default", None, None)[0]
+        self.limited = api_keys.create(folder / "keys.json", "default", ["slack"], None)[0]
         store, ring, site = (
             open_build(build),
-            keys.KeyRing(folder / "keys.json"),
+            api_keys.KeyRing(folder / "keys.json"),
             build.parent / "site",
         )
         self.live = AppState(ring, store)
@@ -252,9 +252,9 @@ def test_one_list_too_many_is_refused_before_it_is_searched(
     """With a known head too: nothing new is remembered, no list is counted twice, and a tool is
     still there.
     """
-    secret, _ = keys.create(tmp_path / "keys.json", "default", None, None)
+    secret, _ = api_keys.create(tmp_path / "keys.json", "default", None, None)
     live = AppState(
-        keys.KeyRing(tmp_path / "keys.json"),
+        api_keys.KeyRing(tmp_path / "keys.json"),
         open_build(shipped_build),
         rate_limiter=LocalRateLimiter(Rate(5, 3600)),
     )

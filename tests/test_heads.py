@@ -12,7 +12,7 @@ import pytest
 
 from running import Server, start_server
 from test_protocol import TARGETS, TOOL, answers, connected
-from toolcatalog import keys, minting
+from toolcatalog.keys import api_keys
 from toolcatalog.server.heads import RequestHead, learn_head
 
 KEY = b"tc_secret"
@@ -41,7 +41,7 @@ def known(rest: bytes = HEAD, *more: tuple[bytes, bytes]) -> RequestHead:
 
 def test_a_known_head_tells_whose_request_it_is() -> None:
     """The digest of the key, as the key file has it."""
-    assert known().key_digest == minting.hash_secret(KEY)
+    assert known().key_digest == api_keys.hash_secret(KEY)
     assert known().matches(HEAD) == (True, None)
 
 
@@ -239,8 +239,8 @@ def test_a_known_head_with_a_key_that_ends_is_refused(own: Server) -> None:
     with connected(own) as connection:
         for _ in range(3):
             assert told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 200")
-        (key,) = keys.load_keys(own.keys_file)
-        keys.revoke(own.keys_file, key.id)
+        (key,) = api_keys.load_keys(own.keys_file)
+        api_keys.revoke(own.keys_file, key.id)
         end = time.monotonic() + 20
         while told(connection, asked(own, TOOL))[0].startswith(b"HTTP/1.1 200"):
             assert time.monotonic() < end

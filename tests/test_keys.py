@@ -27,9 +27,9 @@ from running import (
     run_toolcatalog,
     wait_until,
 )
-from toolcatalog import keys, minting
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError
+from toolcatalog.keys import api_keys
 from toolcatalog.system import files
 
 KEY = r"tc_[0-9A-Za-z]{36}"
@@ -38,7 +38,7 @@ DAY = timedelta(days=1)
 
 def state(file: Path, id: str) -> str:
     """The state of a key by its id."""
-    return next(key.state(datetime.now(UTC)) for key in keys.load_keys(file) if key.id == id)
+    return next(key.state(datetime.now(UTC)) for key in api_keys.load_keys(file) if key.id == id)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -58,12 +58,12 @@ def test_nobody_else_can_read_the_file(tmp_path: Path, umask: int) -> None:
     file = tmp_path / "keys.json"
     before = os.umask(umask)
     try:
-        _, key = keys.create(file, "default", None, None)
+        _, key = api_keys.create(file, "default", None, None)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         file.chmod(0o644)
-        _, successor = keys.rotate(file, key.id, DAY)
+        _, successor = api_keys.rotate(file, key.id, DAY)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        keys.revoke(file, successor.id)
+        api_keys.revoke(file, successor.id)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
     finally:
         os.umask(before)
@@ -82,7 +82,7 @@ def test_the_folders_on_the_way_are_made(tmp_path: Path) -> None:
     ).strip()
     folder = tmp_path / "config" / "toolcatalog"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert [key.hint for key in keys.load_keys(folder / "keys.json")] == [secret[-4:]]
+    assert [key.hint for key in api_keys.load_keys(folder / "keys.json")] == [secret[-4:]]
 
 
 def test_the_file_is_named_by_flag_or_environment(
@@ -96,7 +96,7 @@ def test_the_file_is_named_by_flag_or_environment(
     assert run_successfully(
         "keys", "create", "--project", "b", "--keys", flag, env={"TOOLCATALOG_KEYS": str(variable)}
     )
-    assert [[key.project for key in keys.load_keys(file)] for file in (flag, variable)] == [
+    assert [[key.project for key in api_keys.load_keys(file)] for file in (flag, variable)] == [
         ["b"],
         ["a"],
     ]
@@ -124,7 +124,7 @@ def test_only_a_hash_is_kept(tmp_path: Path) -> None:
 
 def test_what_a_key_looks_like() -> None:
     """`tc_`, 30 random base-62 characters and a checksum of six; no two are alike."""
-    made = {minting.generate_secret() for _ in range(500)}
+    made = {api_keys.generate_secret() for _ in range(500)}
     assert len(made) == 500
     assert all(re.fullmatch(KEY, key) for key in made)
     assert {character for key in made for character in key[3:33]} == {
@@ -137,13 +137,13 @@ def test_a_key_tells_a_typing_error_from_a_key() -> None:
     have changed places.
     """
     # the CRC-32 of the first 33 bytes in base 62, worked out apart from the code
-    assert minting.is_well_formed("tc_" + "0" * 30 + "2bskOd")
+    assert api_keys.is_well_formed("tc_" + "0" * 30 + "2bskOd")
     for _ in range(20):
-        key = minting.generate_secret()
-        assert minting.is_well_formed(key)
+        key = api_keys.generate_secret()
+        assert api_keys.is_well_formed(key)
         for place in range(3, len(key)):
             other = key[:place] + ("x" if key[place] != "x" else "y") + key[place + 1 :]
-            assert not minting.is_well_formed(other)
+            assert not api_keys.is_well_formed(other)
     for text in (
         "",
         "tc_",
@@ -154,7 +154,7 @@ def test_a_key_tells_a_typing_error_from_a_key() -> None:
         key.replace("tc_", "TC_"),
         "é" * 39,
     ):
-        assert not minting.is_well_formed(text)
+        assert not api_keys.is_well_formed(text)
 
 
 def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_keys_made_at_once_are_all_kept(tmp_path: Path) -> None:
     ]
     secrets = [process.communicate(timeout=60)[0].strip() for process in started]
     assert [process.returncode for process in started] == [0] * 6
-    assert {key.hint for key in keys.load_keys(file)} == {secret[-4:] for secret in secrets}
-    assert len(keys.load_keys(file)) == 6
+    assert {key.hint for key in api_keys.load_keys(file)} == {secret[-4:] for secret in secrets}
+    assert len(api_keys.load_keys(file)) == 6
 
 
 def test_threads_wait_for_each_other_too(tmp_path: Path) -> None:
@@ -186,9 +186,11 @@ def test_threads_wait_for_each_other_too(tmp_path: Path) -> None:
     file = tmp_path / "keys.json"
     with ThreadPoolExecutor(8) as pool:
         made = [
-            *pool.map(lambda number: keys.create(file, f"p{number}", None, None)[1].id, range(40))
+            *pool.map(
+                lambda number: api_keys.create(file, f"p{number}", None, None)[1].id, range(40)
+            )
         ]
-    assert {key.id for key in keys.load_keys(file)} == {*made}
+    assert {key.id for key in api_keys.load_keys(file)} == {*made}
 
 
 def test_a_held_file_is_waited_for(tmp_path: Path) -> None:
@@ -197,12 +199,12 @@ def test_a_held_file_is_waited_for(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         with files.lock(tmp_path / ".keys.json.lock") as got_it:
             assert got_it
-            waiting = pool.submit(keys.create, file, "default", None, None)
+            waiting = pool.submit(api_keys.create, file, "default", None, None)
             time.sleep(0.3)
             assert not waiting.done()
             assert not file.exists()
         secret, _ = waiting.result(timeout=5)
-    assert [key.hint for key in keys.load_keys(file)] == [secret[-4:]]
+    assert [key.hint for key in api_keys.load_keys(file)] == [secret[-4:]]
 
 
 GOOD = {
@@ -231,7 +233,7 @@ def test_the_file_of_the_following_tests_is_fine_without_their_damage(tmp_path: 
             {"format": 1, "keys": [GOOD, {**GOOD, "toolkits": ["a"], "expires": GOOD["created"]}]}
         )
     )
-    assert [key.toolkits for key in keys.load_keys(tmp_path / "keys.json")] == [None, ("a",)]
+    assert [key.toolkits for key in api_keys.load_keys(tmp_path / "keys.json")] == [None, ("a",)]
 
 
 @pytest.mark.parametrize(
@@ -333,11 +335,11 @@ def test_another_user_cannot_read_it() -> None:
 def test_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each key under a heading, oldest first, without secrets."""
     file = tmp_path / "keys.json"
-    first, one = keys.create(file, "default", None, None)
-    second, two = keys.create(file, "partner", ("slack", "github"), timedelta(days=90))
-    third, three = keys.create(file, "old", None, timedelta(seconds=-1))
-    fourth, four = keys.create(file, "bad", None, None)
-    keys.revoke(file, four.id)
+    first, one = api_keys.create(file, "default", None, None)
+    second, two = api_keys.create(file, "partner", ("slack", "github"), timedelta(days=90))
+    third, three = api_keys.create(file, "old", None, timedelta(seconds=-1))
+    fourth, four = api_keys.create(file, "bad", None, None)
+    api_keys.revoke(file, four.id)
     assert main(["keys", "list", "--keys", str(file)]) == 0
     out, err = capsys.readouterr()
     today = datetime.now(UTC).date().isoformat()
@@ -358,27 +360,27 @@ def test_rotating_and_revoking(tmp_path: Path) -> None:
     the overlap; revoking ends one now.
     """
     file = tmp_path / "keys.json"
-    old, key = keys.create(file, "partner", ("slack",), timedelta(days=90))
-    new, successor = keys.rotate(file, key.id, timedelta(hours=1))
+    old, key = api_keys.create(file, "partner", ("slack",), timedelta(days=90))
+    new, successor = api_keys.rotate(file, key.id, timedelta(hours=1))
     assert old != new
     assert (successor.project, successor.toolkits) == ("partner", ("slack",))
     lifetime = datetime.fromisoformat(str(successor.expires)) - datetime.fromisoformat(
         successor.created
     )
     assert lifetime == timedelta(days=90)
-    ends = datetime.fromisoformat(str(keys.load_keys(file)[0].expires)) - datetime.now(UTC)
+    ends = datetime.fromisoformat(str(api_keys.load_keys(file)[0].expires)) - datetime.now(UTC)
     assert timedelta(minutes=59) < ends <= timedelta(hours=1)
     assert (state(file, key.id), state(file, successor.id)) == ("active", "active")
-    keys.revoke(file, key.id)
+    api_keys.revoke(file, key.id)
     assert (state(file, key.id), state(file, successor.id)) == ("revoked", "active")
 
 
 def test_an_overlap_never_lengthens_a_life(tmp_path: Path) -> None:
     """A key that ends tomorrow still ends tomorrow, however long the overlap."""
     file = tmp_path / "keys.json"
-    _, key = keys.create(file, "p", None, DAY)
-    keys.rotate(file, key.id, timedelta(days=30))
-    assert keys.load_keys(file)[0].expires == key.expires
+    _, key = api_keys.create(file, "p", None, DAY)
+    api_keys.rotate(file, key.id, timedelta(days=30))
+    assert api_keys.load_keys(file)[0].expires == key.expires
 
 
 @pytest.mark.parametrize("lifetime", [timedelta(days=90), None])
@@ -389,9 +391,9 @@ def test_a_successor_lives_as_long_as_the_first_key_was_made_for(
     during the overlap.
     """
     file = tmp_path / "keys.json"
-    _, key = keys.create(file, "p", None, lifetime)
-    keys.rotate(file, key.id, timedelta(hours=1))
-    _, second = keys.rotate(file, key.id, timedelta(minutes=1))
+    _, key = api_keys.create(file, "p", None, lifetime)
+    api_keys.rotate(file, key.id, timedelta(hours=1))
+    _, second = api_keys.rotate(file, key.id, timedelta(minutes=1))
     assert second.lifetime == key.lifetime
     assert (second.expires is None) == (lifetime is None)
     if lifetime is not None:
@@ -411,7 +413,7 @@ def test_a_key_made_before_lifetimes_were_kept(tmp_path: Path) -> None:
             }
         )
     )
-    assert [key.lifetime for key in keys.load_keys(tmp_path / "keys.json")] == [None, 86400]
+    assert [key.lifetime for key in api_keys.load_keys(tmp_path / "keys.json")] == [None, 86400]
 
 
 def test_a_key_without_toolkits_sees_none(
@@ -427,7 +429,7 @@ def test_a_key_without_toolkits_sees_none(
     assert re.split(r"  +", capsys.readouterr().out.splitlines()[1])[2] == "none"
     assert main(["keys", "rotate", "key_1", "--keys", str(tmp_path / "keys.json")]) == 0
     assert "for project p, toolkits none, without end." in capsys.readouterr().err
-    assert keys.load_keys(tmp_path / "keys.json")[1].toolkits == ()
+    assert api_keys.load_keys(tmp_path / "keys.json")[1].toolkits == ()
 
 
 @pytest.mark.parametrize("command", ["rotate", "revoke"])
@@ -436,9 +438,9 @@ def test_what_cannot_be_rotated_or_revoked(
 ) -> None:
     """A key that is unknown, expired or revoked is left as it is, and the sentence says why."""
     file = tmp_path / "keys.json"
-    _, expired = keys.create(file, "p", None, timedelta(seconds=-1))
-    _, revoked = keys.create(file, "p", None, None)
-    keys.revoke(file, revoked.id)
+    _, expired = api_keys.create(file, "p", None, timedelta(seconds=-1))
+    _, revoked = api_keys.create(file, "p", None, None)
+    api_keys.revoke(file, revoked.id)
     before = file.read_bytes()
     assert (
         refused(capsys, "keys", command, "key_nope", "--keys", file)
@@ -470,7 +472,7 @@ def test_a_duration(
     file = tmp_path / "keys.json"
     assert main(["keys", "create", "--project", "p", "--expires", text, "--keys", str(file)]) == 0
     capsys.readouterr()
-    (key,) = keys.load_keys(file)
+    (key,) = api_keys.load_keys(file)
     assert datetime.fromisoformat(str(key.expires)) - datetime.fromisoformat(key.created) == length
 
 
@@ -531,10 +533,10 @@ def test_a_limited_key_is_limited_to_what_was_named(tmp_path: Path) -> None:
     """Blanks and repetitions in `--toolkits` mean nothing."""
     file = tmp_path / "keys.json"
     create_key(file, "--toolkits", " slack,github ,slack,")
-    assert keys.load_keys(file)[0].toolkits == ("slack", "github")
+    assert api_keys.load_keys(file)[0].toolkits == ("slack", "github")
 
 
-def found(ring: keys.KeyRing, secret: str, within: float = 1.0) -> bool:
+def found(ring: api_keys.KeyRing, secret: str, within: float = 1.0) -> bool:
     """Whether the ring knows a key; asked until it does, at most for a second."""
     until = time.monotonic() + within
     while (known := ring.find(secret.encode())) is None and time.monotonic() < until:
@@ -549,8 +551,8 @@ def test_a_file_damaged_under_a_running_server(
     logged.
     """
     file = tmp_path / "keys.json"
-    first, _ = keys.create(file, "p", None, None)
-    ring = keys.KeyRing(file)
+    first, _ = api_keys.create(file, "p", None, None)
+    ring = api_keys.KeyRing(file)
     assert found(ring, first)
     whole = file.read_bytes()
     with caplog.at_level(logging.INFO):
@@ -562,7 +564,7 @@ def test_a_file_damaged_under_a_running_server(
             assert caplog.messages[-1].startswith("keys stay as they were: ")
     assert len(caplog.messages) == 3  # once for each change, not for each request
     file.write_bytes(whole)
-    second, _ = keys.create(file, "p", None, None)
+    second, _ = api_keys.create(file, "p", None, None)
     assert found(ring, second)
     assert found(ring, first)
     assert first not in caplog.text
@@ -575,8 +577,8 @@ def test_a_folder_in_the_place_of_the_file(
     over.
     """
     file = tmp_path / "keys.json"
-    first, _ = keys.create(file, "p", None, None)
-    ring = keys.KeyRing(file)
+    first, _ = api_keys.create(file, "p", None, None)
+    ring = api_keys.KeyRing(file)
     file.rename(tmp_path / "away")
     file.mkdir()
     time.sleep(0.55)
@@ -587,15 +589,15 @@ def test_a_folder_in_the_place_of_the_file(
     ]
     file.rmdir()
     (tmp_path / "away").rename(file)
-    second, _ = keys.create(file, "p", None, None)
+    second, _ = api_keys.create(file, "p", None, None)
     assert found(ring, second)
 
 
 def test_a_ring_without_a_file_knows_nobody_until_there_is_one(tmp_path: Path) -> None:
     """A server may start before its first key is made."""
-    ring = keys.KeyRing(tmp_path / "keys.json")
+    ring = api_keys.KeyRing(tmp_path / "keys.json")
     assert ring.find(b"") is None
-    secret, _ = keys.create(tmp_path / "keys.json", "p", None, None)
+    secret, _ = api_keys.create(tmp_path / "keys.json", "p", None, None)
     assert found(ring, secret)
     for other in (b"", secret[:-1].encode(), secret.encode() + b"x", b"\xff", "é".encode()):
         assert ring.find(other) is None
@@ -605,7 +607,7 @@ def test_a_server_does_not_start_with_keys_that_cannot_be_used(tmp_path: Path) -
     """A ring of a damaged file cannot be made: better no server than one that refuses everybody."""
     (tmp_path / "keys.json").write_text("{")
     with pytest.raises(KeyFileError, match="is damaged"):
-        keys.KeyRing(tmp_path / "keys.json")
+        api_keys.KeyRing(tmp_path / "keys.json")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
@@ -614,9 +616,9 @@ def test_a_rewritten_file_keeps_its_owner(tmp_path: Path) -> None:
     was revoked.
     """
     file = tmp_path / "keys.json"
-    _, key = keys.create(file, "default", None, None)
+    _, key = api_keys.create(file, "default", None, None)
     os.chown(file, 65534, 65534)
-    keys.revoke(file, key.id)
+    api_keys.revoke(file, key.id)
     assert (file.stat().st_uid, file.stat().st_gid, file.stat().st_mode & 0o777) == (
         65534,
         65534,
@@ -633,11 +635,11 @@ def test_only_a_key_that_is_good_is_found(tmp_path: Path) -> None:
     """
     file = tmp_path / "keys.json"
     made = {
-        name: keys.create(file, name, None, life)
+        name: api_keys.create(file, name, None, life)
         for name, life in {"good": DAY, "endless": None, "old": -DAY, "bad": DAY}.items()
     }
-    keys.revoke(file, made["bad"][1].id)
-    ring = keys.KeyRing(file)
+    api_keys.revoke(file, made["bad"][1].id)
+    ring = api_keys.KeyRing(file)
     found = {name: ring.find(secret.encode()) for name, (secret, _) in made.items()}
     assert found == {
         "good": made["good"][1],
@@ -645,33 +647,33 @@ def test_only_a_key_that_is_good_is_found(tmp_path: Path) -> None:
         "old": None,
         "bad": None,
     }
-    assert ring.find(minting.generate_secret().encode()) is None
-    assert keys.KeyRing(tmp_path / "nothing.json").find(made["good"][0].encode()) is None
-    assert keys.KeyRing(None).find(made["good"][0].encode()) is None
+    assert ring.find(api_keys.generate_secret().encode()) is None
+    assert api_keys.KeyRing(tmp_path / "nothing.json").find(made["good"][0].encode()) is None
+    assert api_keys.KeyRing(None).find(made["good"][0].encode()) is None
 
 
 def test_when_a_key_ends(tmp_path: Path) -> None:
     """At the second that is written down it has ended; never, where nothing is; a revoked one has
     ended long ago.
     """
-    _, key = keys.create(tmp_path / "keys.json", "default", None, DAY)
+    _, key = api_keys.create(tmp_path / "keys.json", "default", None, DAY)
     end = datetime.fromisoformat(str(key.expires))
-    assert keys.compute_expiry(key) == end.timestamp()
+    assert api_keys.compute_expiry(key) == end.timestamp()
     assert [key.state(end - timedelta(seconds=1)), key.state(end), key.state(end + DAY)] == [
         "active",
         "expired",
         "expired",
     ]
-    assert keys.compute_expiry(replace(key, expires=None)) == math.inf
-    assert keys.compute_expiry(replace(key, expires=None, revoked=key.created)) == 0
+    assert api_keys.compute_expiry(replace(key, expires=None)) == math.inf
+    assert api_keys.compute_expiry(replace(key, expires=None, revoked=key.created)) == 0
 
 
 def test_a_rotation_ends_its_own_key_alone(tmp_path: Path) -> None:
     """Of several keys only the one that is rotated gets an end."""
     file = tmp_path / "keys.json"
-    ids = [keys.create(file, "default", None, None)[1].id for _ in range(3)]
-    _, successor = keys.rotate(file, ids[1], DAY)
-    assert [(key.id, key.expires is None) for key in keys.load_keys(file)] == [
+    ids = [api_keys.create(file, "default", None, None)[1].id for _ in range(3)]
+    _, successor = api_keys.rotate(file, ids[1], DAY)
+    assert [(key.id, key.expires is None) for key in api_keys.load_keys(file)] == [
         (ids[0], True),
         (ids[1], False),
         (ids[2], True),
@@ -684,7 +686,7 @@ def test_the_document_is_for_people_too(tmp_path: Path) -> None:
     told from slugs and secrets.
     """
     file = tmp_path / "keys.json"
-    _, key = keys.create(file, "default", None, None)
+    _, key = api_keys.create(file, "default", None, None)
     assert re.fullmatch("key_[0-9A-Za-z]{8}", key.id)
     text = file.read_text()
     assert text == json.dumps(json.loads(text), indent=2) + "\n"
@@ -693,24 +695,24 @@ def test_the_document_is_for_people_too(tmp_path: Path) -> None:
 def test_a_document_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> None:
     """Whatever was changed in it, the place is named: by a server that starts, too."""
     file = tmp_path / "keys.json"
-    keys.create(file, "default", None, None)
+    api_keys.create(file, "default", None, None)
     file.write_text(file.read_text().replace('"default"', '"defaults"'))
-    for opens in (keys.load_keys, keys.KeyRing):
+    for opens in (api_keys.load_keys, api_keys.KeyRing):
         with pytest.raises(
             KeyFileError, match=re.escape(f"The key file {file} is not as it was written: ")
         ):
             opens(file)
     file.write_text("{}")
     with pytest.raises(KeyFileError, match=re.escape(f"The key file {file} is damaged: ")):
-        keys.KeyRing(file)
+        api_keys.KeyRing(file)
 
 
 def test_a_change_is_followed_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A key made while a server runs is good within a second; the log says how many there are then."""
     file = tmp_path / "keys.json"
-    keys.create(file, "default", None, None)
-    ring = keys.KeyRing(file)
-    secret, _ = keys.create(file, "default", None, None)
+    api_keys.create(file, "default", None, None)
+    ring = api_keys.KeyRing(file)
+    secret, _ = api_keys.create(file, "default", None, None)
     with caplog.at_level(logging.INFO, "toolcatalog.keys"):
         wait_until(lambda: ring.find(secret.encode()))
     assert caplog.messages == ["keys read again: 2"]
@@ -723,6 +725,6 @@ def test_where_keys_are_kept_unless_said_otherwise(
     monkeypatch.setenv("HOME", str(tmp_path))
     for said, folder in ((str(tmp_path / "own"), tmp_path / "own"), ("", tmp_path / ".config")):
         monkeypatch.setenv("XDG_CONFIG_HOME", said)
-        assert keys.default_key_file() == folder / "toolcatalog" / "keys.json"
+        assert api_keys.default_key_file() == folder / "toolcatalog" / "keys.json"
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert keys.default_key_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"
+    assert api_keys.default_key_file() == tmp_path / ".config" / "toolcatalog" / "keys.json"

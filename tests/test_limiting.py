@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from running import Server, create_key, run_toolcatalog, start_server
 from test_front import sent_by
-from toolcatalog import keys
+from toolcatalog.keys import api_keys
 from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app, create_full_app
 from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate, parse_rate
@@ -321,8 +321,8 @@ def test_both_ways_count_alike(shipped_build: Path, tmp_path: Path) -> None:
     """On the short way and on the long one each list counts once, also one that goes from the one
     to the other; the answers are the same.
     """
-    secret, _ = keys.create(tmp_path / "keys.json", "default", None, None)
-    ring, store = keys.KeyRing(tmp_path / "keys.json"), open_build(shipped_build)
+    secret, _ = api_keys.create(tmp_path / "keys.json", "default", None, None)
+    ring, store = api_keys.KeyRing(tmp_path / "keys.json"), open_build(shipped_build)
     short, long = (
         way(AppState(ring, store, rate_limiter=LocalRateLimiter(Rate(6, 3600), Clock())), None)
         for way in (create_app, create_full_app)

@@ -33,7 +33,7 @@ from running import (
 )
 from toolcatalog import meaning
 from toolcatalog.build import build
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server import agents, mcp_route, offers, speaking
 from toolcatalog.server.agents import CallResult, CatalogAccess

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from generating import add_toolkit
 from reading import read_documents
 from toolcatalog.build import build
-from toolcatalog.keys import ApiKey, KeyRing
+from toolcatalog.keys.api_keys import ApiKey, KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.operations import Operations, render_list_page
 from toolcatalog.server.questions import MAX_PAGE_SIZE, Page

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from running import Server
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.opening import open_build
 from toolcatalog.server.front import FastPath
 from toolcatalog.server.live import AppState

@@ -23,10 +23,15 @@ import pytest
 
 from redising import RedisServer, free_port, needs_redis, redis_server
 from running import Server, run_successfully, run_toolcatalog, start_server, wait_until
-from toolcatalog import keys
 from toolcatalog.errors import KeyFileError, UsageError
-from toolcatalog.relaying import KeySync, find_rolled_back, merge_keys
-from toolcatalog.remote import RedisAddress, RedisKeyStorage
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.redis import (
+    KeySync,
+    RedisAddress,
+    RedisKeyStorage,
+    find_rolled_back,
+    merge_keys,
+)
 from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate
 from toolcatalog.server.pooled import RedisRateLimiter
 
@@ -43,7 +48,7 @@ def place(server: RedisServer) -> RedisKeyStorage:
 
 def states(where: Path | RedisKeyStorage) -> dict[str, str]:
     """The state of each key by its id."""
-    return {key.id: key.state(datetime.now(UTC)) for key in keys.load_keys(where)}
+    return {key.id: key.state(datetime.now(UTC)) for key in api_keys.load_keys(where)}
 
 
 # The address
@@ -98,7 +103,7 @@ def test_the_commands_work_on_redis_as_on_a_file(redis_server: RedisServer, tmp_
         in made.stderr
     )
     secret = made.stdout.strip()
-    (key,) = keys.load_keys(place(redis_server))
+    (key,) = api_keys.load_keys(place(redis_server))
     assert (key.project, key.hint) == ("research", secret[-4:])
     assert key.id in run_successfully("keys", "list", "--redis", redis_server.url)
     successor = run_successfully("keys", "rotate", key.id, "--overlap", "1h", env=env).strip()
@@ -124,7 +129,7 @@ def test_a_user_with_few_rights_is_enough(redis_server: RedisServer, tmp_path: P
     url = redis_server.url.replace("//", "//toolcatalog:s3cret@")
     run_successfully("keys", "create", "--project", "p", "--redis", url)
     KeySync(RedisKeyStorage(RedisAddress(url)), tmp_path / "keys.json").sync_once()
-    assert len(keys.load_keys(tmp_path / "keys.json")) == 1
+    assert len(api_keys.load_keys(tmp_path / "keys.json")) == 1
 
     async def ask() -> int:
         async with aclosing(
@@ -146,13 +151,13 @@ def test_commands_at_once_lose_nothing(redis_server: RedisServer) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = [
             *pool.map(
-                lambda number: keys.create(place(redis_server), f"p{number}", None, None)[1].id,
+                lambda number: api_keys.create(place(redis_server), f"p{number}", None, None)[1].id,
                 range(40),
             )
         ]
     assert set(states(place(redis_server))) == {*made}
     before = place(redis_server).read_version()
-    keys.revoke(place(redis_server), made[0])
+    api_keys.revoke(place(redis_server), made[0])
     assert place(redis_server).read_version() != before
 
 
@@ -185,7 +190,7 @@ def test_what_is_no_key_document_is_left_alone(redis_server: RedisServer) -> Non
         redis_server.command(*write)
         before = redis_server.command("DUMP", "toolcatalog:keys")
         with pytest.raises(KeyFileError, match=what):
-            keys.create(place(redis_server), "p", None, None)
+            api_keys.create(place(redis_server), "p", None, None)
         assert redis_server.command("DUMP", "toolcatalog:keys") == before
 
 
@@ -202,13 +207,13 @@ def test_push_joins_and_brings_nothing_back(redis_server: RedisServer, tmp_path:
     push changes nothing.
     """
     file, remote = tmp_path / "keys.json", place(redis_server)
-    _, one = keys.create(file, "p", None, None)
-    _, two = keys.create(file, "p", None, None)
+    _, one = api_keys.create(file, "p", None, None)
+    _, two = api_keys.create(file, "p", None, None)
     done = run_toolcatalog("keys", "push", "--keys", file, "--redis", redis_server.url)
     assert done.stderr == f"2 keys are in {remote.location} now, 2 of them from the file.\n"
-    _, three = keys.create(remote, "p", None, None)
-    keys.revoke(file, one.id)
-    keys.revoke(remote, two.id)
+    _, three = api_keys.create(remote, "p", None, None)
+    api_keys.revoke(file, one.id)
+    api_keys.revoke(remote, two.id)
     for _ in range(2):
         run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
         assert states(remote) == {one.id: "revoked", two.id: "revoked", three.id: "active"}
@@ -221,9 +226,9 @@ def test_what_takes_something_back() -> None:
     earlier end, a revocation.
     """
 
-    def key(id: str, expires: str | None = None, revoked: str | None = None) -> keys.ApiKey:
+    def key(id: str, expires: str | None = None, revoked: str | None = None) -> api_keys.ApiKey:
         made = "2026-01-01T00:00:00+00:00"
-        return keys.ApiKey(
+        return api_keys.ApiKey(
             id=id,
             project="p",
             toolkits=None,
@@ -281,15 +286,15 @@ def test_a_change_reaches_the_file_within_two_seconds(
     nobody writes while nothing changes.
     """
     file = tmp_path / "new" / "keys.json"
-    secret, key = keys.create(place(redis_server), "p", None, None)
+    secret, key = api_keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, file)
-    ring = keys.KeyRing(file)
+    ring = api_keys.KeyRing(file)
     assert ring.find(secret.encode()) == key
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     following.start()
-    successor, _ = keys.rotate(place(redis_server), key.id, DAY)
+    successor, _ = api_keys.rotate(place(redis_server), key.id, DAY)
     wait_until(lambda: ring.find(successor.encode()))
-    keys.revoke(place(redis_server), key.id)
+    api_keys.revoke(place(redis_server), key.id)
     wait_until(lambda: ring.find(secret.encode()) is None)
     before = file.stat()
     time.sleep(1.2)  # two looks
@@ -303,7 +308,7 @@ def test_redis_away_and_back(
     changed after it came back is taken over.
     """
     file = tmp_path / "keys.json"
-    secret, key = keys.create(place(redis_server), "p", None, None)
+    secret, key = api_keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, file)
     redis_server.kill()
     caplog.clear()
@@ -316,24 +321,24 @@ def test_redis_away_and_back(
             f"keys stay as they were: Redis at 127.0.0.1:{redis_server.port} does not do what is asked"
         )
         KeySync(place(redis_server), file).sync_once()
-        assert keys.KeyRing(file).find(secret.encode())
+        assert api_keys.KeyRing(file).find(secret.encode())
         redis_server.start()
         assert states(place(redis_server)) == {key.id: "active"}  # it had written it down
-        keys.revoke(place(redis_server), key.id)
+        api_keys.revoke(place(redis_server), key.id)
         following.sync_once()
     assert told(caplog)[-1] == f"keys follow Redis at 127.0.0.1:{redis_server.port} again"
-    assert keys.KeyRing(file).find(secret.encode()) is None
+    assert api_keys.KeyRing(file).find(secret.encode()) is None
 
 
 def test_a_redis_that_hangs_is_not_waited_for(redis_server: RedisServer, tmp_path: Path) -> None:
     """It takes connections and answers nothing: a look comes to its end, the keys stay."""
-    secret, _ = keys.create(place(redis_server), "p", None, None)
+    secret, _ = api_keys.create(place(redis_server), "p", None, None)
     following = follower(redis_server, tmp_path / "keys.json")
     redis_server.suspend()
     begun = time.monotonic()
     following.sync_once()
     assert time.monotonic() - begun < 20
-    assert keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
+    assert api_keys.KeyRing(tmp_path / "keys.json").find(secret.encode())
 
 
 @contextmanager
@@ -354,13 +359,13 @@ def test_nothing_is_taken_over_that_takes_something_back(
     one line in the log; `push` mends it.
     """
     file, remote = tmp_path / "keys.json", place(redis_server)
-    _, one = keys.create(file, "p", None, None)
-    _, two = keys.create(file, "p", None, None)
+    _, one = api_keys.create(file, "p", None, None)
+    _, two = api_keys.create(file, "p", None, None)
     old = file.read_bytes()
     with refused(caplog, file, "There is no key document in Redis"):
         following = follower(redis_server, file)
         following.sync_once()
-    _, other = keys.create(remote, "p", None, None)
+    _, other = api_keys.create(remote, "p", None, None)
     with refused(
         caplog,
         file,
@@ -371,7 +376,7 @@ def test_nothing_is_taken_over_that_takes_something_back(
     run_successfully("keys", "push", "--keys", file, "--redis", redis_server.url)
     following.sync_once()
     assert set(states(file)) == {one.id, two.id, other.id}
-    keys.revoke(remote, one.id)
+    api_keys.revoke(remote, one.id)
     following.sync_once()
     assert states(file)[one.id] == "revoked"
     for document in (old, b"{", b'{"format": 1, "keys": [{}]}'):
@@ -394,7 +399,7 @@ def test_a_file_that_cannot_be_read_is_not_written_over(
     somebody has to look.
     """
     file = tmp_path / "keys.json"
-    keys.create(place(redis_server), "p", None, None)
+    api_keys.create(place(redis_server), "p", None, None)
     file.write_bytes(b"{")
     with refused(caplog, file, "is damaged"):
         follower(redis_server, file)
@@ -675,7 +680,7 @@ def test_servers_share_keys_and_limits(
 
         redis_server.start()
         (id,) = [
-            kept.id for kept in keys.load_keys(place(redis_server)) if kept.hint == secret[-4:]
+            kept.id for kept in api_keys.load_keys(place(redis_server)) if kept.hint == secret[-4:]
         ]
         run_successfully("keys", "revoke", id, "--redis", url)
         for server in (one, other):

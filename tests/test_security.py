@@ -21,8 +21,8 @@ from playwright.sync_api import Browser, Route
 from accounts import find_missing_tests
 from browsing import EXTERNAL_URL
 from running import ROOT, create_key, run_successfully, run_toolcatalog, start_server
-from toolcatalog import keys
 from toolcatalog.formats import SCHEMAS
+from toolcatalog.keys import api_keys
 from toolcatalog.yamlout import to_yaml
 
 pytest_plugins = ["chromium"]
@@ -379,12 +379,12 @@ def test_right_and_wrong_keys_take_the_same_time(tmp_path: Path) -> None:
     interleaved tries differ by less than the tries themselves.
     """
     file = tmp_path / "keys.json"
-    right, key = keys.create(file, "default", None, None)
-    revoked, gone = keys.create(file, "default", None, None)
-    keys.revoke(file, gone.id)
+    right, key = api_keys.create(file, "default", None, None)
+    revoked, gone = api_keys.create(file, "default", None, None)
+    api_keys.revoke(file, gone.id)
     for _ in range(50):
-        keys.create(file, "default", None, None)
-    ring = keys.KeyRing(file)
+        api_keys.create(file, "default", None, None)
+    ring = api_keys.KeyRing(file)
     tried = {
         "right": right,
         "revoked": revoked,

@@ -25,7 +25,7 @@ from openapi_spec_validator import validate
 import reading
 from reading import read_documents, read_newest_documents
 from running import Server, create_key, run_successfully, start_server
-from toolcatalog import keys
+from toolcatalog.keys import api_keys
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -1136,7 +1136,7 @@ def test_a_change_of_the_keys_holds_within_a_second(client: httpx.Client, shippe
 
 def test_a_key_ends_by_itself(client: httpx.Client, shipped: Server) -> None:
     """A key expires at its time, without a change of the file."""
-    key, kept = keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
+    key, kept = api_keys.create(shipped.keys_file, "default", None, timedelta(seconds=3))
     assert settles(client, key, 200) < 1
     settles(client, key, 401)
     assert (

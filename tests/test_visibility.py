@@ -21,8 +21,8 @@ from urllib.parse import unquote, urlencode
 import pytest
 
 from generating import add_toolkit
-from toolcatalog import keys
 from toolcatalog.build import build
+from toolcatalog.keys import api_keys
 from toolcatalog.opening import open_build
 from toolcatalog.server import mcp_route
 from toolcatalog.server.app import create_app
@@ -369,8 +369,8 @@ class Sides:
         self.root = write_catalog(folder / "whole")
         shutil.copytree(self.root, folder / "reduced")
         remove_hidden(folder / "reduced", toolkits)
-        self.secret, _ = keys.create(folder / "keys.json", "default", toolkits, None)
-        ring, self.apps = keys.KeyRing(folder / "keys.json"), list[Any]()
+        self.secret, _ = api_keys.create(folder / "keys.json", "default", toolkits, None)
+        ring, self.apps = api_keys.KeyRing(folder / "keys.json"), list[Any]()
         for name in ("whole", "reduced"):
             build(folder / name, folder / f"{name}-build", None)
             live = AppState(ring, open_build(folder / f"{name}-build"))

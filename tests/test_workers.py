@@ -22,7 +22,7 @@ from running import (
     wait_until,
     worker_pids,
 )
-from toolcatalog import keys
+from toolcatalog.keys import api_keys
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
 
@@ -105,7 +105,7 @@ def test_a_worker_that_the_system_refuses_comes_later(server: Server) -> None:
 def test_a_change_of_the_keys_reaches_every_worker(server: Server) -> None:
     """Each process looks at the key file by itself."""
     seen(server, 2)
-    secret, _ = keys.create(server.keys_file, "default", None, None)
+    secret, _ = api_keys.create(server.keys_file, "default", None, None)
     time.sleep(1)
     for _ in range(20):
         assert (

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from toolcatalog import keys, names
+from toolcatalog import names
 from toolcatalog.cli import options, terminal
-from toolcatalog.keeping import FileKeyStorage, KeyStorage
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
 
 _EPILOG = """\b
 Examples:
@@ -133,7 +134,7 @@ def create(
             param_hint="--expires",
         )
     place = _open_storage(keys_file, redis)
-    secret, key = keys.create(place, project.strip(), toolkits, expires)
+    secret, key = api_keys.create(place, project.strip(), toolkits, expires)
     click.echo(secret)
     terminal.print_message(
         f"{_describe_key(key)} Kept as a hash in {place.location}: store the key now, it is not shown again."
@@ -147,7 +148,7 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
     """List the keys, without their secrets."""
     now = datetime.now(UTC)
     rows = [("ID", "PROJECT", "TOOLKITS", "ENDS WITH", "CREATED", "EXPIRES", "STATE")]
-    for key in keys.load_keys(_open_storage(keys_file, redis)):
+    for key in api_keys.load_keys(_open_storage(keys_file, redis)):
         toolkits = "all" if key.toolkits is None else ",".join(key.toolkits) or "none"
         rows.append(
             (
@@ -181,7 +182,7 @@ def list_(keys_file: Path | None, redis: str | None) -> None:
 @options.redis
 def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | None) -> None:
     """Make the successor of a key; the old one ends after the overlap."""
-    secret, key = keys.rotate(_open_storage(keys_file, redis), id, overlap)
+    secret, key = api_keys.rotate(_open_storage(keys_file, redis), id, overlap)
     click.echo(secret)
     terminal.print_message(
         f"{_describe_key(key)} It follows {id}, which ends in {overlap}. Store the key now, it is "
@@ -195,7 +196,7 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | Non
 @options.redis
 def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
     """End a key at once."""
-    key = keys.revoke(_open_storage(keys_file, redis), id)
+    key = api_keys.revoke(_open_storage(keys_file, redis), id)
     terminal.print_message(
         f"Revoked {key.id} of project {key.project}: running servers refuse it within "
         f"{'two seconds' if redis else 'a second'}."
@@ -207,15 +208,20 @@ def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
 @options.redis
 def push(keys_file: Path | None, redis: str | None) -> None:
     """Add the keys of a file to those in Redis; nothing that was revoked on either side comes back."""
-    from toolcatalog.relaying import merge_keys  # noqa: PLC0415 - the other commands do without
+    from toolcatalog.keys.redis import merge_keys  # noqa: PLC0415 - the other commands do without
 
     if not redis:
         raise click.MissingParameter(param_hint="'--redis'", param_type="option")
-    remote, ours = _open_storage(None, redis), keys.load_keys(keys_file or keys.default_key_file())
+    remote, ours = (
+        _open_storage(None, redis),
+        api_keys.load_keys(keys_file or api_keys.default_key_file()),
+    )
 
     def grown(before: bytes | None) -> tuple[bytes, int]:
-        all_keys = merge_keys(keys.parse_keys(before, remote) if before is not None else (), ours)
-        return keys.serialize_keys(all_keys), len(all_keys)
+        all_keys = merge_keys(
+            api_keys.parse_keys(before, remote) if before is not None else (), ours
+        )
+        return api_keys.serialize_keys(all_keys), len(all_keys)
 
     terminal.print_message(
         f"{remote.update(grown):,} keys are in {remote.location} now, {len(ours):,} of them from "
@@ -226,13 +232,13 @@ def push(keys_file: Path | None, redis: str | None) -> None:
 def _open_storage(keys_file: Path | None, redis: str | None) -> KeyStorage:
     """Where the keys are that a command is about."""
     if not redis:
-        return FileKeyStorage(keys_file or keys.default_key_file())
-    from toolcatalog.remote import RedisAddress, RedisKeyStorage  # noqa: PLC0415 - only where it is asked for
+        return FileKeyStorage(keys_file or api_keys.default_key_file())
+    from toolcatalog.keys.redis import RedisAddress, RedisKeyStorage  # noqa: PLC0415 - only where it is asked for
 
     return RedisKeyStorage(RedisAddress(redis))
 
 
-def _describe_key(key: keys.ApiKey) -> str:
+def _describe_key(key: api_keys.ApiKey) -> str:
     toolkits = (
         "all toolkits" if key.toolkits is None else f"toolkits {', '.join(key.toolkits) or 'none'}"
     )

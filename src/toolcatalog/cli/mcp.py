@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import keys, names, opening
+from toolcatalog import names, opening
 from toolcatalog.cli import options
 from toolcatalog.errors import UsageError
+from toolcatalog.keys import api_keys
 from toolcatalog.server import reloading, running
 from toolcatalog.server.agents import CatalogAccess
 from toolcatalog.server.live import AppState
@@ -51,7 +52,7 @@ def command(build: Path, session: str, toolkits: str) -> None:
     store = opening.open_build(build)
     shown = _parse_toolkits(store, toolkits)
     _require_session(store, session, shown)
-    live = AppState(keys.KeyRing(None), store)
+    live = AppState(api_keys.KeyRing(None), store)
     del store  # the next one takes its place
     reloading.SnapshotReloader(live, build, named).start()
 

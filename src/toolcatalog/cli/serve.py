@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import keys
 from toolcatalog.cli import copying, listening, options, sharing, terminal
 from toolcatalog.cli.mcp import require_mcp as need_mcp
-from toolcatalog.keeping import FileKeyStorage
+from toolcatalog.keys import api_keys
+from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.server import accesslog, descriptors, process, running
 from toolcatalog.server.limiting import Rate
 from toolcatalog.server.process import ServerSettings
@@ -137,9 +137,9 @@ def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
     """The file that was named, which must be there and whole; the default file, or with Redis any,
     may come later.
     """
-    file = keys_file or keys.default_key_file()
+    file = keys_file or api_keys.default_key_file()
     if FileKeyStorage(file).read() is not None or (keys_file and not redis):
-        keys.load_keys(file)
+        api_keys.load_keys(file)
     elif not redis:
         terminal.print_message(
             "No keys yet: every API call answers 401 until you run `toolcatalog keys create "

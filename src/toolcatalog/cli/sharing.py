@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from toolcatalog.errors import UsageError
-from toolcatalog.remote import RedisAddress
+from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.server.limiting import Rate, parse_rate
 
 

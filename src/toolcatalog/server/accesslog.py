@@ -23,7 +23,7 @@ from typing import NamedTuple
 import orjson
 
 from toolcatalog.errors import UsageError
-from toolcatalog.minting import redact
+from toolcatalog.keys.api_keys import redact
 from toolcatalog.server.tallies import LOG_LINES_DROPPED, Counters
 from toolcatalog.system import threads
 

@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog import openapi
-from toolcatalog.keys import ApiKey
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server.answers import Header, make_error_response, make_response, suggested
 from toolcatalog.server.descriptors import CLIENT_LIMIT
 from toolcatalog.server.edge import (

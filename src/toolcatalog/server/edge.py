@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog.ending import receive_lifespan
-from toolcatalog.keys import ApiKey
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server import tracing
 from toolcatalog.server.answers import (
     SECURITY_HEADERS,

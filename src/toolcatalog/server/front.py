@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcatalog.keys import ApiKey
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.openapi import API_PREFIXES
 from toolcatalog.server import tracing
 from toolcatalog.server.answers import (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolcatalog.minting import hash_secret
+from toolcatalog.keys.api_keys import hash_secret
 from toolcatalog.server import tracing
 from toolcatalog.server.answers import Header
 

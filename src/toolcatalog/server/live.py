@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Protocol
 
-from toolcatalog.keys import KeyRing
+from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.limiting import RateLimiter
 from toolcatalog.server.operations import Operations
 from toolcatalog.server.remembered import ResponseCache

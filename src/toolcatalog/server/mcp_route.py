@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from toolcatalog.keys import ApiKey
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server import speaking
 from toolcatalog.server.agents import CatalogAccess
 from toolcatalog.server.live import AppState, ServedSnapshot

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 import orjson
 
 from toolcatalog import names
-from toolcatalog.keys import ApiKey, KeyRing
+from toolcatalog.keys.api_keys import ApiKey, KeyRing
 from toolcatalog.server import questions
 from toolcatalog.server.answers import BodyChunk, compute_tag
 from toolcatalog.server.questions import Page, encode_cursor

@@ -12,7 +12,7 @@ locks nobody out for longer than a window.
 import asyncio
 import logging
 
-from toolcatalog.remote import RedisAddress
+from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.server.limiting import SLICES, LimitStatus, LocalRateLimiter, Rate
 
 # seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy

@@ -7,8 +7,9 @@ from pathlib import Path
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from toolcatalog import accepting, keys
+from toolcatalog import accepting
 from toolcatalog.errors import SnapshotError
+from toolcatalog.keys import api_keys
 from toolcatalog.server import metrics, scraping
 from toolcatalog.server.accesslog import AccessLog
 from toolcatalog.server.app import create_app
@@ -60,7 +61,9 @@ def create_worker_app(
     store = open_or_wait(
         settings.build, settings.verify_keys, wait_for_build=settings.wait_for_build
     )
-    live = AppState(keys.KeyRing(settings.keys), store, draining, _create_rate_limiter(settings))
+    live = AppState(
+        api_keys.KeyRing(settings.keys), store, draining, _create_rate_limiter(settings)
+    )
     if store is None and settings.verify_keys:
         seen = None  # a snapshot that is here already may still get its signature
     SnapshotReloader(live, settings.build, seen, settings.verify_keys).start()
@@ -82,7 +85,7 @@ def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
     own = LocalRateLimiter(settings.rate.divide(settings.workers))
     if settings.redis is None:
         return own
-    from toolcatalog.remote import RedisAddress  # noqa: PLC0415 - only where there is a Redis
+    from toolcatalog.keys.redis import RedisAddress  # noqa: PLC0415 - only where there is a Redis
     from toolcatalog.server.pooled import RedisRateLimiter  # noqa: PLC0415
 
     return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)

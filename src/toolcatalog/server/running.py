@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from toolcatalog.errors import ToolcatalogError, UsageError
-from toolcatalog.minting import redact
+from toolcatalog.keys.api_keys import redact
 from toolcatalog.server import ledger, metrics
 from toolcatalog.server.ledger import WorkerPage
 from toolcatalog.server.live import Flag
@@ -78,8 +78,7 @@ def run_server(
 
 def _start_key_sync(redis: str, file: Path) -> None:
     """Keep the key file in step with Redis, from before the first request on."""
-    from toolcatalog.relaying import KeySync  # noqa: PLC0415 - only where there is a Redis
-    from toolcatalog.remote import RedisAddress, RedisKeyStorage  # noqa: PLC0415
+    from toolcatalog.keys.redis import KeySync, RedisAddress, RedisKeyStorage  # noqa: PLC0415 - only where there is a Redis
 
     relay = KeySync(RedisKeyStorage(RedisAddress(redis)), file)
     relay.sync_once()

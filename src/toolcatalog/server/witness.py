@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from starlette.types import Scope
 
-from toolcatalog.keys import ApiKey
+from toolcatalog.keys.api_keys import ApiKey
 from toolcatalog.server.accesslog import AccessLog, AccessLogEntry
 from toolcatalog.server.answers import ResponseContext
 from toolcatalog.server.ledger import WorkerPage

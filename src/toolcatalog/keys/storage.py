@@ -1,5 +1,6 @@
-"""Where the document of the keys is kept: a place that can be read and changed as a whole, such as
-a file. `remote` has another, Redis.
+"""Key storage: read and change the key document in a file, as a whole.
+
+`remote` has another, Redis.
 
 A place knows nothing of keys. It knows how two commands that change it at once do not lose
 anything, and what it is called in a sentence.
