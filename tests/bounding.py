@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from toolcatalog import depot, lockfile
 from toolcatalog.build import build
+from toolcatalog.catalog.yaml_reader import MAX_VALUES
 from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
 from toolcatalog.errors import ToolcatalogError
@@ -31,7 +32,6 @@ from toolcatalog.opening import open_build
 from toolcatalog.server.live import ServedSnapshot
 from toolcatalog.server.refusals import RequestError
 from toolcatalog.snapshot import verify
-from toolcatalog.yaml12 import MAX_VALUES
 
 MAX_INPUT_SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through

@@ -18,8 +18,9 @@ from urllib.parse import quote_from_bytes
 
 import orjson
 
-from toolcatalog import depot, encoding, lockfile, schema, signing, source, yaml12
+from toolcatalog import depot, encoding, lockfile, signing
 from toolcatalog.build import build
+from toolcatalog.catalog import loader, schema, yaml_reader
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.importers import additions, documents, mcp, openapi, wire
@@ -54,15 +55,15 @@ def _check_error_message(error: ToolcatalogError) -> None:
 
 def feed_yaml(data: bytes) -> None:
     """Both ways of reading agree, and every fault says what it is and what to do."""
-    reading = yaml12.parse(data)
+    reading = yaml_reader.parse(data)
     assert reading.faults or reading.root is not None
     assert all(
         fault.message and fault.help and fault.line > 0 and fault.column > 0
         for fault in reading.faults
     )
     try:
-        value = yaml12.parse_fast(data)
-    except yaml12.NeedsFullParse:
+        value = yaml_reader.parse_fast(data)
+    except yaml_reader.NeedsFullParse:
         return
     assert (reading.faults, repr(reading.value)) == ((), repr(value))
 
@@ -71,13 +72,13 @@ def feed_tool(data: bytes) -> None:
     """A file of a tool becomes a record, or problems that each say something; they are found at
     their places.
     """
-    document, problems = source.parse_file(CATALOG, TOOL, data)
+    document, problems = loader.parse_file(CATALOG, TOOL, data)
     assert document is not None
     record, findings = schema.validate(document) if document.is_readable else (None, [])
     assert problems or findings or record is not None
     assert all(problem.message for problem in problems)
     assert all(finding.message for finding in findings)
-    assert all(source.find_line(data, finding) > 0 for finding in findings[:3])
+    assert all(loader.find_line(data, finding) > 0 for finding in findings[:3])
 
 
 def feed_query(data: bytes) -> None:
@@ -180,7 +181,7 @@ def _check_import(
     with bringing.report_deep_nesting(Path("file"), "a document"):
         new = additions.build_files(load_additions(), (), "mail")
     for path, data in new.files.items():
-        document, problems = source.parse_file(CATALOG, path, data)
+        document, problems = loader.parse_file(CATALOG, path, data)
         assert document is not None
         assert (problems, schema.validate(document)[1]) == ([], [])
 

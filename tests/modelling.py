@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from toolcatalog.model import ROUTER, About, Catalog, MetaTool, Session, Toolkit, ToolVersion
+from toolcatalog.catalog.model import (
+    ROUTER,
+    About,
+    Catalog,
+    MetaTool,
+    Session,
+    Toolkit,
+    ToolVersion,
+)
 
 
 def make_tool(slug: str, version: str = "20250101_00", **fields: Any) -> ToolVersion:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcatalog import briefs
-from toolcatalog.model import ToolSummary
+from toolcatalog.catalog.model import ToolSummary
 from toolcatalog.parts import ToolColumns
 
 ONE, OTHER = "1" * 64, "f" * 64

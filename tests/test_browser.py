@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import Open, file_url, page_path
 from running import SHIPPED_CATALOG, Server, run_successfully
-from toolcatalog.yamlout import to_yaml
+from toolcatalog.catalog.yaml_writer import to_yaml
 
 pytest_plugins = ["chromium"]
 pytestmark = pytest.mark.xdist_group("browser")

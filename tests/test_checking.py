@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from running import example_settings, only_errors, run_toolcatalog
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.resolve import resolve_catalog
 from toolcatalog.checking import check_folder
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
-from toolcatalog.formats import SCHEMAS
-from toolcatalog.resolve import resolve_catalog
 
 CASES = Path(__file__).parent / "rejects"
 BASE = CASES / "_base" / "catalog"

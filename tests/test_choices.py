@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from modelling import make_catalog, make_session, make_tool
-from toolcatalog.choices import is_usable, select_toolkits, select_tools, select_versions
-from toolcatalog.model import AuthConfig, Selection, Session, Toolkit, ToolSelection
+from toolcatalog.catalog.model import AuthConfig, Selection, Session, Toolkit, ToolSelection
+from toolcatalog.catalog.sessions import is_usable, select_toolkits, select_tools, select_versions
 
 TOOLS = (
     make_tool("MAIL_LIST", tags=["read"]),

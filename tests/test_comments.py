@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolcatalog.comments import Suppression, find_suppressions, suppressed_lines
+from toolcatalog.catalog.comments import Suppression, find_suppressions, suppressed_lines
 
 CASES = {
     "at the end of its line": (

@@ -14,11 +14,12 @@ import pytest
 from generating import add_tool, generate_catalog
 from modelling import make_catalog, make_tool
 from reading import read_documents, read_positions
-from toolcatalog import batches, compiling, parts, resolve, tree
+from toolcatalog import batches, compiling, parts
 from toolcatalog.assembling import SnapshotWriter
 from toolcatalog.batches import Task
+from toolcatalog.catalog import folder, resolve
+from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.errors import UsageError
-from toolcatalog.model import Toolkit, ToolVersion
 
 OLD, NEW, CHAT = (
     make_tool("MAIL_SEND", description="Old."),
@@ -59,9 +60,9 @@ def test_a_part_of_tools() -> None:
 
 def task_of(root: Path, cache: Path) -> Task:
     """All tools of a catalog as one task."""
-    _, folders, _ = tree.list_layout(root)
+    _, folders, _ = folder.list_layout(root)
     heads = {
-        kit.parent.name: tree.file_digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml")
+        kit.parent.name: folder.file_digest(root, f"toolkits/{kit.parent.name}/toolkit.yaml")
         for kit in root.glob("toolkits/*/toolkit.yaml")
     }
     toolkits = {

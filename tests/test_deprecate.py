@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from running import SHIPPED_CATALOG, run_toolcatalog
-from toolcatalog import yaml12
+from toolcatalog.catalog import yaml_reader
 from toolcatalog.cli import main
 
 TEXT = b"# mine\nname: A # a\ndescription: >-\n  It does it.\n\n# what it takes\ninput_parameters: {}\n"
@@ -57,7 +57,7 @@ def test_nothing_said_is_since_today(tool: Path) -> None:
     """The day is what there is to say at least."""
     before = f"{datetime.now().astimezone():%Y-%m-%d}"
     assert main(["deprecate", "A_DO"]) == 0
-    (since,) = yaml12.parse(tool.read_bytes()).value["deprecation"].values()
+    (since,) = yaml_reader.parse(tool.read_bytes()).value["deprecation"].values()
     assert since in {before, f"{datetime.now().astimezone():%Y-%m-%d}"}
 
 
@@ -71,7 +71,9 @@ def test_what_was_said_stays_unless_it_is_said_anew(tool: Path) -> None:
         "sunset": "2026-06-30",
         "replaced_by": "A_OTHER",
     }
-    assert [*yaml12.parse(tool.read_bytes()).value["deprecation"].items()] == [*expected.items()]
+    assert [*yaml_reader.parse(tool.read_bytes()).value["deprecation"].items()] == [
+        *expected.items()
+    ]
     again = run_toolcatalog("deprecate", "A_DO", "--reason", "Older.")
     assert (again.returncode, again.stdout) == (0, "")
     assert "Nothing to change" in again.stderr

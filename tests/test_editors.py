@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 
 from running import SHIPPED_CATALOG
-from toolcatalog import editors, yaml12
-from toolcatalog.formats import SCHEMAS
+from toolcatalog.catalog import file_schemas, yaml_reader
+from toolcatalog.catalog.file_schemas import SCHEMAS
 
 KINDS = sorted(SCHEMAS)
-PATHS = dict(editors.schema_paths())
+PATHS = dict(file_schemas.schema_paths())
 SHIPPED_FILES = {
     "catalog": "catalog.yaml",
     "toolkit": "toolkits/*/toolkit.yaml",
@@ -37,7 +37,7 @@ def walk(schema: Any, whole: dict[str, Any], where: str) -> Iterator[tuple[str, 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_has_a_description(kind: str) -> None:
     """At every level: an editor shows the field's own description, or that of what it refers to."""
-    whole = json.loads(editors.render_schema(kind))
+    whole = json.loads(file_schemas.render_schema(kind))
     parts = [
         ("", whole),
         *(("$defs/" + name, inner) for name, inner in whole.get("$defs", {}).items()),
@@ -55,10 +55,10 @@ def test_every_field_has_a_description(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_a_schema_of_2020_12_that_stands_alone(kind: str) -> None:
     """It is valid, has a title and no `$id`, and refers to nothing but itself."""
-    whole = json.loads(editors.render_schema(kind))
+    whole = json.loads(file_schemas.render_schema(kind))
     assert whole["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert whole["title"]
-    assert '"$id"' not in editors.render_schema(kind).decode()
+    assert '"$id"' not in file_schemas.render_schema(kind).decode()
     jsonschema.Draft202012Validator.check_schema(whole)
     for _, schema in walk({"properties": whole.get("$defs", {})} | whole, whole, kind):
         assert schema.get("$ref", "#").startswith("#")
@@ -69,11 +69,11 @@ def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
     """The validator of an editor takes each file of the shipped catalog, and not one with an
     unknown key.
     """
-    validator = jsonschema.Draft202012Validator(json.loads(editors.render_schema(kind)))
+    validator = jsonschema.Draft202012Validator(json.loads(file_schemas.render_schema(kind)))
     files = sorted(SHIPPED_CATALOG.glob(SHIPPED_FILES[kind]))
     assert files
     for file in files:
-        value = yaml12.parse(file.read_bytes()).value
+        value = yaml_reader.parse(file.read_bytes()).value
         assert not [*validator.iter_errors(value)], file
         assert not validator.is_valid({**value, "colour": "red"})
 
@@ -81,9 +81,9 @@ def test_an_editor_finds_no_fault_in_the_shipped_files(kind: str) -> None:
 def test_the_site_has_them(shipped_build: Path) -> None:
     """The build writes the schemas into the site, where editors and programs elsewhere find them."""
     for kind in KINDS:
-        assert (shipped_build.parent / "site" / PATHS[kind]).read_bytes() == editors.render_schema(
-            kind
-        )
+        assert (
+            shipped_build.parent / "site" / PATHS[kind]
+        ).read_bytes() == file_schemas.render_schema(kind)
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_the_site_has_them(shipped_build: Path) -> None:
 def test_comments_lead_to_the_schema(tmp_path: Path, kind: str, path: str) -> None:
     """From the file's own folder, both comments name the schema in the catalog's `.schemas`."""
     for comment, start in zip(
-        editors.render_schema_comments(kind, path).splitlines(),
+        file_schemas.render_schema_comments(kind, path).splitlines(),
         ("# yaml-language-server: $schema=", "# $schema: "),
         strict=True,
     ):
         assert comment.startswith(start)
         assert (tmp_path / path).parent.joinpath(
             comment.removeprefix(start)
-        ).resolve() == tmp_path / editors.catalog_schema_path(kind)
+        ).resolve() == tmp_path / file_schemas.catalog_schema_path(kind)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from running import run_toolcatalog
-from toolcatalog import schema, source, tree
+from toolcatalog.catalog import folder, loader, schema
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import additions, wire
 
@@ -49,12 +49,12 @@ def added(
     """What an import of these into the catalog would write, on that day."""
 
     def record(path: str) -> Any:
-        document, _ = source.load_file(root, path)
+        document, _ = loader.load_file(root, path)
         return schema.validate(document)[0] if document and document.is_readable else None
 
     return additions.build_files(
         wire.import_tools([*definitions]),
-        tree.list_paths(root)[0],
+        folder.list_paths(root)[0],
         version=version,
         read=record,
         today=today,

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from running import ROOT, SHARED, example_settings, run_successfully, run_toolcatalog
-from toolcatalog import checking, schema, yaml12, yamlout
-from toolcatalog import source as source_of
+from toolcatalog import checking
+from toolcatalog.catalog import loader, schema, yaml_reader, yaml_writer
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import additions, documents, openapi, slugs
@@ -60,7 +60,7 @@ def outcome(path: Path) -> dict[str, Any]:
         for note in new.notes
     ]
     return {
-        "files": {name: yaml12.parse_fast(data) for name, data in sorted(new.files.items())},
+        "files": {name: yaml_reader.parse_fast(data) for name, data in sorted(new.files.items())},
         "notes": notes,
     }
 
@@ -77,12 +77,12 @@ def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> N
     """
     found = outcome(path)
     assert json.dumps(found) == json.dumps(
-        yaml12.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
+        yaml_reader.parse_fast(expected(path).read_bytes(), documents.MAX_DEPTH)
     )
     if "files" in found:
         for name, value in found["files"].items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_bytes(yamlout.to_yaml(value))
+            (tmp_path / name).write_bytes(yaml_writer.to_yaml(value))
         assert [
             problem
             for problem in checking.check_folder(tmp_path).problems
@@ -106,8 +106,8 @@ def test_the_order_of_a_document_means_nothing(path: Path) -> None:
     """
     value = documents.read_document(path.read_bytes(), path.name).value
     one, other = added(value).files, added(reordered(value)).files
-    assert {name: yaml12.parse_fast(data) for name, data in one.items()} == {
-        name: yaml12.parse_fast(data) for name, data in other.items()
+    assert {name: yaml_reader.parse_fast(data) for name, data in one.items()} == {
+        name: yaml_reader.parse_fast(data) for name, data in other.items()
     }
 
 
@@ -215,7 +215,7 @@ def test_the_toolkit_is_named_by_flags_first() -> None:
         "toolkits/other-kit/toolkit.yaml",
         "catalog.yaml",
     ]
-    assert yaml12.parse_fast(new.files["toolkits/other-kit/toolkit.yaml"]) == {
+    assert yaml_reader.parse_fast(new.files["toolkits/other-kit/toolkit.yaml"]) == {
         "name": "Other",
         "logo": "https://example.com/logo.png",
     }
@@ -300,11 +300,9 @@ def test_a_document_with_anything_anywhere_is_read_or_refused(
     for path, data in new.files.items():
         kind, _, rest = path.partition("/")
         if kind == "toolkits" and rest.count("/") == 2:
-            place = source_of.Location(
-                "tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"}
-            )
+            place = loader.Location("tool", {"toolkit": "a", "tool": "A", "version": "00000000_00"})
             assert (
-                schema.validate(source_of.Document(path, place, yaml12.parse_fast(data), True))[1]
+                schema.validate(loader.Document(path, place, yaml_reader.parse_fast(data), True))[1]
                 == []
             )
 
@@ -407,7 +405,7 @@ def test_a_deep_document_is_read() -> None:
     answer = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
     for data in (
         json.dumps(operation(responses=answer)).encode(),
-        yamlout.to_yaml(operation(responses=answer)),
+        yaml_writer.to_yaml(operation(responses=answer)),
     ):
         new = additions.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
         assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
@@ -422,4 +420,4 @@ def test_help_has_examples() -> None:
 
 if __name__ == "__main__":
     for document in DOCUMENTS:
-        expected(document).write_bytes(yamlout.to_yaml(outcome(document)))
+        expected(document).write_bytes(yaml_writer.to_yaml(outcome(document)))

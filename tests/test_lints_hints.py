@@ -3,9 +3,9 @@
 import pytest
 
 from modelling import make_catalog, make_tool
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lints import hints
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ToolVersion
 
 
 def told(one: ToolVersion) -> list[str]:

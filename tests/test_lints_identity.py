@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from modelling import make_catalog, make_tool
+from toolcatalog.catalog.model import ROUTER, Toolkit, ToolVersion
 from toolcatalog.lints import identity, references
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ROUTER, Toolkit, ToolVersion
 
 
 def told(one: ToolVersion) -> list[str]:

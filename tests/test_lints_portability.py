@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from modelling import make_tool
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.lints import portability
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ToolVersion
 
 TEXT: dict[str, Any] = {"type": "string"}
 

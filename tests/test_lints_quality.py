@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from modelling import make_tool
 from toolcatalog import parameters
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Pointer
 from toolcatalog.lints import quality
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ToolVersion
 
 NAMES = st.sampled_from(["a", "properties", "items", "anyOf", "type", "b c"])
 DESCRIPTIONS = st.recursive(

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import SHARED, SHIPPED_CATALOG, run_successfully
-from toolcatalog import checking, textutils, tree
+from toolcatalog import checking, textutils
+from toolcatalog.catalog import folder
+from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lints import leaks, security
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import About, Catalog, ToolSummary, ToolVersion
 
 CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *leaks.TOOL_RULES)}
 
@@ -354,7 +355,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
     records = (
         checking.check_file(root, path).record
         for root in roots
-        for path in tree.list_paths(root)[0]
+        for path in folder.list_paths(root)[0]
     )
     return [record for record in records if isinstance(record, ToolVersion)]
 

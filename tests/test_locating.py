@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from running import SHIPPED_CATALOG
-from toolcatalog import locating
+from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.errors import UsageError
 
 
 def test_the_shipped_catalog() -> None:
     """Every tool, meta tools too, is found where it lies, with its versions in their order."""
-    folders = locating.list_tools(SHIPPED_CATALOG)
+    folders = catalog_folder.list_tools(SHIPPED_CATALOG)
     assert len(folders) > 100
     assert any(folder.startswith("meta_tools/") for folder in folders)
     for folder in folders:
-        found = locating.get_tool(SHIPPED_CATALOG, folder.rpartition("/")[2])
+        found = catalog_folder.get_tool(SHIPPED_CATALOG, folder.rpartition("/")[2])
         assert found.folder == folder
         assert found.is_meta_tool == folder.startswith("meta_tools/")
         assert found.versions == sorted(file.stem for file in (SHIPPED_CATALOG / folder).iterdir())
@@ -31,19 +31,19 @@ def test_what_is_no_tool(tmp_path: Path) -> None:
         SHIPPED_CATALOG / "toolkits" / "github" / "GITHUB_CREATE_ISSUE"
     )
     for slug in ("A_EMPTY", "A_ODD", "A_LINK", "../a", "", "a_b"):
-        assert locating.find_tool(tmp_path, slug) is None
+        assert catalog_folder.find_tool(tmp_path, slug) is None
         with pytest.raises(UsageError, match="There is no tool"):
-            locating.get_tool(tmp_path, slug)
+            catalog_folder.get_tool(tmp_path, slug)
 
 
 def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
     """A folder alone makes none; a catalog that is not there has none."""
     for slug in ("b", "a"):
         (tmp_path / "toolkits" / slug).mkdir(parents=True)
-    assert locating.list_toolkits(tmp_path) == []
+    assert catalog_folder.list_toolkits(tmp_path) == []
     (tmp_path / "toolkits" / "a" / "toolkit.yaml").write_text("")
-    assert locating.list_toolkits(tmp_path) == ["a"]
-    assert locating.list_toolkits(tmp_path / "none") == []
+    assert catalog_folder.list_toolkits(tmp_path) == ["a"]
+    assert catalog_folder.list_toolkits(tmp_path / "none") == []
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_toolkits_are_those_that_are_described(tmp_path: Path) -> None:
 )
 def test_the_toolkit_of_a_slug(slug: str, toolkit: str) -> None:
     """The longest whose words it begins with."""
-    assert locating.guess_toolkit(slug, ["github", "github-apps", "hub"]) == toolkit
+    assert catalog_folder.guess_toolkit(slug, ["github", "github-apps", "hub"]) == toolkit
 
 
 def test_the_nearest_among_very_many() -> None:
     """A typing error finds its tool among a hundred thousand that are nothing like it."""
     known = [f"KIT{number}_CREATE_THING_{number}" for number in range(100_000)]
     assert (
-        locating.nearest_slug("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
+        catalog_folder.nearest_slug("GITHB_CREATE_ISSUE", [*known, "GITHUB_CREATE_ISSUE"])
         == "GITHUB_CREATE_ISSUE"
     )
-    assert locating.nearest_slug("ZZZ", known) == ""
+    assert catalog_folder.nearest_slug("ZZZ", known) == ""

@@ -10,7 +10,7 @@ import pytest
 
 from running import run_successfully, run_toolcatalog
 from terminals import run_in_terminal
-from toolcatalog import editors, yaml12
+from toolcatalog.catalog import file_schemas, yaml_reader
 from toolcatalog.cli import main
 
 TOOLKIT = (
@@ -68,10 +68,10 @@ def test_a_newcomer_in_an_empty_folder(tmp_path: Path) -> None:
     checked = run_toolcatalog("check", "--format", "concise", cwd=folder)
     assert checked.returncode == 0, checked.stdout
     run_successfully("build", "--no-site", cwd=folder)
-    assert yaml12.parse((folder / "catalog" / "catalog.yaml").read_bytes()).value == {
+    assert yaml_reader.parse((folder / "catalog" / "catalog.yaml").read_bytes()).value == {
         "title": "Our Tools"
     }
-    value = yaml12.parse((folder / second.stdout.strip()).read_bytes()).value
+    value = yaml_reader.parse((folder / second.stdout.strip()).read_bytes()).value
     assert value == {"name": "Create an issue", "description": "Open a new issue in a repository."}
 
 
@@ -94,15 +94,15 @@ def test_an_editor_finds_the_schema(begun: Path) -> None:
             assert line.startswith(start)
             assert (
                 (begun / path).parent / line.removeprefix(start)
-            ).read_bytes() == editors.render_schema(kind)
+            ).read_bytes() == file_schemas.render_schema(kind)
 
 
 def test_schemas_that_differ_are_written_again(begun: Path) -> None:
     """Those of an older program are brought to this one's."""
-    schema = begun / editors.catalog_schema_path("tool")
+    schema = begun / file_schemas.catalog_schema_path("tool")
     schema.write_text("{}")
     assert main([*TOOL]) == 0
-    assert schema.read_bytes() == editors.render_schema("tool")
+    assert schema.read_bytes() == file_schemas.render_schema("tool")
 
 
 def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_skeleton_is_sound_when_its_marks_are_taken_off(begun: Path) -> None
             "yaml-language-server:", "# "
         )
     )
-    value = yaml12.parse(file.read_bytes()).value
+    value = yaml_reader.parse(file.read_bytes()).value
     assert value["input_parameters"]["owner"]["required"] is True
     assert value["output_parameters"]["number"]["type"] == "integer"
     assert run_toolcatalog("check", "--catalog", begun, "--format", "concise").returncode == 0
@@ -153,7 +153,7 @@ def test_all_flags(begun: Path) -> None:
         )
         == 0
     )
-    value = yaml12.parse((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
+    value = yaml_reader.parse((begun / "toolkits/a-b/toolkit.yaml").read_bytes()).value
     assert [*value.items()] == [
         ("name", "no"),
         ("logo", "https://a.example/l.png"),
@@ -184,7 +184,7 @@ def test_all_flags(begun: Path) -> None:
         == 0
     )
     (file,) = (begun / "toolkits/a-b/A_B_C").iterdir()
-    value = yaml12.parse(file.read_bytes()).value
+    value = yaml_reader.parse(file.read_bytes()).value
     assert value == {"name": "1", "description": "two\nlines", "scopes": ["s"], "tags": ["t", "u"]}
 
 
@@ -264,7 +264,9 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
         "Error: the string `nonsense` does not fit, expected the https URL of an image"
         in seen.terminal_output
     )
-    value = yaml12.parse((tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()).value
+    value = yaml_reader.parse(
+        (tmp_path / "catalog/toolkits/github/toolkit.yaml").read_bytes()
+    ).value
     expected = {
         "name": "Github",
         "logo": "https://github.com/favicon.ico",
@@ -272,7 +274,7 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
         "homepage": "https://github.com/",
     }
     assert value == expected
-    assert yaml12.parse((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
+    assert yaml_reader.parse((tmp_path / "catalog/catalog.yaml").read_bytes()).value == {
         "title": "My tools"
     }
     seen = run_in_terminal(
@@ -282,7 +284,7 @@ def test_a_person_is_asked(tmp_path: Path) -> None:
     )
     assert seen.code == 0
     assert "Name [Close issue]: " in seen.terminal_output
-    value = yaml12.parse((tmp_path / seen.out.strip()).read_bytes()).value
+    value = yaml_reader.parse((tmp_path / seen.out.strip()).read_bytes()).value
     assert value == {"name": "Close issue", "description": "Close it."}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from running import ROOT, run_successfully, run_toolcatalog
-from toolcatalog.model import Toolkit
+from toolcatalog.catalog.model import Toolkit
 from toolcatalog.ownership import contains_lines, find_unowned, render_codeowners
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolcatalog.placeholders import (
+from toolcatalog.catalog.sessions import (
     SAMPLE_VALUES,
     fill_placeholders,
     find_invalid_placeholders,

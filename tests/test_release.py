@@ -12,7 +12,8 @@ import pytest
 
 from browsing import require
 from running import ROOT
-from toolcatalog import __version__, yaml12
+from toolcatalog import __version__
+from toolcatalog.catalog import yaml_reader
 
 AUDIT = ROOT / ".venv" / "audit"
 LOCKED = re.compile(r"^([\w.-]+)==([^\s\\;]+)(.*(?:\n    .*)*)", re.MULTILINE)
@@ -27,7 +28,7 @@ def locked(lock: Path) -> dict[tuple[str, str], set[str]]:
 
 
 def jobs(workflow: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml12.parse_fast(
+    found: dict[str, Any] = yaml_reader.parse_fast(
         (ROOT / ".github" / "workflows" / workflow).read_bytes()
     )["jobs"]
     return found

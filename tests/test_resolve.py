@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from modelling import make_catalog, make_meta_tool, make_session, make_tool
-from toolcatalog import compiling, resolve
-from toolcatalog.model import About, AuthConfig, Selection, Session, Toolkit, ToolVersion
+from toolcatalog import compiling
+from toolcatalog.catalog import resolve
+from toolcatalog.catalog.model import About, AuthConfig, Selection, Session, Toolkit, ToolVersion
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
-from toolcatalog import revisions, tree, written
+from toolcatalog import revisions, written
+from toolcatalog.catalog import folder
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.revisions import files_at_commit, files_in_working_tree, find_merge_base
 
@@ -45,7 +46,7 @@ def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> No
         files_in_working_tree(revisions.open_repository(catalog)),
     )
     assert then.object_ids == today.object_ids
-    assert {*then.object_ids} == {*tree.list_paths(catalog)[0]}
+    assert {*then.object_ids} == {*folder.list_paths(catalog)[0]}
     assert (
         then.read([*then.object_ids])
         == today.read([*today.object_ids])
@@ -119,19 +120,19 @@ def test_a_link_that_no_revision_can_follow_is_refused(tmp_path: Path, target: s
     other = "toolkits/a/A_SEE/20250101_00.yaml"
     write_tool(catalog, "A_DO").symlink_to(target.format(other, top=catalog))
     path = "toolkits/a/A_DO/20250101_00.yaml"
-    refused = tree.read_file(catalog, path)
+    refused = folder.read_file(catalog, path)
     assert isinstance(refused, Finding)
     assert refused.rule == "file-link"
     write_tool(catalog, "A_DO").unlink()
     write_tool(catalog, "A_DO").symlink_to("../A_SEE/20250101_00.yaml")
-    assert tree.read_file(catalog, path) == write_tool(catalog, "A_SEE").read_bytes()
+    assert folder.read_file(catalog, path) == write_tool(catalog, "A_SEE").read_bytes()
 
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     """What no catalog may have, a revision does not give either."""
     catalog = create_repository(tmp_path)
-    write_tool(catalog, "A_DO", text="#" * (tree.MAX_FILE_SIZE + 1))
-    write_tool(catalog, "A_SEE", text="#" * tree.MAX_FILE_SIZE)
+    write_tool(catalog, "A_DO", text="#" * (folder.MAX_FILE_SIZE + 1))
+    write_tool(catalog, "A_SEE", text="#" * folder.MAX_FILE_SIZE)
     commit(tmp_path)
     found = files_at(catalog, "HEAD").read(
         ["toolkits/a/A_DO/20250101_00.yaml", "toolkits/a/A_SEE/20250101_00.yaml"]
@@ -139,7 +140,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     large, fine = found.values()
     assert isinstance(large, Finding)
     assert large.message == "more than 1 MiB"
-    assert fine == b"#" * tree.MAX_FILE_SIZE
+    assert fine == b"#" * folder.MAX_FILE_SIZE
 
 
 def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:

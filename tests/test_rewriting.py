@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import SHIPPED_CATALOG
-from toolcatalog import yaml12, yamlout
-from toolcatalog.rewriting import UnsafeEdit, remove_key, replace_scalar, set_value
+from toolcatalog.catalog import yaml_reader, yaml_writer
+from toolcatalog.catalog.yaml_editor import UnsafeEdit, remove_key, replace_scalar, set_value
 
 FILE = b"""\
 # what this is
@@ -220,17 +220,17 @@ def test_any_value_in_any_file(whole: dict[str, Any], data: st.DataObject) -> No
     """What comes out says what was meant, or the change is refused; put and drop give back the
     bytes of before.
     """
-    before = yamlout.to_yaml(whole)
+    before = yaml_writer.to_yaml(whole)
     key, value = data.draw(KEYS), data.draw(VALUES)
     try:
         changed = set_value(before, (key,), value)
     except UnsafeEdit:
         return
-    assert yaml12.parse(changed).value == {**whole, key: value}
+    assert yaml_reader.parse(changed).value == {**whole, key: value}
     if key not in whole:
         assert remove_key(changed, (key,)) == before
     kept = copy.deepcopy(whole)
     chosen = data.draw(st.sampled_from(sorted(kept)))
     kept.pop(chosen)
     if kept:
-        assert yaml12.parse(remove_key(before, (chosen,))).value == kept
+        assert yaml_reader.parse(remove_key(before, (chosen,))).value == kept

@@ -12,11 +12,12 @@ from hypothesis import example, given, settings
 
 from running import DEEP_PROFILE
 from test_exports import TOOL, described, tools
-from toolcatalog import encoding, exports, resolve
+from toolcatalog import encoding, exports
+from toolcatalog.catalog import resolve
+from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.importers import mcp, wire
 from toolcatalog.importers.additions import ImportedTool
 from toolcatalog.importers.descriptions import convert
-from toolcatalog.model import Toolkit, ToolVersion
 from toolcatalog.parameters import to_served_inputs
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool

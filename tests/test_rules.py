@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from modelling import make_catalog, make_meta_tool, make_session, make_tool
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
-from toolcatalog.model import (
+from toolcatalog.catalog.model import (
     UNKNOWN_TOOLKIT,
     About,
     AuthConfig,
@@ -18,6 +17,7 @@ from toolcatalog.model import (
     Toolkit,
     ToolSelection,
 )
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
 from toolcatalog.rules import check_all
 
 SOUND = make_catalog(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE
-from toolcatalog.model import (
+from toolcatalog.catalog.loader import Document, Location
+from toolcatalog.catalog.model import (
     About,
     AuthConfig,
     Deprecation,
@@ -18,8 +18,8 @@ from toolcatalog.model import (
     ToolSelection,
     ToolVersion,
 )
-from toolcatalog.schema import Record, validate
-from toolcatalog.source import Document, Location
+from toolcatalog.catalog.schema import Record, validate
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE
 
 NAMES = {
     "toolkit": "mail",

@@ -21,9 +21,9 @@ from playwright.sync_api import Browser, Route
 from accounts import find_missing_tests
 from browsing import EXTERNAL_URL
 from running import ROOT, create_key, run_successfully, run_toolcatalog, start_server
-from toolcatalog.formats import SCHEMAS
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.yaml_writer import to_yaml
 from toolcatalog.keys import api_keys
-from toolcatalog.yamlout import to_yaml
 
 pytest_plugins = ["chromium"]
 pytestmark = pytest.mark.xdist_group("browser")

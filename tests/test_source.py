@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from toolcatalog.catalog.folder import display_path, file_digest, list_paths
+from toolcatalog.catalog.loader import Document, Location, load_file, locate_findings
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.source import Document, Location, load_file, locate_findings
-from toolcatalog.tree import display_path, file_digest, list_paths
 
 TREE = {
     "catalog.yaml": ("catalog", {}),

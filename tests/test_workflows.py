@@ -15,7 +15,7 @@ import pytest
 
 from browsing import require
 from running import ROOT, run_successfully
-from toolcatalog import yaml12
+from toolcatalog.catalog import yaml_reader
 
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
@@ -26,7 +26,7 @@ SCOPED = "name: Read messages\ndescription: Read the newest messages of a channe
 
 
 def read(file: Path) -> Any:
-    return yaml12.parse_fast(file.read_bytes())
+    return yaml_reader.parse_fast(file.read_bytes())
 
 
 def steps(workflow: str, job: str) -> list[dict[str, Any]]:

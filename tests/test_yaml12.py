@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from running import ROOT, SHIPPED_CATALOG
-from toolcatalog import yaml12, yamlout
+from toolcatalog.catalog import yaml_reader, yaml_writer
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
 
 STAY_STRINGS = """
@@ -37,7 +37,7 @@ TYPED = {
 
 
 def read(text: str) -> Any:
-    reading = yaml12.parse(text.encode())
+    reading = yaml_reader.parse(text.encode())
     assert reading.faults == ()
     return reading.value
 
@@ -157,7 +157,7 @@ def test_fault(data: bytes, place: tuple[int, int], rule: str) -> None:
     """Each thing that is refused is one fault, at the line and column (in characters) where an
     editor shows it, with help.
     """
-    faults = yaml12.parse(data).faults
+    faults = yaml_reader.parse(data).faults
     assert [(fault.line, fault.column, fault.rule) for fault in faults] == [(*place, rule)]
     assert faults[0].message
     assert faults[0].help
@@ -173,7 +173,7 @@ def test_depth_counts_mappings_and_lists() -> None:
 
 def test_all_faults_of_a_file_at_once() -> None:
     """A fault does not hide the next one, and what is sound is read all the same."""
-    reading = yaml12.parse(b"a: &x 1\na: 2\nb: *x\nc: !t 3\nd: 1e999\ne: fine\n")
+    reading = yaml_reader.parse(b"a: &x 1\na: 2\nb: *x\nc: !t 3\nd: 1e999\ne: fine\n")
     assert [(fault.line, fault.rule) for fault in reading.faults] == [
         (1, "yaml-anchor"),
         (2, "yaml-duplicate-key"),
@@ -186,13 +186,13 @@ def test_all_faults_of_a_file_at_once() -> None:
 
 def test_control_characters_are_counted_not_listed() -> None:
     """A binary file is one fault, which says how many more there are."""
-    (fault,) = yaml12.parse(b"\x01\x02\x03").faults
+    (fault,) = yaml_reader.parse(b"\x01\x02\x03").faults
     assert fault.message == "control character U+0001 (and 2 more in this file)"
 
 
 def test_reading_stops_where_nobody_would_read_on() -> None:
     """After more faults than are told, the rest of the file is not looked at."""
-    reading = yaml12.parse(b"- &a x\n" * 100_000)
+    reading = yaml_reader.parse(b"- &a x\n" * 100_000)
     assert len(reading.faults) == MAX_FINDINGS_PER_FILE + 1
     assert reading.root is None
 
@@ -211,14 +211,14 @@ def test_a_file_has_so_many_values_and_no_more(text: str) -> None:
     mappings and lists count, keys do not.
     """
     most = count(read(text))
-    assert yaml12.parse(text.encode(), max_values=most).faults == ()
-    (fault,) = yaml12.parse(text.encode(), max_values=most - 1).faults
+    assert yaml_reader.parse(text.encode(), max_values=most).faults == ()
+    (fault,) = yaml_reader.parse(text.encode(), max_values=most - 1).faults
     assert (fault.rule, fault.message) == (
         "yaml-values",
         f"more than {most - 1} values in this file",
     )
-    with pytest.raises(yaml12.NeedsFullParse):
-        yaml12.parse_fast(text.encode(), max_values=most - 1)
+    with pytest.raises(yaml_reader.NeedsFullParse):
+        yaml_reader.parse_fast(text.encode(), max_values=most - 1)
 
 
 def count(value: Any) -> int:
@@ -238,7 +238,7 @@ def test_billion_laughs_do_not_expand() -> None:
             for last, name in zip("abcdefgh", "bcdefghi", strict=True)
         ),
     ]
-    reading = yaml12.parse("\n".join(lines).encode())
+    reading = yaml_reader.parse("\n".join(lines).encode())
     assert len(reading.faults) == 9 + 24
     assert reading.value["i"] == [None, None, None]
 
@@ -269,16 +269,16 @@ def test_place(
     and lengths are in characters.
     """
     text = "# first\nname: Send\n日本: 'né!é'\nlist:\n  - x\n  - a: b\nflow: {b: [\"c\"]}\ntext: |\n  more\nempty:\n"
-    mark = yaml12.parse(text.encode()).root
+    mark = yaml_reader.parse(text.encode()).root
     assert mark is not None
-    assert yaml12.locate_value(mark, pointer, at_key) == expected
+    assert yaml_reader.locate_value(mark, pointer, at_key) == expected
 
 
 def test_a_float_stays_finite() -> None:
     """A refused number leaves a finite one in its place, so that what looks at the value later does
     not stumble.
     """
-    assert math.isfinite(yaml12.parse(b"1e999").value)
+    assert math.isfinite(yaml_reader.parse(b"1e999").value)
 
 
 @given(
@@ -287,7 +287,7 @@ def test_a_float_stays_finite() -> None:
 )
 def test_whatever_the_bytes_reading_does_not_raise(data: bytes) -> None:
     """Any bytes give a value or faults, and every fault lies within the file."""
-    reading = yaml12.parse(data)
+    reading = yaml_reader.parse(data)
     lines = data.decode("utf-8", "replace").split("\n")
     assert reading.faults or reading.root is not None
     for fault in reading.faults:
@@ -349,10 +349,10 @@ closed = nested.map(
 
 
 def assert_same(data: bytes) -> None:
-    reading = yaml12.parse(data)
+    reading = yaml_reader.parse(data)
     try:
-        value = yaml12.parse_fast(data)
-    except yaml12.NeedsFullParse:
+        value = yaml_reader.parse_fast(data)
+    except yaml_reader.NeedsFullParse:
         return
     assert reading.faults == ()
     assert repr(value) == repr(reading.value)  # as `==`, and types and the order of keys too
@@ -372,10 +372,10 @@ def test_there_are_never_more_values_than_are_counted_without_reading(data: byte
     """The quick way counts nothing where the bytes alone tell that there are few enough: so they
     must never tell of too few.
     """
-    most = count(yaml12.parse(data).value)
+    most = count(yaml_reader.parse(data).value)
     if most > 1:
-        with pytest.raises(yaml12.NeedsFullParse):
-            yaml12.parse_fast(data, max_values=most - 1)
+        with pytest.raises(yaml_reader.NeedsFullParse):
+            yaml_reader.parse_fast(data, max_values=most - 1)
 
 
 @given(json_values)
@@ -383,15 +383,15 @@ def test_the_quick_way_reads_what_is_sound(value: Any) -> None:
     """Whatever values we or a JSON writer write, the quick way reads, without the help of the
     thorough one.
     """
-    assert repr(yaml12.parse_fast(yamlout.to_yaml(value))) == repr(value)
-    assert yaml12.parse_fast(json.dumps(value, ensure_ascii=False).encode()) == value
+    assert repr(yaml_reader.parse_fast(yaml_writer.to_yaml(value))) == repr(value)
+    assert yaml_reader.parse_fast(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
 @pytest.mark.parametrize("data", [data for data, *_ in FAULTS.values()], ids=FAULTS)
 def test_the_quick_way_lets_go_of_every_fault(data: bytes) -> None:
     """What is refused is never given a value, also where the thorough way reads on behind it."""
-    with pytest.raises(yaml12.NeedsFullParse):
-        yaml12.parse_fast(data)
+    with pytest.raises(yaml_reader.NeedsFullParse):
+        yaml_reader.parse_fast(data)
 
 
 def test_the_quick_way_reads_real_files() -> None:
@@ -399,6 +399,6 @@ def test_the_quick_way_reads_real_files() -> None:
     alike by both.
     """
     for path in SHIPPED_CATALOG.rglob("*.yaml"):
-        yaml12.parse_fast(path.read_bytes())
+        yaml_reader.parse_fast(path.read_bytes())
     for data in FILES:
         assert_same(data)

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from running import example_settings
-from toolcatalog import yaml12
-from toolcatalog.yamlout import to_yaml
+from toolcatalog.catalog import yaml_reader
+from toolcatalog.catalog.yaml_writer import to_yaml
 
 TRICKY = [
     "", " ", "null", "Null", "~", "true", "True", "no", "on", "012", "1", "-0", "1e5", "1E+5", "1.0", ".5", "1_000", "0x1F", "0o17", "1:30", "+1",
@@ -50,7 +50,7 @@ def same(left: object, right: object) -> bool:
 @example([[], {}, [[]], [{}], {"a": []}])
 def test_any_json_value_is_read_back(value: object) -> None:
     """Whatever JSON value is written, our own reader gives the same value back, without a fault."""
-    reading = yaml12.parse(to_yaml(value))
+    reading = yaml_reader.parse(to_yaml(value))
     assert reading.faults == ()
     assert same(reading.value, value)
 
@@ -69,7 +69,7 @@ def test_strings_that_look_like_something_else_stay_strings(text: str) -> None:
         {text: 1},
         {"a": {text: [1]}},
     ):
-        assert same(yaml12.parse(to_yaml(value)).value, value)
+        assert same(yaml_reader.parse(to_yaml(value)).value, value)
 
 
 @pytest.mark.parametrize("text", TRICKY)

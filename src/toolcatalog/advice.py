@@ -9,13 +9,10 @@ from dataclasses import asdict
 from itertools import chain, islice
 from typing import Any, TypedDict
 
-from toolcatalog import names, placeholders
-from toolcatalog.comments import Suppression
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
-from toolcatalog.lints import CATALOG_RULES, TEXT_RULES, TOOL_RULES
-from toolcatalog.lints.kinds import HISTORY_SEVERITIES, ToolRule
-from toolcatalog.lints.texts import FileView, ToolView
-from toolcatalog.model import (
+from toolcatalog import names
+from toolcatalog.catalog import sessions
+from toolcatalog.catalog.comments import Suppression
+from toolcatalog.catalog.model import (
     ROUTER,
     About,
     AuthConfig,
@@ -25,6 +22,10 @@ from toolcatalog.model import (
     Toolkit,
     ToolVersion,
 )
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
+from toolcatalog.lints import CATALOG_RULES, TEXT_RULES, TOOL_RULES
+from toolcatalog.lints.kinds import HISTORY_SEVERITIES, ToolRule
+from toolcatalog.lints.texts import FileView, ToolView
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED_SUPPRESSION, SCHEMA_COMMENT = "ignore-unused", "schema-comment"
@@ -70,9 +71,9 @@ def check_record(path: str, record: Any) -> list[Finding]:
         case ToolVersion():
             view = ToolView(record)
         case MetaTool():
-            value = placeholders.fill_placeholders(
+            value = sessions.fill_placeholders(
                 {key: value for key, value in record.template.items() if key != "when"},
-                placeholders.SAMPLE_VALUES,
+                sessions.SAMPLE_VALUES,
             )
             view = ToolView(
                 ToolVersion.from_value(

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import comparing, diffing, names, revisions, tree, versions, written
+from toolcatalog import comparing, diffing, names, revisions, versions, written
+from toolcatalog.catalog import folder
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.comparing import Comparison, Entry, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.lints import history
-from toolcatalog.model import ToolVersion
 from toolcatalog.revisions import FileSet
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool
@@ -170,7 +171,7 @@ def _list_versions(folder: Path) -> list[str]:
 
 
 def _load_tool(catalog: Path, key: ToolVersionKey) -> Tool:
-    record = written.load_record(catalog, key.path, tree.read_file(catalog, key.path))
+    record = written.load_record(catalog, key.path, folder.read_file(catalog, key.path))
     if not isinstance(record, ToolVersion):
         why = record.reason if isinstance(record, Unreadable) else "no tool"
         raise UsageError(
@@ -179,7 +180,7 @@ def _load_tool(catalog: Path, key: ToolVersionKey) -> Tool:
         )
     path = f"toolkits/{key.toolkit}/toolkit.yaml"
     return written.to_tool(
-        record, written.load_record(catalog, path, tree.read_file(catalog, path))
+        record, written.load_record(catalog, path, folder.read_file(catalog, path))
     )
 
 

@@ -19,7 +19,7 @@ import orjson
 from pyroaring import BitMap
 
 from toolcatalog import encoding, nearness
-from toolcatalog.choices import is_usable
+from toolcatalog.catalog.sessions import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.progress import Advance

@@ -24,7 +24,7 @@ from toolcatalog.encoding import dump_json_compact
 from toolcatalog.inventory import FolderRow
 
 if TYPE_CHECKING:
-    from toolcatalog import model
+    from toolcatalog.catalog import model
 
 _BOUNDARY_SPACING = 128  # tools between two slugs, on average, that begin a batch in any case
 _LARGE_BATCH, _LARGE_BATCH_SPACING = (

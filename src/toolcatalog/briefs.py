@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import orjson
 
+from toolcatalog.catalog.model import ToolSummary
 from toolcatalog.encoding import dump_json_compact
-from toolcatalog.model import ToolSummary
 from toolcatalog.parts import ToolColumns
 from toolcatalog.system import files
 

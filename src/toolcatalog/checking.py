@@ -13,9 +13,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import advice, hearing, rules, schema, source, tree
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
-from toolcatalog.model import (
+from toolcatalog import advice, hearing, rules
+from toolcatalog.catalog import folder, loader, schema
+from toolcatalog.catalog.loader import Document
+from toolcatalog.catalog.model import (
     ROUTER,
     UNKNOWN_TOOLKIT,
     About,
@@ -27,8 +28,8 @@ from toolcatalog.model import (
     ToolSummary,
     ToolVersion,
 )
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.progress import Progress, no_progress
-from toolcatalog.source import Document
 
 _CHUNK_SIZE = 64  # files that go through a step together
 _NAME_RULES = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
@@ -69,7 +70,7 @@ def check_folder(
     """Read and check every file of a catalog, here and without a cache. Raises UsageError where
     `root` is not a folder.
     """
-    paths, problems = tree.list_paths(root)
+    paths, problems = folder.list_paths(root)
     examined = []
     with progress("Reading", len(paths)) as advance:
         for one in check_files(root, paths):
@@ -98,7 +99,7 @@ def check_files(root: Path, paths: Sequence[str]) -> Iterator[CheckedFile]:
     """
     for start in range(0, len(paths), _CHUNK_SIZE):
         some = paths[start : start + _CHUNK_SIZE]
-        loaded = [source.load_file(root, path) for path in some]
+        loaded = [loader.load_file(root, path) for path in some]
         shaped = [
             schema.validate(document) if document and document.is_readable else (None, [])
             for document, _ in loaded
@@ -122,7 +123,7 @@ def _combine_results(
         return CheckedFile(path=path, record=None, problems=faults, digest="")
     problems = [
         *faults,
-        *source.locate_findings(root, findings),
+        *loader.locate_findings(root, findings),
         *hearing.find_invalid(root, document),
     ]
     lint_findings = [*lint_findings, *hearing.check_comments(root, document)]
@@ -200,7 +201,7 @@ def check_catalog(
     problems = [
         *unreadable,
         *(problem for one in files for problem in one.problems),
-        *source.locate_findings(root, findings),
+        *loader.locate_findings(root, findings),
     ]
     return CheckedCatalog(
         catalog=catalog,

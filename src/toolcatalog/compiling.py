@@ -11,8 +11,9 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog import batches, checking, encoding, inventory, model, parts, resolve
+from toolcatalog import batches, checking, encoding, inventory, parts
 from toolcatalog.batches import CacheEntry, Task
+from toolcatalog.catalog import model, resolve
 from toolcatalog.checking import CheckedFile
 from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from toolcatalog import advice, comments, editors, source, tree
-from toolcatalog.comments import Suppression
+from toolcatalog import advice
+from toolcatalog.catalog import comments, file_schemas, folder, loader
+from toolcatalog.catalog.comments import Suppression
+from toolcatalog.catalog.loader import Document
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.lints import security
-from toolcatalog.source import Document
 
 
 def check_comments(root: Path, document: Document) -> Iterator[Finding]:
@@ -35,7 +36,7 @@ def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
     """Comments that should name the file's schema to an editor, and do not. What does not lie
     beside the catalog is not looked at.
     """
-    right = editors.relative_schema_path(document.location.kind, document.path)
+    right = file_schemas.relative_schema_path(document.location.kind, document.path)
     for line, target in document.schema_comments:
         file = Path(os.path.normpath(root.absolute() / Path(document.path).parent / target))
         if not target:
@@ -44,7 +45,7 @@ def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
             continue
         elif not file.is_file():
             message = f"there is no schema `{target}`"
-        elif file.name in editors.SCHEMA_FILES and file.name != Path(right).name:
+        elif file.name in file_schemas.SCHEMA_FILES and file.name != Path(right).name:
             message = f"`{target}` is the schema of another kind of file"
         else:
             continue
@@ -75,7 +76,7 @@ def apply(root: Path, path: str, findings: Sequence[Finding]) -> list[Problem]:
     """The advice for one file at its places, without what the file's comments silence, and with the
     comments that silence nothing.
     """
-    problems, said_there = source.locate_in_file(
+    problems, said_there = loader.locate_in_file(
         root, path, [finding for finding in findings if finding.rule != advice.UNUSED_SUPPRESSION]
     )
     places = {(problem.rule, problem.line) for problem in problems}
@@ -105,7 +106,7 @@ def _unused_problem(root: Path, path: str, comment: Suppression) -> Problem:
 
 
 def _problem_at(root: Path, finding: Finding, comment: Suppression) -> Problem:
-    return tree.make_problem(
+    return folder.make_problem(
         root,
         finding,
         comment.line,

@@ -8,8 +8,9 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from toolcatalog import advice, briefs, checking, compiling, hearing, model, telling
+from toolcatalog import advice, briefs, checking, compiling, hearing, telling
 from toolcatalog.batches import NO_ENTRY, Task
+from toolcatalog.catalog import model
 from toolcatalog.checking import CheckedCatalog, CheckedFile
 from toolcatalog.compiling import CompileResult
 from toolcatalog.errors import Problem, UsageError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import tree
+from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.errors import Problem
 from toolcatalog.system.file_state import compute_signature, has_signature
 
@@ -63,7 +63,7 @@ def list_batch_files(root: Path, folders: Sequence[str]) -> FolderScan:
     now, rows, problems = time.time_ns(), [], []
     for folder in folders:
         mark = compute_signature(f"{root}/{folder}", now)
-        found = tree.list_folder(root, folder)
+        found = catalog_folder.list_folder(root, folder)
         files = [(path, compute_signature(f"{root}/{path}", now), "") for path in found.paths]
         if files:  # a folder without any, as git leaves them, is as good as none
             rows.append((folder, 0 if found.has_subfolders else mark, files))
@@ -80,7 +80,7 @@ def _scan_folder(root: Path, folder: str, previous: FolderRow) -> tuple[FolderRo
     known = {path: (before, digest) for path, before, digest in previous[2]}
     if mark and mark == previous[1]:
         return (folder, mark, [_scan_file(root, path, known, now) for path in known]), []
-    found = tree.list_folder(root, folder)
+    found = catalog_folder.list_folder(root, folder)
     return (
         folder,
         0 if found.has_subfolders else mark,
@@ -93,4 +93,8 @@ def _scan_file(
 ) -> FolderRow:
     mark = compute_signature(f"{root}/{path}", now)
     before, digest = previous.get(path, (0, ""))
-    return (path, mark, digest if mark and mark == before else tree.file_digest(root, path))
+    return (
+        path,
+        mark,
+        digest if mark and mark == before else catalog_folder.file_digest(root, path),
+    )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from toolcatalog import batches, memory, tree
+from toolcatalog import batches, memory
 from toolcatalog.batches import CacheEntry, Task
+from toolcatalog.catalog import folder
 from toolcatalog.errors import Problem
 from toolcatalog.memory import BuildState, SiteState
 from toolcatalog.progress import Progress
@@ -103,7 +104,7 @@ def compute_source_digest(
 
 def list_catalog(catalog: Path) -> CatalogListing:
     """What there is. Raises UsageError where there is no such folder."""
-    paths, folders, unreadable = tree.list_layout(catalog)
+    paths, folders, unreadable = folder.list_layout(catalog)
     return CatalogListing(other_paths=paths, tool_folders=folders, unreadable=unreadable)
 
 
@@ -118,7 +119,7 @@ def detect_changes(
     """Find out what of the catalog has changed since the build before; `program` is the digest of
     this one.
     """
-    others = {path: tree.file_digest(paths.catalog, path) for path in listing.other_paths}
+    others = {path: folder.file_digest(paths.catalog, path) for path in listing.other_paths}
     heads = _toolkit_digests(others)
     tasks = [
         _make_task(paths, program_digest, batch, heads, previous)

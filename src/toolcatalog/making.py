@@ -16,15 +16,14 @@ from toolcatalog import (
     looking,
     memory,
     merging,
-    model,
     overview,
     pages,
     parts,
-    resolve,
     site,
 )
 from toolcatalog.assembling import SnapshotWriter
 from toolcatalog.batches import Task
+from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.groups import PageGroup, ToolkitIndex
 from toolcatalog.inspecting import CompiledCatalog

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 
-from toolcatalog import editors, feeds, finding, openapi, pages, twins
+from toolcatalog import feeds, finding, openapi, pages, twins
+from toolcatalog.catalog import file_schemas
 from toolcatalog.groups import (
     MultiVersionTools,
     SiteFile,
@@ -38,7 +39,7 @@ _FIXED_PATHS = (
         "feed.xml",
         "llms.txt",
         *pages.ASSETS,
-        *(path for _, path in editors.schema_paths()),
+        *(path for _, path in file_schemas.schema_paths()),
     ),
 )
 
@@ -124,8 +125,8 @@ class CatalogPages:
         yield SiteFile("404.html", lambda: pages.render_not_found(about), source)
         yield from (SiteFile(name, partial(pages.read_asset, name)) for name in pages.ASSETS)
         yield from (
-            SiteFile(path, partial(editors.render_schema, kind))
-            for kind, path in editors.schema_paths()
+            SiteFile(path, partial(file_schemas.render_schema, kind))
+            for kind, path in file_schemas.schema_paths()
         )
         if about.get("home"):
             yield SiteFile("opensearch.xml", lambda: feeds.render_opensearch(about))

@@ -8,7 +8,7 @@ nobody would be asked.
 import re
 from collections.abc import Iterable
 
-from toolcatalog.model import ROUTER, Toolkit
+from toolcatalog.catalog.model import ROUTER, Toolkit
 
 _ACCOUNT = "[A-Za-z0-9][A-Za-z0-9_-]*"
 _OWNER = re.compile(

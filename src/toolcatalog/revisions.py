@@ -19,7 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from toolcatalog import names, tree
+from toolcatalog import names
+from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.errors import Finding, UsageError
 
 _GIT_OPTIONS = (
@@ -221,16 +222,19 @@ def files_in_working_tree(repository: Repository, title: str = "the working tree
     UsageError where a folder is unreadable, or is a repository of its own.
     """
     root = repository.catalog
-    paths, problems = tree.list_paths(root)
+    paths, problems = catalog_folder.list_paths(root)
     for problem in problems:
         raise UsageError(f"{problem.path} {problem.message}: {problem.help}.")
     for folder in _folders(paths):
         if os.path.lexists(f"{root}/{folder}/{_DOT_GIT}"):
-            _nested(tree.display_path(root, folder))
+            _nested(catalog_folder.display_path(root, folder))
     named = {
-        path: _object_id(tree.read_file(root, path), repository.hash_algorithm) for path in paths
+        path: _object_id(catalog_folder.read_file(root, path), repository.hash_algorithm)
+        for path in paths
     }
-    return FileSet(title, named, lambda paths: {path: tree.read_file(root, path) for path in paths})
+    return FileSet(
+        title, named, lambda paths: {path: catalog_folder.read_file(root, path) for path in paths}
+    )
 
 
 def _run_git_in(
@@ -338,7 +342,7 @@ def _entries(listed: bytes, skipped: int) -> Iterator[tuple[str, str, str]]:
     for line in os.fsdecode(listed).split("\0")[:-1]:
         about, _, path = line.partition("\t")
         mode, _, name = about.split(" ")
-        if tree.is_catalog_file(path[skipped:]):
+        if catalog_folder.is_catalog_file(path[skipped:]):
             yield mode, name, path[skipped:]
 
 
@@ -368,7 +372,7 @@ def _resolve_links(
     """
     read = ((path, targets[name]) for path, name in links.items())
     return {
-        path: files.get(tree.target_of(path, os.fsdecode(target)), _NO_OBJECT)
+        path: files.get(catalog_folder.target_of(path, os.fsdecode(target)), _NO_OBJECT)
         if isinstance(target, bytes)
         else _NO_OBJECT
         for path, target in read
@@ -403,8 +407,12 @@ def _read_objects(repository: Repository, object_ids: Collection[str]) -> dict[s
     pairs = (line.split(" ") for line in sizes.decode().splitlines())
     known = {name: int(size) for name, size in pairs if size.isdecimal()}
     found: dict[str, bytes | str] = dict.fromkeys(object_ids, _missing_reason(said))
-    found |= {name: "more than 1 MiB" for name, size in known.items() if size > tree.MAX_FILE_SIZE}
-    wanted = [name for name, size in known.items() if size <= tree.MAX_FILE_SIZE]
+    found |= {
+        name: "more than 1 MiB"
+        for name, size in known.items()
+        if size > catalog_folder.MAX_FILE_SIZE
+    }
+    wanted = [name for name, size in known.items() if size <= catalog_folder.MAX_FILE_SIZE]
     data, said = _cat_file(repository, wanted, "--batch=%(objectname)")
     start = 0
     for name in wanted:

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 
-from toolcatalog import choices, names
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
-from toolcatalog.model import (
+from toolcatalog import names
+from toolcatalog.catalog import sessions
+from toolcatalog.catalog.model import (
     ROUTER,
     UNKNOWN_TOOLKIT,
     AuthConfig,
@@ -22,6 +22,7 @@ from toolcatalog.model import (
     Toolkit,
     ToolSummary,
 )
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 
 # of an https URL: the host, and what follows it; browsers take `\` for `/`
 _URL = re.compile(r"https://[^/?#\\@%]+(?P<rest>[/?#][^\\]*)?")
@@ -370,7 +371,7 @@ def _check_session_meta_tools(catalog: Catalog, session: Session) -> Iterator[Fi
 def check_session_not_empty(catalog: Catalog) -> Iterator[Finding]:
     """A session leaves at least one tool: with none, its meta tools would offer an empty choice."""
     for session in catalog.sessions:
-        if not choices.select_tools(catalog, session):
+        if not sessions.select_tools(catalog, session):
             help = "enable a toolkit, tool or tag that has tools"
             yield Finding(
                 path=session.path,

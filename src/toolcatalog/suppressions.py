@@ -15,9 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import advice, checking, comments, hearing, rulebook, source, tree, written, yaml12
+from toolcatalog import advice, checking, hearing, rulebook, written
+from toolcatalog.catalog import comments, folder, loader, yaml_reader
+from toolcatalog.catalog.model import About
 from toolcatalog.errors import Finding, Pointer, Problem
-from toolcatalog.model import About
 from toolcatalog.revisions import FileSet
 from toolcatalog.wording import to_canonical
 
@@ -31,7 +32,7 @@ _LEVELS = (*advice.SEVERITIES, "off")  # the strictest first
 class _ParsedFile(NamedTuple):
     """One file: its comments and values, and where these stand; `mark` is None for no YAML."""
 
-    root: yaml12.Node | None
+    root: yaml_reader.Node | None
     value: Any
     suppressed_lines: Collection[tuple[str, int]]
 
@@ -39,7 +40,7 @@ class _ParsedFile(NamedTuple):
     def parse(cls, data: bytes | Finding) -> "_ParsedFile":
         if isinstance(data, Finding):
             return cls(None, None, ())
-        reading = yaml12.parse(data)
+        reading = yaml_reader.parse(data)
         return cls(
             reading.root, reading.value, comments.suppressed_lines(comments.find_suppressions(data))
         )
@@ -48,7 +49,7 @@ class _ParsedFile(NamedTuple):
         """Tell whether a comment ignores a rule at the place of a finding."""
         if self.root is None:
             return False
-        line, _, _ = yaml12.locate_value(self.root, finding.pointer, finding.at_key)
+        line, _, _ = yaml_reader.locate_value(self.root, finding.pointer, finding.at_key)
         return (finding.rule, line) in self.suppressed_lines
 
 
@@ -97,7 +98,7 @@ def check_security(
     Every version that is new or changed is looked at, and not only the newest of each tool: all are
     served. The newest is compared with those of the base, whatever else is new before it.
     """
-    paths, _ = tree.list_paths(root)
+    paths, _ = folder.list_paths(root)
     if not everywhere:
         folders = {_parent_folder(path) for path in changed if written.key_for_path(path)}
         paths = [path for path in paths if path in changed or _parent_folder(path) in folders]
@@ -131,7 +132,7 @@ def locate_unsuppressed(
     problems: list[Problem] = []
     doubtful: list[tuple[Finding, Problem]] = []
     for path, some in hearing.group_by_path(findings).items():
-        placed, said = source.locate_in_file(root, path, some)
+        placed, said = loader.locate_in_file(root, path, some)
         silenced = comments.suppressed_lines(said)
         for finding, problem in zip(some, placed, strict=True):
             if (problem.rule, problem.line) not in silenced:
@@ -148,7 +149,7 @@ def _reject_new_suppressions(
     candidates = _base_paths(base, {finding.path for finding, _ in suppressed})
     contents = base.read([*dict.fromkeys(path for some in candidates.values() for path in some)])
     before = {path: _ParsedFile.parse(data) for path, data in contents.items()}
-    after = {path: _ParsedFile.parse(tree.read_file(root, path)) for path in candidates}
+    after = {path: _ParsedFile.parse(folder.read_file(root, path)) for path in candidates}
     return [
         replace(problem, help=_acceptance_help(problem, base))
         for finding, problem in suppressed

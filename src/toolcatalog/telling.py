@@ -10,8 +10,9 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import compiling, hearing, parts, tree
+from toolcatalog import compiling, hearing, parts
 from toolcatalog.batches import Task
+from toolcatalog.catalog import folder
 from toolcatalog.errors import Problem
 from toolcatalog.system import files
 
@@ -38,7 +39,7 @@ def locate_batch_findings(rules: Collection[str], task: Task) -> list[Problem]:
         _cache_path(task),
         [
             orjson.dumps(
-                {"of": tree.display_path(task.root, ""), "told": dict(_rows_by_rule(found))}
+                {"of": folder.display_path(task.root, ""), "told": dict(_rows_by_rule(found))}
             )
         ],
     )
@@ -61,7 +62,7 @@ def _load_cached(task: Task, rules: Collection[str]) -> list[Problem] | None:
     """
     with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
         said = orjson.loads(files.read_sealed(_cache_path(task)) or b"")
-        if said["of"] == tree.display_path(task.root, ""):
+        if said["of"] == folder.display_path(task.root, ""):
             return [
                 Problem.from_row(row)
                 for rule, rows in said["told"].items()

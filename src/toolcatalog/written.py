@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from toolcatalog import comparing, resolve, schema, source, tree
+from toolcatalog import comparing
+from toolcatalog.catalog import folder, loader, resolve, schema
+from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.comparing import FileFields, Side, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding
-from toolcatalog.model import Toolkit, ToolVersion
 from toolcatalog.revisions import FileSet
 from toolcatalog.snapshot.format import Tool
 
@@ -57,7 +58,7 @@ def load_sides(root: Path, before: FileSet, after: FileSet) -> tuple[Side, Side]
 
 def key_for_path(path: str) -> ToolVersionKey | None:
     """The tool version whose file lies at a path; None where it is no such path."""
-    place = source.classify_path(path)
+    place = loader.classify_path(path)
     if isinstance(place, Finding) or place.kind != "tool":
         return None
     return ToolVersionKey(place.names["toolkit"], place.names["tool"], place.names["version"])
@@ -65,7 +66,7 @@ def key_for_path(path: str) -> ToolVersionKey | None:
 
 def load_record(root: Path, path: str, data: bytes | Finding) -> schema.Record | Unreadable:
     """The record of one file, or what is wrong with it first."""
-    document, problems = source.parse_file(root, path, data)
+    document, problems = loader.parse_file(root, path, data)
     if document is None or isinstance(data, Finding):
         return Unreadable(problems[0].message)
     if problems:
@@ -73,7 +74,7 @@ def load_record(root: Path, path: str, data: bytes | Finding) -> schema.Record |
     record, findings = schema.validate(document)
     if record is None:
         return Unreadable(
-            f"line {source.find_line(data, findings[0])}: {tree.make_problem(root, findings[0]).message}"
+            f"line {loader.find_line(data, findings[0])}: {folder.make_problem(root, findings[0]).message}"
         )
     return record
 
@@ -89,7 +90,7 @@ def to_tool(record: ToolVersion, toolkit: object) -> Tool:
 
 
 def _is_catalog_path(path: str) -> bool:
-    return not isinstance(source.classify_path(path), Finding)
+    return not isinstance(loader.classify_path(path), Finding)
 
 
 def _list_versions(

@@ -14,7 +14,9 @@ from typing import Any
 
 import click
 
-from toolcatalog import errors, schema, source, tree
+from toolcatalog import errors
+from toolcatalog.catalog import folder as catalog_folder
+from toolcatalog.catalog import loader, schema
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.importers import additions, documents
@@ -94,10 +96,10 @@ def add_to_catalog(
     """Write what of these tools is new to a catalog, all or nothing, and tell what that was and
     what could not be held.
     """
-    present = tree.list_paths(into)[0] if into.is_dir() else []
+    present = catalog_folder.list_paths(into)[0] if into.is_dir() else []
 
     def record(path: str) -> schema.Record | None:
-        document, _ = source.load_file(into, path)
+        document, _ = loader.load_file(into, path)
         return schema.validate(document)[0] if document and document.is_readable else None
 
     added = additions.build_files(

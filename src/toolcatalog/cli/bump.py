@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import locating, tree, versions
+from toolcatalog import versions
+from toolcatalog.catalog import folder
+from toolcatalog.catalog.folder import ToolFolder
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import Finding, UsageError, remedy
-from toolcatalog.locating import ToolFolder
 from toolcatalog.system import files
 
 _EPILOG = """\b
@@ -33,9 +34,9 @@ printed on standard output; at a terminal it is opened where VISUAL or EDITOR na
 )
 def command(slug: str, catalog: Path, version: str) -> None:
     """Begin the next version of the tool SLUG from its newest one."""
-    home = locating.get_tool(catalog, slug)
+    home = folder.get_tool(catalog, slug)
     before, after = home.versions[-1], _choose_version(slug, home, version)
-    data = tree.read_file(catalog, home.version_path(before))
+    data = folder.read_file(catalog, home.version_path(before))
     if isinstance(data, Finding):
         raise UsageError(
             f"{catalog / home.version_path(before)}: {data.message}. Try `toolcatalog check`."

@@ -191,13 +191,14 @@ def _add_history(
     """The problems with those that only a revision before can tell, and the paths that have changed
     since, as they are shown. What protects against a change is not silenced by that change.
     """
-    from toolcatalog import against, checking, suppressions, tree  # noqa: PLC0415 - only here are they all needed
+    from toolcatalog import against, checking, suppressions  # noqa: PLC0415
+    from toolcatalog.catalog import folder  # noqa: PLC0415 - only here are they all needed
 
     since = against.check_against_revision(
         check_options.catalog, check_options.against or "", f"{datetime.now(UTC):%Y-%m-%d}"
     )
     changed = frozenset(
-        tree.display_path(check_options.catalog, path) for path in since.changed_paths
+        folder.display_path(check_options.catalog, path) for path in since.changed_paths
     )
     rules = suppressions.protect_severities(
         check_options.catalog, since.base, verdict.rules, check_options.accept

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import ownership, tree
+from toolcatalog import ownership
+from toolcatalog.catalog import folder
+from toolcatalog.catalog.model import Toolkit
 from toolcatalog.checking import check_file
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import InvalidCatalog, UsageError, remedy
-from toolcatalog.model import Toolkit
 
 _EPILOG = """\b
 Examples:
@@ -59,7 +60,7 @@ def _load_toolkits(catalog: Path) -> list[Toolkit]:
     """The toolkits of a catalog. Raises InvalidCatalog where one of their files has problems: its
     owners may be among them.
     """
-    paths, _, _ = tree.list_layout(catalog)
+    paths, _, _ = folder.list_layout(catalog)
     examined = [check_file(catalog, path) for path in paths if path.endswith("/toolkit.yaml")]
     if problems := sorted(problem for one in examined for problem in one.problems):
         raise InvalidCatalog(problems, len(examined))

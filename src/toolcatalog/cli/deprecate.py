@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from toolcatalog import locating, rewriting, tree, yaml12
+from toolcatalog.catalog import folder, yaml_editor, yaml_reader
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.folder import ToolFolder
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
-from toolcatalog.formats import SCHEMAS
-from toolcatalog.locating import ToolFolder
 from toolcatalog.system import files
 
 _EPILOG = """\b
@@ -58,7 +58,7 @@ def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: 
     }
     if undo and told:
         raise UsageError("--undo takes the whole deprecation back: give it alone.")
-    home = locating.get_tool(catalog, slug)
+    home = folder.get_tool(catalog, slug)
     if "replaced_by" in told:
         _check_replacement(catalog, slug, home, told["replaced_by"])
     chosen = home.versions if all_versions else home.versions[-1:]
@@ -87,14 +87,14 @@ def _check_replacement(catalog: Path, slug: str, home: ToolFolder, replacement: 
         raise UsageError(
             f"{slug} cannot replace itself: name another tool, or leave --replaced-by out."
         )
-    other = locating.get_tool(catalog, replacement)
+    other = folder.get_tool(catalog, replacement)
     if other.is_meta_tool != home.is_meta_tool:
         raise UsageError(
             "A meta tool is replaced by a meta tool, and any other tool by one that is none: "
             "name another."
         )
     path = other.version_path(other.versions[-1])
-    value = yaml12.parse(_read_file(catalog, path)).value
+    value = yaml_reader.parse(_read_file(catalog, path)).value
     block = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
     if block is not None:
         instead = block.get("replaced_by") if isinstance(block, dict) else None
@@ -107,7 +107,7 @@ def _check_replacement(catalog: Path, slug: str, home: ToolFolder, replacement: 
 
 
 def _read_file(catalog: Path, path: str) -> bytes:
-    data = tree.read_file(catalog, path)
+    data = folder.read_file(catalog, path)
     if not isinstance(data, bytes):
         raise UsageError(f"{catalog / path}: {data.message}. Try `toolcatalog check`.")
     return data
@@ -119,8 +119,8 @@ def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] 
     """
     try:
         if deprecation is None:
-            return rewriting.remove_key(data, (_DEPRECATION_KEY,))
-        value = yaml12.parse(data).value
+            return yaml_editor.remove_key(data, (_DEPRECATION_KEY,))
+        value = yaml_reader.parse(data).value
         before = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
         block = {
             **(before if isinstance(before, dict) else {"since": clock.today_iso()}),
@@ -139,9 +139,9 @@ def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] 
         return (
             data
             if ordered == before
-            else rewriting.set_value(data, (_DEPRECATION_KEY,), ordered, _PRECEDING_KEYS)
+            else yaml_editor.set_value(data, (_DEPRECATION_KEY,), ordered, _PRECEDING_KEYS)
         )
-    except rewriting.UnsafeEdit as reason:
+    except yaml_editor.UnsafeEdit as reason:
         raise UsageError(f"{file} is left as it is, for {reason}. Edit it by hand.") from None
 
 

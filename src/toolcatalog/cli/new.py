@@ -62,21 +62,21 @@ def command() -> None:
 @click.option("--no-auth", is_flag=True, help="Its tools need no authentication.")
 def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
     """Begin the toolkit SLUG, such as `github`."""
-    from toolcatalog import drafting  # noqa: PLC0415 - it loads what reads YAML and checks it, and help needs neither
-    from toolcatalog.model import ROUTER  # noqa: PLC0415
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - it loads what reads YAML and checks it, and help needs neither
+    from toolcatalog.catalog.model import ROUTER  # noqa: PLC0415
 
     path = f"toolkits/{slug}/toolkit.yaml"
     if slug == ROUTER:
         raise UsageError(f"{slug} is the toolkit of the meta tools: choose another slug.")
     _require_absent(catalog / path, "edit it, or choose another slug.")
-    drafting.render_file(path, {})  # refuses a slug that is none before anything is asked
+    scaffold.render_file(path, {})  # refuses a slug that is none before anything is asked
     _write_new_file(
         catalog,
         path,
         _complete_fields(
             path,
             fields,
-            {"name": drafting.title_from_slug(slug), "description": "", "homepage": "", "logo": ""},
+            {"name": scaffold.title_from_slug(slug), "description": "", "homepage": "", "logo": ""},
         ),
     )
     start = f"{slug.upper().replace('-', '_')}_DO_SOMETHING"
@@ -110,18 +110,18 @@ def new_tool(
     slug: str, catalog: Path, toolkit: str | None, version: str | None, **fields: Any
 ) -> None:
     """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
-    from toolcatalog import drafting, locating  # noqa: PLC0415 - as above
+    from toolcatalog.catalog import folder, scaffold  # noqa: PLC0415 - as above
 
     path = f"toolkits/{_choose_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.today_compact()}_00'}.yaml"
-    drafting.render_file(path, {})
-    if there := locating.find_tool(catalog, slug):
+    scaffold.render_file(path, {})
+    if there := folder.find_tool(catalog, slug):
         newest = catalog / there.version_path(there.versions[-1])
         raise UsageError(
             f"{slug} is there already, its newest version in {newest}: begin the next one "
             f"with `toolcatalog bump {slug}`."
         )
     _require_absent(catalog / path, "edit it, or choose another slug.")
-    name = drafting.title_from_slug(slug.partition("_")[2] or slug)
+    name = scaffold.title_from_slug(slug.partition("_")[2] or slug)
     _write_new_file(
         catalog, path, _complete_fields(path, fields, {"name": name, "description": ""})
     )
@@ -138,16 +138,16 @@ def _require_absent(file: Path, hint: str) -> None:
 
 def _choose_toolkit(catalog: Path, slug: str, requested: str | None) -> str:
     """The toolkit of a new tool. Raises UsageError where there is none."""
-    from toolcatalog import locating  # noqa: PLC0415 - as above
+    from toolcatalog.catalog import folder  # noqa: PLC0415 - as above
 
-    known = locating.list_toolkits(catalog)
+    known = folder.list_toolkits(catalog)
     if requested in known:
         return requested
-    found = "" if requested else locating.guess_toolkit(slug, known)
+    found = "" if requested else folder.guess_toolkit(slug, known)
     if found:
         return found
     wanted = requested or slug.partition("_")[0].lower()
-    near = locating.nearest_slug(wanted, known)
+    near = folder.nearest_slug(wanted, known)
     what = (
         f"There is no toolkit {requested} in {catalog}"
         if requested
@@ -171,7 +171,7 @@ def _complete_fields(
 
     Raises UsageError where a field cannot be as it is, or is missing and nobody is there to say it.
     """
-    from toolcatalog import drafting  # noqa: PLC0415 - as above
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
 
     told = {
         key: [*value] if isinstance(value, tuple) else value
@@ -182,7 +182,7 @@ def _complete_fields(
     if sys.stdin.isatty():
         for key in missing:
             told[key] = _prompt_field(path, told, key, prompts[key])
-    elif needed := [_option_name(key) for key in missing if key in drafting.required_fields(path)]:
+    elif needed := [_option_name(key) for key in missing if key in scaffold.required_fields(path)]:
         missed = (
             f"{needed[0]} is missing: give it"
             if len(needed) == 1
@@ -201,9 +201,9 @@ def _option_name(key: str) -> str:
 
 def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) -> str:
     """What a person answers, asked again until it fits."""
-    from toolcatalog import drafting  # noqa: PLC0415 - as above
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
 
-    needed = key in drafting.required_fields(path)
+    needed = key in scaffold.required_fields(path)
     if key == "logo" and values.get("homepage"):
         default = f"{str(values['homepage']).rstrip('/')}/favicon.ico"
 
@@ -225,16 +225,16 @@ def _prompt_field(path: str, values: Mapping[str, Any], key: str, default: str) 
 
 def _find_field_problem(path: str, values: Mapping[str, Any], key: str) -> str:
     """Why a field cannot be as it is told; empty where it can."""
-    from toolcatalog import drafting  # noqa: PLC0415 - as above
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
 
     if not values[key]:
         return (
-            "it is empty, and should say something" if key in drafting.required_fields(path) else ""
+            "it is empty, and should say something" if key in scaffold.required_fields(path) else ""
         )
     found = next(
         (
             one
-            for one in drafting.validate_file(path, drafting.render_file(path, values))
+            for one in scaffold.validate_file(path, scaffold.render_file(path, values))
             if one.pointer[:1] == (key,)
         ),
         None,
@@ -250,7 +250,7 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
 
     It comes last: while it is not there, the command can be run again.
     """
-    from toolcatalog import drafting, editors  # noqa: PLC0415
+    from toolcatalog.catalog import file_schemas, scaffold  # noqa: PLC0415
     from toolcatalog.system import files  # noqa: PLC0415 - as above
 
     about = catalog / "catalog.yaml"
@@ -258,14 +258,14 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
         {}
         if about.exists()
         else {
-            "catalog.yaml": drafting.render_file("catalog.yaml", {"title": _prompt_title(catalog)})
+            "catalog.yaml": scaffold.render_file("catalog.yaml", {"title": _prompt_title(catalog)})
         }
     )
     schemas = {
-        editors.catalog_schema_path(kind): editors.render_schema(kind)
-        for kind, _ in editors.schema_paths()
+        file_schemas.catalog_schema_path(kind): file_schemas.render_schema(kind)
+        for kind, _ in file_schemas.schema_paths()
     }
-    new = {**started, **schemas, path: drafting.render_file(path, fields)}
+    new = {**started, **schemas, path: scaffold.render_file(path, fields)}
     for name in new:
         files.require_no_links(catalog / name, catalog)
     try:
@@ -284,11 +284,11 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
 
 def _prompt_title(catalog: Path) -> str:
     """The title of a new catalog: as it is answered, or after the folder."""
-    from toolcatalog import drafting  # noqa: PLC0415 - as above
+    from toolcatalog.catalog import scaffold  # noqa: PLC0415 - as above
 
     folder = catalog.resolve()
     hint = (
-        drafting.title_from_slug(folder.parent.name if folder.name == "catalog" else folder.name)
+        scaffold.title_from_slug(folder.parent.name if folder.name == "catalog" else folder.name)
         or "Tool catalog"
     )
     answer: str = (

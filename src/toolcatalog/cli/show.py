@@ -9,7 +9,8 @@ from typing import Any
 import click
 import orjson
 
-from toolcatalog import locating, portraits, twins
+from toolcatalog import portraits, twins
+from toolcatalog.catalog import folder
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.opening import open_build
@@ -74,7 +75,7 @@ def _suggest_name(store: Store, slug: str) -> str:
         *store.nearby_names("toolkit", slug.lower(), _NEARBY_NAMES),
         *store.similar_slugs(slug, None),
     ]
-    found = locating.nearest_slug(slug, near)
+    found = folder.nearest_slug(slug, near)
     return f"did you mean {found}?" if found else "look for it with `toolcatalog search`."
 
 

@@ -46,12 +46,13 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
 
     Raises UsageError where the catalog is none, and where one of those files has problems.
     """
-    from toolcatalog import checking, encoding, model, resolve, tree  # noqa: PLC0415
+    from toolcatalog import checking, encoding  # noqa: PLC0415
+    from toolcatalog.catalog import folder, model, resolve  # noqa: PLC0415
     from toolcatalog.snapshot import format as snapshot_format  # noqa: PLC0415 - only here is YAML read
 
     # the toolkit of each version of a tool, by slug
     folders: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for path in tree.list_paths(catalog)[0]:
+    for path in folder.list_paths(catalog)[0]:
         steps = path.removesuffix(".yaml").split("/")
         if steps[0] == "toolkits" and len(steps) == 4:
             folders[steps[2]][steps[3]] = steps[1]

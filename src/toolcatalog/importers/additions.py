@@ -10,9 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolcatalog import errors, names, versions, yaml12, yamlout
+from toolcatalog import errors, names, versions
+from toolcatalog.catalog import yaml_reader, yaml_writer
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.folder import MAX_FILE_SIZE
+from toolcatalog.catalog.loader import Document, Location
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import UsageError
-from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.dialects import Loss
 from toolcatalog.importers.refusals import drop_refused
 from toolcatalog.importers.standing import (
@@ -21,13 +25,10 @@ from toolcatalog.importers.standing import (
     ReadRecord,
     read_nothing,
 )
-from toolcatalog.model import ToolVersion
-from toolcatalog.source import Document, Location
-from toolcatalog.tree import MAX_FILE_SIZE
 
 _TOOL_FIELDS = [*SCHEMAS["tool"]["properties"]]
 _DEFAULT_CATALOG = {"title": "Tool catalog"}
-_TOO_MANY_VALUES = f"have more than {yaml12.MAX_VALUES:,} values"
+_TOO_MANY_VALUES = f"have more than {yaml_reader.MAX_VALUES:,} values"
 _MIN_COUNTED_SIZE = (
     1024 * 1024
 )  # bytes: as many tools as a smaller document might bring count for it
@@ -113,7 +114,7 @@ def build_files(
         if f"toolkits/{slug}/toolkit.yaml" not in there:
             work.add_toolkit_file(slug)
     if "catalog.yaml" not in there:
-        work.files["catalog.yaml"] = yamlout.to_yaml(_DEFAULT_CATALOG)
+        work.files["catalog.yaml"] = yaml_writer.to_yaml(_DEFAULT_CATALOG)
     return ImportResult(
         files=work.files,
         notes=tuple(work.notes),
@@ -145,7 +146,7 @@ def _size_fault(value: dict[str, Any], data: bytes) -> str:
     """
     if len(data) > MAX_FILE_SIZE:
         return "be larger than 1 MiB"
-    return _TOO_MANY_VALUES if yaml12.has_too_many_values(value) else ""
+    return _TOO_MANY_VALUES if yaml_reader.has_too_many_values(value) else ""
 
 
 def _option_faults(toolkit: str, version: str) -> Iterator[str]:
@@ -194,7 +195,7 @@ class _ImportBuilder:
             return
         said = self.choose_version(new, slug)
         # told before it is made sound, which takes long where there is much
-        if yaml12.has_too_many_values(new.value):
+        if yaml_reader.has_too_many_values(new.value):
             self.seen.setdefault((slug, said), "")
             self.add_note(
                 slug, *new.losses, Loss((), f"a tool left out: its file would {_TOO_MANY_VALUES}")
@@ -235,7 +236,10 @@ class _ImportBuilder:
         if deprecation is not None:
             whole = {**value, "deprecation": deprecation}
             value = {key: whole[key] for key in _TOOL_FIELDS if key in whole}
-        data, path = yamlout.to_yaml(value), f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml"
+        data, path = (
+            yaml_writer.to_yaml(value),
+            f"toolkits/{tool.toolkit}/{tool.slug}/{version}.yaml",
+        )
         if wrong := _size_fault(value, data):
             self.add_note(tool.slug, Loss((), f"a tool left out: its file would {wrong}"))
         else:
@@ -299,10 +303,10 @@ class _ImportBuilder:
         document = Document(f"toolkits/{toolkit}/toolkit.yaml", place, value, True)
         needed = {"name": title, "logo": f"https://logos.example.com/{toolkit}.svg"}
         kept, losses = drop_refused(document, needed)
-        data = yamlout.to_yaml(kept)
+        data = yaml_writer.to_yaml(kept)
         if wrong := _size_fault(kept, data):
             data, losses = (
-                yamlout.to_yaml(needed),
+                yaml_writer.to_yaml(needed),
                 [Loss((), f"a toolkit's texts: its file would {wrong}")],
             )
         self.files[document.path] = data

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolcatalog import parameters
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
-from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.dialects import BRANCHES, Loss, Normalizer, Schema, type_keywords
-from toolcatalog.yaml12 import MAX_DEPTH
 
 # `required` aside, which has rules of its own
 _SUPPORTED_KEYWORDS = SCHEMAS["tool"]["$defs"]["output"]["properties"]

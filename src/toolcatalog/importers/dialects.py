@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
 from toolcatalog.importers.references import resolve_reference
-from toolcatalog.yaml12 import MAX_DEPTH
 
 # schemas that the references of one definition may unfold to: more would not fit into a file of 1
 # MiB

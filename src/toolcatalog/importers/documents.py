@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from toolcatalog import yaml12
+from toolcatalog.catalog import yaml_reader
 from toolcatalog.errors import Pointer, UsageError
 
 # mappings and lists within each other: a catalog's files are less deep, but not all documents
@@ -27,14 +27,14 @@ class SourceDocument(NamedTuple):
         try:
             # JSON is YAML too
             mark = (
-                yaml12.parse(self.data, MAX_DEPTH, _max_values(self.data)).root
+                yaml_reader.parse(self.data, MAX_DEPTH, _max_values(self.data)).root
                 if self.data
                 else None
             )
         except RecursionError:
             mark = None
         return [
-            yaml12.locate_value(mark, pointer, False)[:2] if mark else (0, 0)
+            yaml_reader.locate_value(mark, pointer, False)[:2] if mark else (0, 0)
             for pointer in pointers
         ]
 
@@ -62,9 +62,9 @@ def parse_json(data: bytes) -> Any:
 
 def _parse_yaml(data: bytes, name: str) -> Any:
     try:
-        return yaml12.parse_fast(data, MAX_DEPTH, _max_values(data))
-    except yaml12.NeedsFullParse:
-        found = yaml12.parse(data, MAX_DEPTH, _max_values(data))
+        return yaml_reader.parse_fast(data, MAX_DEPTH, _max_values(data))
+    except yaml_reader.NeedsFullParse:
+        found = yaml_reader.parse(data, MAX_DEPTH, _max_values(data))
     if found.faults:
         told = [
             f"{name}:{fault.line}:{fault.column}: {fault.message}: {fault.help}"

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from toolcatalog import names, schema
+from toolcatalog import names
+from toolcatalog.catalog import schema
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.loader import Document, Location
 from toolcatalog.errors import UsageError
-from toolcatalog.formats import SCHEMAS
 from toolcatalog.importers.additions import ImportedTool, check_tool_count
 from toolcatalog.importers.bodies import INPUTS, OUTPUTS, Body, body_to_object, read_response_schema
 from toolcatalog.importers.descriptions import convert_normalized
@@ -22,7 +24,6 @@ from toolcatalog.importers.operations import Operation, list_operations
 from toolcatalog.importers.paper import DocumentReader
 from toolcatalog.importers.security import read_security
 from toolcatalog.importers.slugs import make_slugs, to_snake_case
-from toolcatalog.source import Document, Location
 
 _SUPPORTED_VERSION = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
 _MAX_SCHEMAS = 1_000_000  # schemas that all references of a document may unfold to: a minute's work

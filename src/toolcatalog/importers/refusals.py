@@ -8,11 +8,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from toolcatalog import schema
+from toolcatalog.catalog import schema
+from toolcatalog.catalog.loader import Document
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 from toolcatalog.importers.descriptions import is_storable
 from toolcatalog.importers.dialects import Loss
-from toolcatalog.source import Document
 
 
 def drop_refused(

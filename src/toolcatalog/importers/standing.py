@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 from toolcatalog import parameters, versions
+from toolcatalog.catalog.model import Deprecation, Toolkit, ToolVersion
+from toolcatalog.catalog.schema import Record
 from toolcatalog.errors import UsageError
-from toolcatalog.model import Deprecation, Toolkit, ToolVersion
-from toolcatalog.schema import Record
 from toolcatalog.versions import is_version
 
 UNDATED_VERSION = "00000000_00"  # the version of tools that come without one

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
+from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import CatalogRule, ToolRule
 from toolcatalog.lints.places import iter_active
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import Catalog, ToolVersion
 
 READ_ONLY = "readOnlyHint"
 DESTRUCTIVE = "destructiveHint"

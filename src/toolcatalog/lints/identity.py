@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
+from toolcatalog.catalog.model import ROUTER, Catalog, ToolSummary
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lints.kinds import CatalogRule, ToolRule
 from toolcatalog.lints.places import iter_active
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ROUTER, Catalog, ToolSummary
 
 # characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
 _MAX_SLUG_LENGTH = 64

@@ -9,9 +9,9 @@ tools are no more than listed, each time.
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from toolcatalog.catalog.model import Catalog
 from toolcatalog.errors import Finding
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import Catalog
 
 
 class ToolRule(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
+from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Pointer
-from toolcatalog.model import Catalog, ToolSummary
 from toolcatalog.parameters import children
 
 Description = Mapping[str, Any]

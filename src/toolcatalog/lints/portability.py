@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.encoding import dump_json
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lints.kinds import ToolRule
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ToolVersion
 
 _MAX_DEPTH = 5  # objects within each other, the arguments being the first
 _MAX_PARAMETERS = 100

@@ -10,11 +10,11 @@ import string
 from collections.abc import Iterator
 from functools import lru_cache
 
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import ToolRule
 from toolcatalog.lints.places import ParameterNode
 from toolcatalog.lints.texts import ToolView
-from toolcatalog.model import ToolVersion
 
 _MIN_WORDS = 3  # words: with less it is a title
 _BRIEF_WORDS = 8  # words: with less there is no room for when and when not

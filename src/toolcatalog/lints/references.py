@@ -4,10 +4,10 @@ that it is alive is advice. Pure.
 
 from collections.abc import Iterator, Mapping
 
+from toolcatalog.catalog.model import Catalog
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import CatalogRule
 from toolcatalog.lints.places import iter_newest
-from toolcatalog.model import Catalog
 
 
 def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:

@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from toolcatalog import textutils
+from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
 from toolcatalog.lints.kinds import CatalogRule, ToolRule
 from toolcatalog.lints.texts import KeywordMatcher, ToolView
-from toolcatalog.model import Catalog, ToolSummary
 
 _MAX_LISTED = 3  # characters that a message names
 _MAX_QUOTED = 80  # characters of a text that a message repeats

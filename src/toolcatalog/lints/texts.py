@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jsonschema_rs
 import orjson
 
+from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Finding, Pointer
 from toolcatalog.lints.places import Description, ParameterNode, collect_nodes
-from toolcatalog.model import ToolVersion
 
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 _TEXT_KEYS = ("description", "title")

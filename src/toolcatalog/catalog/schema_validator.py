@@ -1,4 +1,4 @@
-"""Every error of a value against the schema of its kind of file, from jsonschema. Pure.
+"""The JSON Schema validator: every validation error of a file's value, lazily, from jsonschema.
 
 Only `schema` loads this, and only for a file that is not valid: the library takes longer to load
 than a small catalog to build.
@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from toolcatalog.formats import SCHEMAS
+from toolcatalog.catalog.file_schemas import SCHEMAS
 
 
 def iter_errors(kind: str, value: Any) -> Iterator[ValidationError]:

@@ -1,5 +1,4 @@
-"""Changing one value in a YAML file and nothing else: comments, order, indentation, line ends and a
-byte-order mark stay. Pure.
+"""The YAML editor: change one value in a YAML file and keep everything else byte for byte.
 
 The marks of `yaml12.read` say where a value stands, and only those characters are replaced. What
 comes out is read again and held against what was meant; where the two differ, in whatever odd way
@@ -14,9 +13,9 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from toolcatalog import yaml12, yamlout
+from toolcatalog.catalog import yaml_reader, yaml_writer
+from toolcatalog.catalog.yaml_reader import Node
 from toolcatalog.errors import Pointer
-from toolcatalog.yaml12 import Node
 
 _BOM = "\ufeff"
 
@@ -103,7 +102,7 @@ class _File:
     """A file as lines, each with its line end, and the places of its values."""
 
     def __init__(self, data: bytes) -> None:
-        self.reading = yaml12.parse(data)
+        self.reading = yaml_reader.parse(data)
         if self.reading.root is None or self.reading.faults:
             raise UnsafeEdit(
                 "the file is not sound YAML: mend what `toolcatalog check` says of it first"
@@ -177,7 +176,7 @@ class _File:
         new = {neighbor[-1]: value} if start is not None else value
         lines = [
             f"{' ' * column}{line}{self.newline}" if line else self.newline
-            for line in yamlout.to_yaml(new).decode().split("\n")[:-1]
+            for line in yaml_writer.to_yaml(new).decode().split("\n")[:-1]
         ]
         if start is not None:
             lines[0] = self.lines[start][:column] + lines[0][column:]
@@ -189,7 +188,7 @@ class _File:
         if not self.lines[-1].endswith("\n"):
             text = text.removesuffix("\n").removesuffix("\r")
         changed = (self.bom + text).encode()
-        after = yaml12.parse(changed)
+        after = yaml_reader.parse(changed)
         if after.faults or _canonical(after.value) != _canonical(
             _replace_at(self.reading.value, pointer, value)
         ):
@@ -226,7 +225,7 @@ def _is_separator(line: str, column: int) -> bool:
 
 def _render_inline(value: Any) -> str:
     """A value as it may stand on a line, within brackets too."""
-    text = yamlout.to_yaml([value]).decode().rstrip("\n")
+    text = yaml_writer.to_yaml([value]).decode().rstrip("\n")
     return (
         text[1:-1]
         if text.startswith("[") and "\n" not in text

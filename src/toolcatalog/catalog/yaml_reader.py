@@ -1,4 +1,4 @@
-"""YAML text to JSON values, safely; the only room that knows YAML.
+"""The YAML reader: YAML 1.2 text to JSON values with line and column of each.
 
 The files are untrusted, so this reads less than YAML offers: libyaml's events go into a constructor
 of our own that types nothing but JSON literals (`no`, `012`, `1:30`, `2025-01-01` and `20250909_00`

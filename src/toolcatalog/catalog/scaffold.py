@@ -1,5 +1,4 @@
-"""New files for a catalog, as a person would begin them: what is known, and in comments what could
-follow. Pure.
+"""Scaffolding: the text of a new toolkit, tool or catalog file.
 
 The first lines tell editors of the schema (see `editors`), so a file is completed and explained
 from the first key on. What stands in comments is no part of the value: a new file is sound as it
@@ -9,10 +8,10 @@ is, and nothing that was made up is ever published.
 from collections.abc import Mapping
 from typing import Any
 
-from toolcatalog import editors, schema, source, yaml12, yamlout
+from toolcatalog.catalog import file_schemas, loader, schema, yaml_reader, yaml_writer
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.loader import Document, Location
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.formats import SCHEMAS
-from toolcatalog.source import Document, Location
 
 _TRAILING_COMMENTS = {
     "catalog": "",
@@ -48,8 +47,8 @@ def render_file(path: str, fields: Mapping[str, Any]) -> bytes:
         if key in fields and (fields[key] or key in whole["required"])
     }
     return (
-        editors.render_schema_comments(kind, path).encode()
-        + yamlout.to_yaml(told)
+        file_schemas.render_schema_comments(kind, path).encode()
+        + yaml_writer.to_yaml(told)
         + _TRAILING_COMMENTS[kind].encode()
     )
 
@@ -62,7 +61,7 @@ def required_fields(path: str) -> list[str]:
 
 def validate_file(path: str, data: bytes) -> list[Finding]:
     """What is wrong with a new file; nothing where the catalog takes it."""
-    reading = yaml12.parse(data)
+    reading = yaml_reader.parse(data)
     if reading.faults:
         return [
             Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help)
@@ -75,7 +74,7 @@ def _locate(path: str) -> Location:
     """The kind of file that lies there. Raises UsageError where the path has a name that no such
     file can have.
     """
-    place = source.classify_path(path)
+    place = loader.classify_path(path)
     if isinstance(place, Finding):
         raise UsageError(f"{place.message}: {place.help}.")
     return place

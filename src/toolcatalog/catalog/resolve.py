@@ -1,5 +1,4 @@
-"""The catalog as written to the contents of a snapshot: versions listed, defaults settled, sessions
-filled in. Pure.
+"""Resolve the catalog as written into the contents of a snapshot.
 
 The only bridge between the two vocabularies, `model` and `snapshot`.
 """
@@ -8,7 +7,8 @@ from collections import defaultdict
 from dataclasses import asdict
 from typing import Any
 
-from toolcatalog import choices, model, parameters, placeholders
+from toolcatalog import parameters
+from toolcatalog.catalog import model, sessions
 from toolcatalog.snapshot import format as snapshot_format
 
 
@@ -62,10 +62,10 @@ def _resolve_auth_config(config: model.AuthConfig) -> snapshot_format.AuthConfig
 
 
 def _resolve_session(catalog: model.Catalog, session: model.Session) -> snapshot_format.Session:
-    toolkits = choices.select_toolkits(catalog, session)
+    toolkits = sessions.select_toolkits(catalog, session)
     given = {
         "toolkits": toolkits,
-        "tools": [tool.slug for tool in choices.select_tools(catalog, session)],
+        "tools": [tool.slug for tool in sessions.select_tools(catalog, session)],
         "session_id": session.id,
         "user_id": session.user_id,
         "auth_configs": sorted(
@@ -95,7 +95,7 @@ def _resolve_meta_tool(
     catalog: model.Catalog, meta: model.MetaTool, values: dict[str, Any]
 ) -> snapshot_format.Tool:
     assert catalog.router is not None
-    value = placeholders.fill_placeholders(meta.template, values)
+    value = sessions.fill_placeholders(meta.template, values)
     for field in ("input_parameters", "output_parameters"):
         value[field] = _remove_empty_choices(value.get(field, {}))
     filled = model.ToolVersion.from_value(

@@ -1,4 +1,4 @@
-"""What JSON Schema finds wrong, in the words of the format: one function for each keyword. Pure.
+"""JSON Schema errors as sentences: what is wrong, what was expected, and the nearest right name.
 
 A validator's own sentences point at the parent and speak of schemas; a contributor wants the key,
 what was expected there, and the nearest right name.
@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolcatalog import names, parameters, placeholders
+from toolcatalog import names, parameters
+from toolcatalog.catalog import sessions
+from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.formats import SCHEMAS
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -140,7 +141,7 @@ def _unknown_key_findings(error: _SchemaError) -> Iterator[Finding]:
             )
             if key == "required" and "examples" in allowed:
                 help = "remove it: only a named input parameter says whether it is required"
-            if key == placeholders.PLACEHOLDER_KEY:
+            if key == sessions.PLACEHOLDER_KEY:
                 help = "write a value: only the files in meta_tools/ have placeholders"
             expected = "one of " + ", ".join(allowed)
             yield error.make_finding(

@@ -1,4 +1,6 @@
-"""The catalog as written: one frozen record for each kind of file. Nothing here checks, reads or
+"""The catalog model: one frozen record for each kind of YAML file.
+
+Nothing here checks, reads or
 serves.
 
 The shape is that of the YAML files; what clients see is in `snapshot`. Parameter descriptions stay

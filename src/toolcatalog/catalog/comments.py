@@ -1,7 +1,6 @@
-"""Comments of a file that are more than prose: what is meant for us, and what is meant for an
-editor. Pure.
+"""YAML comments: suppression comments and schema comments of a catalog file.
 
-    # toolcatalog: ignore[rule-id, rule-id] the reason
+# toolcatalog: ignore[rule-id, rule-id] the reason
     # yaml-language-server: $schema=../../../.schemas/v1/tool.json
 
 The first says which advice its author does not want to hear. It speaks of its own line, or, where

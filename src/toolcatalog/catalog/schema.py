@@ -1,5 +1,4 @@
-"""Raw values to records, or findings: the shape of one file at a time; with `listing` the only room
-that applies JSON Schema.
+"""Schema validation: a raw value of one file to a record, or to findings.
 
 jsonschema-rs answers "is it valid?" for every file in microseconds; only for a file that is not
 does `listing` list what is wrong, and `complaints` says it in the words of the format. Then each
@@ -15,10 +14,11 @@ from typing import Any, NamedTuple
 import jsonschema_rs
 import orjson
 
-from toolcatalog import complaints, names, parameters, placeholders
-from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
-from toolcatalog.formats import SCHEMAS
-from toolcatalog.model import (
+from toolcatalog import names, parameters
+from toolcatalog.catalog import schema_errors, sessions
+from toolcatalog.catalog.file_schemas import SCHEMAS
+from toolcatalog.catalog.loader import Document
+from toolcatalog.catalog.model import (
     ROUTER,
     About,
     AuthConfig,
@@ -29,7 +29,7 @@ from toolcatalog.model import (
     ToolSelection,
     ToolVersion,
 )
-from toolcatalog.source import Document
+from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Pointer
 
 # what leaves a description that no value can be held against
 _UNUSABLE_RULES = {"wrong-type", "wrong-value", "missing-key"}
@@ -59,10 +59,10 @@ def validate(document: Document) -> tuple[Record | None, list[Finding]]:
     if kind == "meta_tool":
         if findings := _limit_findings(_bad_placeholders(document.path, value)):
             return None, findings
-        undecided = placeholders.fill_placeholders(
-            placeholders.remove_placeholder_enums(value), placeholders.SAMPLE_VALUES
+        undecided = sessions.fill_placeholders(
+            sessions.remove_placeholder_enums(value), sessions.SAMPLE_VALUES
         )
-        value = placeholders.fill_placeholders(value, placeholders.SAMPLE_VALUES)
+        value = sessions.fill_placeholders(value, sessions.SAMPLE_VALUES)
     findings = _schema_findings(document.path, kind, value)
     if (
         kind in ("tool", "meta_tool")
@@ -82,18 +82,18 @@ def _limit_findings(findings: Iterator[Finding]) -> list[Finding]:
 
 
 def _bad_placeholders(path: str, value: Any) -> Iterator[Finding]:
-    for pointer, found in placeholders.find_invalid_placeholders(value):
+    for pointer, found in sessions.find_invalid_placeholders(value):
         name, help = (
-            found[placeholders.PLACEHOLDER_KEY],
+            found[sessions.PLACEHOLDER_KEY],
             "write `{$session: NAME}` and nothing else",
         )
         message, expected = (
-            f"{complaints.describe_value(name)} is not something that a session gives",
-            "one of " + ", ".join(placeholders.SAMPLE_VALUES),
+            f"{schema_errors.describe_value(name)} is not something that a session gives",
+            "one of " + ", ".join(sessions.SAMPLE_VALUES),
         )
         if len(found) > 1:
-            message = f"`{placeholders.PLACEHOLDER_KEY}` does not stand alone here"
-        elif near := names.find_nearest(str(name), placeholders.SAMPLE_VALUES):
+            message = f"`{sessions.PLACEHOLDER_KEY}` does not stand alone here"
+        elif near := names.find_nearest(str(name), sessions.SAMPLE_VALUES):
             help = f"did you mean `{near[0]}`?"
         yield Finding(
             path=path,
@@ -113,12 +113,12 @@ def _file_validator(kind: str) -> jsonschema_rs.Draft202012Validator:
 def _schema_findings(path: str, kind: str, value: Any) -> list[Finding]:
     if _file_validator(kind).is_valid(value):
         return []
-    from toolcatalog import listing  # noqa: PLC0415 - its library takes long to load, and a build without faults never needs it
+    from toolcatalog.catalog import schema_validator  # noqa: PLC0415 - its library takes long to load, and a build without faults never needs it
 
     found = _limit_findings(
         finding
-        for error in listing.iter_errors(kind, value)
-        for finding in complaints.to_findings(path, error)
+        for error in schema_validator.iter_errors(kind, value)
+        for finding in schema_errors.to_findings(path, error)
     )
     # The two libraries read a pattern's `$` differently before a final line break: the gate's word
     # counts.
@@ -134,7 +134,7 @@ def _fallback_finding(path: str, error: jsonschema_rs.ValidationError) -> Findin
 
 
 def _reason(error: jsonschema_rs.ValidationError) -> str:
-    return error.message.replace(_MASK, complaints.describe_value(error.instance), 1)
+    return error.message.replace(_MASK, schema_errors.describe_value(error.instance), 1)
 
 
 def _check_values(
@@ -347,7 +347,7 @@ def _misfit_finding(
     kind = parameters.type_of(description)
     help, fix = f"change the {what} or the description", None
     if kind == "string" and isinstance(value, bool | int | float):
-        help, fix = complaints.quote_hint(value), complaints.QUOTE_FIX
+        help, fix = schema_errors.quote_hint(value), schema_errors.QUOTE_FIX
     elif keyword != "enum" and (
         near := names.find_nearest(
             str(value),

@@ -1,4 +1,4 @@
-"""The files of a catalog to raw values: of which kind each is, and what it holds.
+"""The catalog loader: file paths to kinds, files to raw documents, findings to lines and columns.
 
 A file's place is its identity, so slugs, versions and ids come from the path here and from nowhere
 else; files that are in no known place are problems. This is also where a finding gets its line and
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import comments, names, tree, versions, yaml12
-from toolcatalog.comments import SchemaComment, Suppression
+from toolcatalog import names, versions
+from toolcatalog.catalog import comments, folder, yaml_reader
+from toolcatalog.catalog.comments import SchemaComment, Suppression
 from toolcatalog.errors import Finding, Problem
 
 
@@ -83,8 +84,8 @@ def load_file(root: Path, path: str) -> tuple[Document | None, list[Problem]]:
     """
     place = classify_path(path)
     if isinstance(place, Finding):
-        return None, [tree.make_problem(root, tree.check_link(root, path) or place)]
-    return _parse_document(root, path, place, tree.read_file(root, path))
+        return None, [folder.make_problem(root, folder.check_link(root, path) or place)]
+    return _parse_document(root, path, place, folder.read_file(root, path))
 
 
 def parse_file(
@@ -95,7 +96,7 @@ def parse_file(
     """
     place = classify_path(path)
     return (
-        (None, [tree.make_problem(root, place)])
+        (None, [folder.make_problem(root, place)])
         if isinstance(place, Finding)
         else _parse_document(root, path, place, data)
     )
@@ -105,21 +106,21 @@ def _parse_document(
     root: Path, path: str, location: Location, data: bytes | Finding
 ) -> tuple[Document, list[Problem]]:
     if isinstance(data, Finding):
-        return Document(path, location), [tree.make_problem(root, data)]
+        return Document(path, location), [folder.make_problem(root, data)]
     digest = hashlib.sha256(data).hexdigest()
     try:
         return Document(
             path,
             location,
-            yaml12.parse_fast(data),
+            yaml_reader.parse_fast(data),
             True,
             digest,
             comments.find_suppressions(data),
             comments.find_schema_comments(data),
             comments.hidden(data),
         ), []
-    except yaml12.NeedsFullParse:
-        reading = yaml12.parse(data)
+    except yaml_reader.NeedsFullParse:
+        reading = yaml_reader.parse(data)
     lines = _split_lines(data) if reading.faults else []
     problems = [
         _fault_problem(root, path, fault, _line_at(lines, fault.line)) for fault in reading.faults
@@ -137,9 +138,9 @@ def _parse_document(
     ), problems
 
 
-def _fault_problem(root: Path, path: str, fault: yaml12.Fault, excerpt: str) -> Problem:
+def _fault_problem(root: Path, path: str, fault: yaml_reader.Fault, excerpt: str) -> Problem:
     finding = Finding(path=path, rule=fault.rule, message=fault.message, help=fault.help)
-    return tree.make_problem(root, finding, fault.line, fault.column, excerpt, fault.length)
+    return folder.make_problem(root, finding, fault.line, fault.column, excerpt, fault.length)
 
 
 def _split_lines(data: bytes) -> list[str]:
@@ -162,30 +163,32 @@ def locate_in_file(
     root: Path, path: str, findings: Sequence[Finding]
 ) -> tuple[list[Problem], tuple[Suppression, ...]]:
     """The findings of one file at their places, and the file's comments that are meant for us."""
-    data = tree.read_file(root, path)
+    data = folder.read_file(root, path)
     if isinstance(data, Finding):
-        return [tree.make_problem(root, finding) for finding in findings], ()
-    mark, lines, problems = yaml12.parse(data).root, _split_lines(data), []
+        return [folder.make_problem(root, finding) for finding in findings], ()
+    mark, lines, problems = yaml_reader.parse(data).root, _split_lines(data), []
     for finding in findings:
         line, column, length = _span(mark, lines, finding)
         problems.append(
-            tree.make_problem(root, finding, line, column, _line_at(lines, line), length)
+            folder.make_problem(root, finding, line, column, _line_at(lines, line), length)
         )
     return problems, comments.find_suppressions(data)
 
 
-def _span(node: yaml12.Node | None, lines: list[str], finding: Finding) -> tuple[int, int, int]:
+def _span(
+    node: yaml_reader.Node | None, lines: list[str], finding: Finding
+) -> tuple[int, int, int]:
     """Line, column and length of what a finding speaks of: a value, or all that stands on a line."""
     if finding.line:
         text = _line_at(lines, finding.line)
         return finding.line, len(text) - len(text.lstrip()) + 1, len(text.strip())
-    return yaml12.locate_value(node, finding.pointer, finding.at_key) if node else (1, 1, 1)
+    return yaml_reader.locate_value(node, finding.pointer, finding.at_key) if node else (1, 1, 1)
 
 
 def find_line(data: bytes, finding: Finding) -> int:
     """The line of a finding in a content that comes from elsewhere."""
-    mark = yaml12.parse(data).root
-    return yaml12.locate_value(mark, finding.pointer, finding.at_key)[0] if mark else 1
+    mark = yaml_reader.parse(data).root
+    return yaml_reader.locate_value(mark, finding.pointer, finding.at_key)[0] if mark else 1
 
 
 def _line_at(lines: list[str], number: int) -> str:

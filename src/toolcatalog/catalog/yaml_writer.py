@@ -1,5 +1,4 @@
-"""JSON values to YAML text for people: the counterpart of `yaml12`, and with it the only room that
-knows YAML.
+"""The YAML writer: JSON values to YAML text for people.
 
 What comes out is read back by `yaml12.read` as the very value that went in. It is also safe with
 readers of other YAML versions: each string that one of them would take for a number, a date or a

@@ -1,0 +1,1 @@
+"""The YAML folder and its records: the only package that reads YAML."""
