@@ -12,7 +12,7 @@ import pytest
 
 from listing import SERVER
 from running import DEEP_PROFILE, SHIPPED_CATALOG, run_successfully, run_toolcatalog
-from toolcatalog import exports
+from toolcatalog.exports import definitions
 from toolcatalog.opening import open_build
 from toolcatalog.store import Filters, VersionPins
 
@@ -67,7 +67,7 @@ def name(definition: dict[str, Any]) -> str:
     return found
 
 
-@pytest.mark.parametrize("form", exports.FORMATS)
+@pytest.mark.parametrize("form", definitions.FORMATS)
 def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_build: Path) -> None:
     """Those that are named first, then those of the toolkits by slug, each once."""
     named = ["SLACK_SEND_MESSAGE", "GITHUB_CREATE_ISSUE", "SLACK_SEND_MESSAGE"]
@@ -84,7 +84,7 @@ def test_tools_come_in_the_order_in_which_they_are_named(form: str, shipped_buil
     assert len(found) > 10
 
 
-@pytest.mark.parametrize("form", exports.FORMATS)
+@pytest.mark.parametrize("form", definitions.FORMATS)
 def test_the_site_has_the_same_bytes(form: str, shipped_build: Path) -> None:
     """`toolkits/<slug>/<form>.json` is what the command prints for the toolkit, and the toolkit's
     page leads to it.
@@ -107,7 +107,7 @@ def test_a_session_has_what_the_api_answers_for_it(shipped_build: Path) -> None:
     assert [name(one) for one in found] == [item["slug"] for item in answer["items"]]
     assert found
     assert [one["function"]["parameters"] for one in found] == [
-        exports.input_schema(item["input_parameters"]) for item in answer["items"]
+        definitions.input_schema(item["input_parameters"]) for item in answer["items"]
     ]
 
 

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from driving import CLIENT_LIBRARIES
 from naive import ReferenceModel
 from running import SHIPPED_CATALOG, Server, example_settings
-from toolcatalog import exports, names, versions
+from toolcatalog import names, versions
+from toolcatalog.exports import definitions
 from toolcatalog.parameters import TYPES, to_served_inputs, to_served_outputs, to_value_schema
 from toolcatalog.snapshot.format import Tool, tool_from_document
 
@@ -165,7 +166,7 @@ def parameters(
 def tools() -> st.SearchStrategy[Tool]:
     """Any served tool."""
     words = st.lists(
-        st.sampled_from(["x", "y", "important", *exports.HINT_TAGS]), max_size=3, unique=True
+        st.sampled_from(["x", "y", "important", *definitions.HINT_TAGS]), max_size=3, unique=True
     ).map(tuple)
     deprecations = st.none() | st.fixed_dictionaries(
         dict.fromkeys(("reason", "since", "sunset", "replaced_by"), TEXTS)
@@ -206,13 +207,13 @@ def test_the_standard_form_of_inputs() -> None:
     """`required` becomes a list at each level, null a second type or branch; a type taken from
     branches that differ is no constraint.
     """
-    assert exports.input_schema(TOOL.input_parameters) == SCHEMA
-    assert exports.input_schema({}) == {"type": "object", "properties": {}}
+    assert definitions.input_schema(TOOL.input_parameters) == SCHEMA
+    assert definitions.input_schema({}) == {"type": "object", "properties": {}}
 
 
 def test_the_standard_form_of_outputs() -> None:
     """Outputs never require anything."""
-    assert exports.output_schema(TOOL.output_parameters) == ANSWER
+    assert definitions.output_schema(TOOL.output_parameters) == ANSWER
 
 
 @example_settings(66)
@@ -221,7 +222,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
     """The standard form of what is served is valid, and takes the very values that the author's
     description takes.
     """
-    schema = exports.input_schema(to_served_inputs(authored))
+    schema = definitions.input_schema(to_served_inputs(authored))
     jsonschema.Draft202012Validator.check_schema(schema)
     ours = jsonschema_rs.Draft202012Validator(schema)
     authors = jsonschema_rs.Draft202012Validator(
@@ -230,7 +231,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
     for tried in (
         value,
         *({name: value} for name in authored),
-        exports.sample_arguments(to_served_inputs(authored)),
+        definitions.sample_arguments(to_served_inputs(authored)),
     ):
         assert ours.is_valid(tried) == authors.is_valid(tried)
 
@@ -239,7 +240,7 @@ def test_a_schema_takes_what_the_author_said(authored: dict[str, Any], value: An
 @given(parameters())
 def test_a_schema_keeps_what_is_said(authored: dict[str, Any]) -> None:
     """Descriptions, titles, examples, defaults and limits stay, in the author's words."""
-    for name, schema in exports.input_schema(to_served_inputs(authored))["properties"].items():
+    for name, schema in definitions.input_schema(to_served_inputs(authored))["properties"].items():
         kept = {
             key: value
             for key, value in authored[name].items()
@@ -265,17 +266,17 @@ def test_meta_tools_can_be_exported_too(meta_tools: list[Tool]) -> None:
 
 def hold_schemas(tools: list[Tool]) -> None:
     for tool in tools:
-        schema = exports.input_schema(tool.input_parameters)
+        schema = definitions.input_schema(tool.input_parameters)
         for one in (
             schema,
-            exports.output_schema(tool.output_parameters),
-            exports.to_json_schema(tool),
+            definitions.output_schema(tool.output_parameters),
+            definitions.to_json_schema(tool),
         ):
             jsonschema.Draft202012Validator.check_schema(one)
         forms = (
-            exports.to_openai(tool)["function"]["parameters"],
-            exports.to_anthropic(tool)["input_schema"],
-            exports.to_mcp(tool)["inputSchema"],
+            definitions.to_openai(tool)["function"]["parameters"],
+            definitions.to_anthropic(tool)["input_schema"],
+            definitions.to_mcp(tool)["inputSchema"],
         )
         assert [*forms] == [schema] * 3
 
@@ -286,20 +287,20 @@ def hold_schemas(tools: list[Tool]) -> None:
 def test_definitions() -> None:
     """Each form has the fields of its maker, and MCP's the hints that are tags."""
     told = {"name": "MAIL_SEND", "description": TOOL.description}
-    assert exports.to_openai(TOOL) == {
+    assert definitions.to_openai(TOOL) == {
         "type": "function",
         "function": {**told, "parameters": SCHEMA},
     }
-    assert exports.to_anthropic(TOOL) == {**told, "input_schema": SCHEMA}
+    assert definitions.to_anthropic(TOOL) == {**told, "input_schema": SCHEMA}
     hints = {"destructiveHint": True, "openWorldHint": True}
-    assert exports.to_mcp(TOOL) == {
+    assert definitions.to_mcp(TOOL) == {
         **told,
         "title": "Send a mail",
         "inputSchema": SCHEMA,
         "outputSchema": ANSWER,
         "annotations": hints,
     }
-    assert exports.to_mcp(replace(TOOL, tags=("x",), output_parameters={})) == {
+    assert definitions.to_mcp(replace(TOOL, tags=("x",), output_parameters={})) == {
         **told,
         "title": "Send a mail",
         "inputSchema": SCHEMA,
@@ -309,15 +310,16 @@ def test_definitions() -> None:
         "title": "Send a mail",
         "description": TOOL.description,
     }
-    assert exports.to_json_schema(TOOL) == {**head, **SCHEMA}
+    assert definitions.to_json_schema(TOOL) == {**head, **SCHEMA}
 
 
 def test_tokens_are_a_quarter_of_the_characters() -> None:
     """Characters are counted, not bytes, and a begun token is a whole one."""
     empty = replace(TOOL, description="", input_parameters={})
-    length = len(json.dumps(exports.to_openai(empty), separators=(",", ":")))
+    length = len(json.dumps(definitions.to_openai(empty), separators=(",", ":")))
     counted = {
-        more: exports.estimate_tokens(replace(empty, description="ü" * more)) for more in range(9)
+        more: definitions.estimate_tokens(replace(empty, description="ü" * more))
+        for more in range(9)
     }
     assert counted == {more: (length + more + 3) // 4 for more in range(9)}
 
@@ -325,7 +327,7 @@ def test_tokens_are_a_quarter_of_the_characters() -> None:
 def test_uses_tell_the_tokens(shipped_tools: list[Tool]) -> None:
     """The same as when they are asked for alone."""
     for tool in shipped_tools:
-        assert exports.build_usage(tool).tokens == exports.estimate_tokens(tool)
+        assert definitions.build_usage(tool).tokens == definitions.estimate_tokens(tool)
 
 
 # Example arguments
@@ -399,7 +401,7 @@ def test_sample(description: dict[str, Any], expected: Any) -> None:
     lengths.
     """
     served = to_served_inputs({"x": {**description, "required": True}, "y": {**description}})
-    made = exports.sample_arguments(served)
+    made = definitions.sample_arguments(served)
     assert json.dumps(made) == json.dumps({"x": expected})
 
 
@@ -411,7 +413,7 @@ def test_a_sample_stays_small() -> None:
     assert (
         len(
             json.dumps(
-                exports.sample_arguments(to_served_inputs({"x": {**inner, "required": True}}))
+                definitions.sample_arguments(to_served_inputs({"x": {**inner, "required": True}}))
             )
         )
         < 1000
@@ -423,8 +425,8 @@ def test_a_sample_stays_small() -> None:
 def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
     """Where nothing is named by the author, what is made up fits."""
     served = to_served_inputs(authored)
-    jsonschema_rs.Draft202012Validator(exports.input_schema(served)).validate(
-        exports.sample_arguments(served)
+    jsonschema_rs.Draft202012Validator(definitions.input_schema(served)).validate(
+        definitions.sample_arguments(served)
     )
 
 
@@ -435,9 +437,11 @@ def test_a_made_up_sample_fits(authored: dict[str, Any]) -> None:
 def test_made_up_texts_have_their_format(format: str) -> None:
     """What is no text of that format is refused by a validator that asks for it."""
     served = to_served_inputs({"x": {"type": "string", "format": format, "required": True}})
-    gate = jsonschema_rs.Draft202012Validator(exports.input_schema(served), validate_formats=True)
+    gate = jsonschema_rs.Draft202012Validator(
+        definitions.input_schema(served), validate_formats=True
+    )
     assert not gate.is_valid({"x": "te xt"})
-    gate.validate(exports.sample_arguments(served))
+    gate.validate(definitions.sample_arguments(served))
 
 
 def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
@@ -447,9 +451,9 @@ def test_samples_of_the_shipped_catalog(shipped_tools: list[Tool]) -> None:
 
 def hold_samples(tools: list[Tool]) -> None:
     for tool in tools:
-        made = exports.sample_arguments(tool.input_parameters)
+        made = definitions.sample_arguments(tool.input_parameters)
         jsonschema_rs.Draft202012Validator(
-            exports.input_schema(tool.input_parameters), validate_formats=True
+            definitions.input_schema(tool.input_parameters), validate_formats=True
         ).validate(made)
         assert {*made} == {name for name, it in tool.input_parameters.items() if it["required"]}
 
@@ -459,7 +463,7 @@ def hold_samples(tools: list[Tool]) -> None:
 
 def test_which_snippets_there_are_and_their_order() -> None:
     """The three calls, then the definitions; a name can stand in an id."""
-    shown = [(one.name, one.title, one.language) for one in exports.build_usage(TOOL).snippets]
+    shown = [(one.name, one.title, one.language) for one in definitions.build_usage(TOOL).snippets]
     assert shown == [
         ("curl", "curl", "bash"),
         ("python", "Python", "python"),
@@ -478,7 +482,7 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
     """Python parses to the one call that is meant, the shell sees three words, and JSON is what the
     forms say.
     """
-    texts = {one.name: one.text for one in exports.build_usage(tool).snippets}
+    texts = {one.name: one.text for one in definitions.build_usage(tool).snippets}
     calls = [node for node in ast.walk(ast.parse(texts["python"])) if isinstance(node, ast.Call)]
     constants = [
         node.value
@@ -487,24 +491,24 @@ def test_snippets_of_any_tool_are_sound(tool: Tool) -> None:
         if isinstance(node, ast.Constant)
     ]
     assert sorted(map(str, constants)) == sorted(
-        [exports.DEFAULT_BASE_URL, tool.slug, tool.version]
+        [definitions.DEFAULT_BASE_URL, tool.slug, tool.version]
     )
     assert (
         texts["curl"]
         == f"curl -H \"x-api-key: $TOOLCATALOG_KEY\" 'http://127.0.0.1:8000/api/v3/tools/{tool.slug}?version={tool.version}'"
     )
     for name, form in (
-        ("openai", exports.to_openai),
-        ("anthropic", exports.to_anthropic),
-        ("mcp", exports.to_mcp),
-        ("json-schema", exports.to_json_schema),
+        ("openai", definitions.to_openai),
+        ("anthropic", definitions.to_anthropic),
+        ("mcp", definitions.to_mcp),
+        ("json-schema", definitions.to_json_schema),
     ):
         assert json.loads(texts[name]) == form(tool)
     call = json.loads(texts["mcp-call"])
     assert (call["jsonrpc"], call["method"]) == ("2.0", "tools/call")
     assert call["params"] == {
         "name": tool.slug,
-        "arguments": exports.sample_arguments(tool.input_parameters),
+        "arguments": definitions.sample_arguments(tool.input_parameters),
     }
 
 
@@ -512,7 +516,7 @@ def test_texts_of_the_catalog_are_kept_as_they_are() -> None:
     """Not escaped beyond what JSON asks for."""
     assert any(
         "Send “it” & <wait>." in one.text
-        for one in exports.build_usage(TOOL).snippets
+        for one in definitions.build_usage(TOOL).snippets
         if one.name == "openai"
     )
 
@@ -530,7 +534,9 @@ def test_a_call_gets_the_tool(
         if one.slug == "GITHUB_CREATE_ISSUE" and one.version != one.available_versions[-1]
     )
     text = next(
-        one.text for one in exports.request_snippets(tool, f"{shipped.url}/") if one.name == name
+        one.text
+        for one in definitions.request_snippets(tool, f"{shipped.url}/")
+        if one.name == name
     )
     suffix, program = {
         "curl": ("sh", "sh"),
@@ -571,7 +577,7 @@ def test_a_call_gets_the_tool(
 def test_a_hostile_base_stays_one_text() -> None:
     """The address is an operator's, and still no command and no code."""
     base = "http://h/$(id)'\";`x`\\"
-    texts = {one.name: one.text for one in exports.request_snippets(TOOL, base)}
+    texts = {one.name: one.text for one in definitions.request_snippets(TOOL, base)}
     done = subprocess.run(
         ["sh", "-c", texts["curl"].replace("curl", "printf '%s\\n'", 1)],
         capture_output=True,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from running import run_successfully
-from toolcatalog import exports, figures
+from toolcatalog import figures
+from toolcatalog.exports import definitions
 from toolcatalog.figures import CatalogStats
 from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
@@ -73,7 +74,7 @@ def test_the_numbers(found: CatalogStats, documents: list[bytes], shipped_build:
     assert (found.bytes_whole, found.bytes_median) == (sum(sizes), int(median(sizes)))
     assert found.tokens_median == int(
         median(
-            exports.estimate_tokens(snapshot_format.tool_from_document(tool, None))
+            definitions.estimate_tokens(snapshot_format.tool_from_document(tool, None))
             for tool in tools
         )
     )

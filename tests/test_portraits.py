@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import exports, portraits
+from toolcatalog import portraits
+from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool, Toolkit
 
 KIT = Toolkit(
@@ -78,7 +79,7 @@ def test_a_tool() -> None:
         "Tags        important, t\n"
         "Auth        none needed\n"
         "Versions    20250101_00, 20240101_00\n"
-        f"Tokens      about {exports.estimate_tokens(TOOL)} of a model's context\n"
+        f"Tokens      about {definitions.estimate_tokens(TOOL)} of a model's context\n"
         "\n"
         "Inputs\n"
         "├── must  integer, required\n"

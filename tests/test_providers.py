@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from naive import ReferenceModel
 from running import SHARED, SHIPPED_CATALOG, example_settings, run_successfully
 from test_exports import TOOL, tools
-from toolcatalog import exports, providers
+from toolcatalog.exports import definitions, providers
 from toolcatalog.parameters import to_served_inputs
 from toolcatalog.snapshot.format import Tool, tool_from_document
 
@@ -55,7 +55,7 @@ def types(form: str) -> tuple[TypeAdapter[Any], set[str]]:
 def hold(tool: Tool) -> list[str]:
     """See that no provider would refuse a definition of this tool; the forms in which it has none."""
     made = providers.fit_definitions(tool)
-    assert [*made] == [*exports.FORMATS]
+    assert [*made] == [*definitions.FORMATS]
     for form, (definition, _) in made.items():
         if definition is None:
             continue
@@ -177,9 +177,9 @@ def test_any_tool_is_taken_or_left_out(tool: Tool) -> None:
 
 def test_a_tool_that_fits_is_as_the_forms_say() -> None:
     """Nothing is changed, but that a schema that goes alone says whose it is."""
-    forms = exports.to_all_formats(TOOL)
+    forms = definitions.to_all_formats(TOOL)
     forms["json-schema"] = {
-        "$schema": exports.JSON_SCHEMA_DIALECT,
+        "$schema": definitions.JSON_SCHEMA_DIALECT,
         "$id": "MAIL_SEND@20250101_00",
         **forms["json-schema"],
     }
@@ -260,7 +260,7 @@ def test_a_list_of_anything_says_so() -> None:
         "a": {"type": "array", "nullable": True},
         "b": {"type": "object", "properties": {"c": {"type": "array"}}},
     }
-    schema = exports.input_schema(to_served_inputs(authored))
+    schema = definitions.input_schema(to_served_inputs(authored))
     assert schema["properties"]["a"] == {"type": ["array", "null"], "items": {}}
     assert schema["properties"]["b"]["properties"]["c"] == {"type": "array", "items": {}}
 

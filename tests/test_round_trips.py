@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 
 from running import DEEP_PROFILE
 from test_exports import TOOL, described, tools
-from toolcatalog import encoding, exports
+from toolcatalog import encoding
 from toolcatalog.catalog import resolve
 from toolcatalog.catalog.model import Toolkit, ToolVersion
+from toolcatalog.exports import definitions
 from toolcatalog.importers import mcp, wire
 from toolcatalog.importers.additions import ImportedTool
 from toolcatalog.importers.descriptions import convert
@@ -24,9 +25,9 @@ from toolcatalog.snapshot.format import Tool
 
 KIT = Toolkit(slug="kit", name="Kit", logo="https://kit.example/logo.svg")
 FORMS: dict[str, Callable[[Tool], Any]] = {  # how others get the schema of the inputs
-    "openai": lambda tool: exports.to_openai(tool)["function"]["parameters"],
-    "anthropic": lambda tool: exports.to_anthropic(tool)["input_schema"],
-    "mcp": lambda tool: exports.to_mcp(tool)["inputSchema"],
+    "openai": lambda tool: definitions.to_openai(tool)["function"]["parameters"],
+    "anthropic": lambda tool: definitions.to_anthropic(tool)["input_schema"],
+    "mcp": lambda tool: definitions.to_mcp(tool)["inputSchema"],
 }
 
 
@@ -51,7 +52,7 @@ def by_wire(tool: Tool) -> Tool:
 
 
 def by_mcp(tool: Tool) -> Tool:
-    return again(mcp.import_tools([exports.to_mcp(tool)], "kit")[0], tool)
+    return again(mcp.import_tools([definitions.to_mcp(tool)], "kit")[0], tool)
 
 
 @settings(max_examples=2_000 if DEEP_PROFILE else 20)
@@ -101,8 +102,10 @@ def test_what_has_come_in_goes_out_and_in_the_same(tool: Tool) -> None:
         replace(tool, input_parameters={}, output_parameters={})
     )
     once = by_mcp(tool)
-    assert exports.to_mcp(by_mcp(once)) == exports.to_mcp(once)
-    assert exports.to_mcp(once).get("annotations") == exports.to_mcp(tool).get("annotations")
+    assert definitions.to_mcp(by_mcp(once)) == definitions.to_mcp(once)
+    assert definitions.to_mcp(once).get("annotations") == definitions.to_mcp(tool).get(
+        "annotations"
+    )
     assert (once.description, once.name) == (tool.description, tool.name or tool.slug)
 
 
@@ -144,7 +147,7 @@ def test_an_imported_tool_takes_what_the_exported_one_takes(authored: dict[str, 
     for name, form in FORMS.items():
         asked = form(tool)
         found, losses = convert(asked, "input_parameters")
-        read = exports.input_schema(to_served_inputs(found))
+        read = definitions.input_schema(to_served_inputs(found))
         assert losses or accepted(read) == accepted(asked), name
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from toolcatalog import exports, parameters
+from toolcatalog import parameters
+from toolcatalog.exports import definitions
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import ToolIds
@@ -103,7 +104,7 @@ def _describe_tool(store: Store, tool_id: int, size: int) -> tuple[str, int, int
     return (
         document["slug"],
         int(size),
-        exports.estimate_tokens(snapshot_format.tool_from_document(document, None)),
+        definitions.estimate_tokens(snapshot_format.tool_from_document(document, None)),
     )
 
 
@@ -119,7 +120,7 @@ def _read_sample(store: Store, tool_ids: ToolIds, progress: Progress) -> dict[st
         for document in _read_documents(store, tool_ids):
             free += document["no_auth"]
             tokens.append(
-                exports.estimate_tokens(snapshot_format.tool_from_document(document, None))
+                definitions.estimate_tokens(snapshot_format.tool_from_document(document, None))
             )
             told = [bool(said.strip()) for said in _parameter_descriptions(document)]
             named, described = named + len(told), described + sum(told)

@@ -16,9 +16,10 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import compiling, encoding, entries, exports, feeds, pages, providers, twins
+from toolcatalog import compiling, encoding, entries, feeds, pages, twins
 from toolcatalog.batches import Task
 from toolcatalog.entries import ToolRow
+from toolcatalog.exports import definitions, providers
 from toolcatalog.feeds import ToolChange
 from toolcatalog.pages import ListedTool, ToolkitTools
 from toolcatalog.snapshot import format as snapshot_format
@@ -196,7 +197,7 @@ class ToolkitPages:
 
     @property
     def _export_paths(self) -> list[str]:
-        files = ("llms-full.txt", *(f"{form}.json" for form in exports.FORMATS))
+        files = ("llms-full.txt", *(f"{form}.json" for form in definitions.FORMATS))
         return [pages.toolkit_path(self.index.toolkit.slug, file) for file in files]
 
     def _slugs(self) -> Iterator[str]:
@@ -232,7 +233,7 @@ class ToolkitPages:
         once, for there may be very many.
         """
         toolkit, told = self.index.toolkit, list[ToolMarkdown]()
-        lines: dict[str, list[bytes]] = {form: [] for form in exports.FORMATS}
+        lines: dict[str, list[bytes]] = {form: [] for form in definitions.FORMATS}
         for tool in (versions[-1][0] for task in self.tasks for versions in _read_tools(task)):
             if tool.toolkit == toolkit.slug:
                 told.append(twins.to_markdown(tool, toolkit))

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from markupsafe import escape
 
-from toolcatalog import described, entries, exports, markdown, textutils
-from toolcatalog.exports import Snippet
+from toolcatalog import described, entries, markdown, textutils
+from toolcatalog.exports import definitions
+from toolcatalog.exports.definitions import Snippet
 from toolcatalog.snapshot.format import Tool, Toolkit
 
 SITE_ROOT = "../../"  # from such a page
@@ -21,7 +22,7 @@ def render_tool_fields(tool: Tool, toolkit: Toolkit) -> dict[str, str]:
     of one version of a tool.
     """
     newest = tool.available_versions[-1]
-    uses = exports.build_usage(tool)
+    uses = definitions.build_usage(tool)
     return {
         "slug": _escape_markup(tool.slug),
         "name": _escape_markup(tool.name),

@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolcatalog import exports
 from toolcatalog.encoding import dump_json
+from toolcatalog.exports import definitions
 from toolcatalog.parameters import CHILD_LABELS, LIMITS, Child, children
 from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import escape_hidden
@@ -116,7 +116,9 @@ def _format_facts(tool: Tool) -> Lines:
             yield _format_fact(what, ", ".join(map(_single_line, said)))
     yield _format_fact("Auth", "none needed" if tool.no_auth else "needed")
     yield _format_fact("Versions", _format_versions(tool.available_versions))
-    yield _format_fact("Tokens", f"about {exports.estimate_tokens(tool):,} of a model's context")
+    yield _format_fact(
+        "Tokens", f"about {definitions.estimate_tokens(tool):,} of a model's context"
+    )
 
 
 def _format_fact(label: str, text: str) -> Line:

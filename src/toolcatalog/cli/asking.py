@@ -16,7 +16,7 @@ import orjson
 from toolcatalog import __version__
 from toolcatalog.cli.sources import DocumentSource
 from toolcatalog.errors import UsageError
-from toolcatalog.exports import KEY_VARIABLE
+from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import FIELDS, Document, MissingReason
 
 _TIMEOUT = 30.0  # for one answer, from the first byte sent to the last one read

@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import encoding, exports, providers
+from toolcatalog import encoding
 from toolcatalog.cli import options, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError
+from toolcatalog.exports import definitions, providers
 from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store import Store
@@ -28,7 +29,7 @@ out because the provider would refuse it, and all others with it.
 
 @click.command("export", epilog=_EPILOG)
 @click.argument(
-    "form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(exports.FORMATS)
+    "form", metavar="openai|anthropic|mcp|json-schema", type=click.Choice(definitions.FORMATS)
 )
 @click.argument("slugs", metavar="[SLUG[@V]]...", nargs=-1)
 @click.option(

@@ -11,7 +11,7 @@ from toolcatalog.cli import options, terminal
 from toolcatalog.cli.lock import read_lock_file
 from toolcatalog.cli.sources import DocumentSource
 from toolcatalog.errors import UsageError
-from toolcatalog.exports import KEY_VARIABLE
+from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import Difference
 
 _EPILOG = f"""\b

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolcatalog import names
 from toolcatalog.errors import UsageError, raise_all
-from toolcatalog.exports import HINT_TAGS
+from toolcatalog.exports.definitions import HINT_TAGS
 from toolcatalog.importers import slugs
 from toolcatalog.importers.additions import ImportedTool, check_tool_count
 from toolcatalog.importers.descriptions import convert

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import encoding, providers, textutils
+from toolcatalog import encoding, textutils
+from toolcatalog.exports import providers
 from toolcatalog.server import offers
 from toolcatalog.server.offers import Arguments, ToolDefinition
 from toolcatalog.server.questions import ListParams, Page, ToolParams

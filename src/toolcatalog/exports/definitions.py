@@ -1,5 +1,5 @@
-"""A served tool in the forms that others use: function definitions of model providers and MCP, JSON
-Schema, and calls to paste. Pure.
+"""Tool definitions for other programs: function definitions, MCP tools, JSON Schema and example
+calls.
 
 The catalog's own form of a parameter differs from JSON Schema (2020-12) in two things: `required`
 is a boolean on the parameter, and `nullable` stands for a second type. Here both are told the

@@ -1,5 +1,4 @@
-"""A tool's definition as each provider takes it, and what that cost: `exports`, held against what
-the providers refuse. Pure.
+"""Model providers: tool definitions within each provider's limits, and what had to be changed.
 
 A provider that refuses one definition refuses the whole request, and so every other tool in it.
 What is known of that is in one table here. A name that is too long becomes a shorter one that stays
@@ -12,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from toolcatalog import exports
 from toolcatalog.encoding import sha256_hex
+from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool
 
 _DIGEST_LENGTH = 8  # characters of the SHA-256 of a slug by which a shortened name ends
@@ -51,7 +50,7 @@ def fit_definitions(tool: Tool) -> dict[str, ProviderDefinition]:
     """The definitions of a tool by the names of `exports.FORMS`."""
     return {
         form: _fit_definition(tool, form, definition)
-        for form, definition in exports.to_all_formats(tool).items()
+        for form, definition in definitions.to_all_formats(tool).items()
     }
 
 
@@ -101,7 +100,7 @@ def _fit_definition(tool: Tool, provider: str, definition: dict[str, Any]) -> Pr
         )
     if provider == "json-schema":
         definition = {
-            "$schema": exports.JSON_SCHEMA_DIALECT,
+            "$schema": definitions.JSON_SCHEMA_DIALECT,
             "$id": f"{tool.slug}@{tool.version}",
             **definition,
         }
