@@ -23,8 +23,8 @@ import orjson
 
 from benchmarks import machine, servers
 from benchmarks.__main__ import cached_build, report_progress
-from toolcatalog import analysis
 from toolcatalog.opening import open_build
+from toolcatalog.search import analysis
 from toolcatalog.store import Filters, Store, VersionPins
 
 SETS = servers.ROOT.parent / "shared" / "searchbench"

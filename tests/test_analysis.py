@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import STOP_WORDS, extract_terms, extract_words
-from toolcatalog import analysis, textutils
+from toolcatalog import textutils
+from toolcatalog.search import analysis
 
 
 @pytest.mark.parametrize(

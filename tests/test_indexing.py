@@ -16,30 +16,30 @@ from numpy.typing import NDArray
 
 from naive import are_related, extract_terms
 from running import example_settings
-from toolcatalog import counting, indexing, scoring
-from toolcatalog.analysis import name_checksum
-from toolcatalog.counting import ToolFields
-from toolcatalog.lexicon import Lexicon
-from toolcatalog.postings import TextIndex
+from toolcatalog.search import index_writer, scoring, term_counts
+from toolcatalog.search.analysis import name_checksum
+from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.index_writer import Lexicon
+from toolcatalog.search.term_counts import ToolFields
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import Table
 
 WEIGHTS, LENGTHS = (1.5, 2, 0.4, 0.8, 0.7, 0.3), (0.3, 0.75, 0.4, 0.4, 0.75, 0.75)
 
 TOOLS = [
-    counting.extract_fields("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, is_newest=True),
-    counting.extract_fields("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, is_newest=False),
-    counting.extract_fields("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, is_newest=True),
-    counting.extract_fields("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, is_newest=True),
+    term_counts.extract_fields("GITHUB_CREATE_ISSUE", "Create an issue", "Open a new issue. Not for pulls.", ("github", "GitHub"), {}, is_newest=True),
+    term_counts.extract_fields("GITHUB_LIST_PULLS", "List pulls", "All pulls of a repository", ("github", "GitHub"), {"repo": {"description": "Which repository"}}, is_newest=False),
+    term_counts.extract_fields("GITHUB_LIST_PULLS", "List pulls", "Pulls, repositories and issues", ("github", "GitHub"), {"repo": {}, "state": {"items": {"description": "open"}}}, is_newest=True),
+    term_counts.extract_fields("GMAIL_SEND", "Send e-mail", "Write mail", ("gmail", "Google Mail"), {"to": {"properties": {"address": {"description": "Mail address"}}}}, is_newest=True),
 ]  # fmt: skip
 
 
 def opened(*batches: Sequence[ToolFields]) -> TextIndex:
     """The index of these batches, opened."""
-    counts = [(str(number), counting.count_terms(batch)) for number, batch in enumerate(batches)]
+    counts = [(str(number), term_counts.count_terms(batch)) for number, batch in enumerate(batches)]
     files = {
         path: b"".join(pieces)
-        for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
+        for path, pieces in index_writer.build_index(lambda: counts, Lexicon()).items()
     }
     return TextIndex(Table(files[snapshot_format.WORDS]), files, sum(map(len, batches)))
 
@@ -142,7 +142,7 @@ def test_the_fields_of_a_tool() -> None:
         ["address"],
         ["mail", "address"],
     ]
-    nested = counting.extract_fields(
+    nested = term_counts.extract_fields(
         "X_PULL_IT",
         "Pull",
         "",
@@ -230,14 +230,18 @@ def test_no_more_postings_are_held_than_fit(at_once: int, monkeypatch: pytest.Mo
         )
         for _ in range(90)
     ]
-    counts = [("one", counting.count_terms(tools[:50])), ("two", counting.count_terms(tools[50:]))]
+    counts = [
+        ("one", term_counts.count_terms(tools[:50])),
+        ("two", term_counts.count_terms(tools[50:])),
+    ]
     whole = {
         path: b"".join(pieces)
-        for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
+        for path, pieces in index_writer.build_index(lambda: counts, Lexicon()).items()
     }
-    monkeypatch.setattr(indexing, "_MAX_BLOCK_SIZE", at_once)
+    monkeypatch.setattr(index_writer, "_MAX_BLOCK_SIZE", at_once)
     pieces = {
-        path: [*pieces] for path, pieces in indexing.build_index(lambda: counts, Lexicon()).items()
+        path: [*pieces]
+        for path, pieces in index_writer.build_index(lambda: counts, Lexicon()).items()
     }
     assert {path: b"".join(some) for path, some in pieces.items()} == whole
     assert len(pieces[snapshot_format.POSTINGS]) > 2 or at_once > len(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import counting, indexing, lexicon
-from toolcatalog.counting import TermCounts, ToolFields
-from toolcatalog.lexicon import Lexicon
+from toolcatalog.search import index_writer, term_counts
+from toolcatalog.search.index_writer import Lexicon
+from toolcatalog.search.term_counts import TermCounts, ToolFields
 
 PROGRAM = "a program"
 TEXTS = st.lists(
@@ -22,7 +22,7 @@ BATCHES = st.lists(st.lists(TEXTS, max_size=3), min_size=1, max_size=5)
 
 def counted(texts: Sequence[Sequence[str]]) -> tuple[str, bytes]:
     """A batch of tools that are described so: the key of its part, and its counts."""
-    return repr(texts), counting.count_terms(
+    return repr(texts), term_counts.count_terms(
         ToolFields(([], [], [], some, [], []), "", is_newest=True) for some in texts
     )
 
@@ -31,7 +31,7 @@ def index(batches: Sequence[tuple[str, bytes]], words: Lexicon) -> dict[str, byt
     """The files of the index of these batches."""
     return {
         path: b"".join(pieces)
-        for path, pieces in indexing.build_index(lambda: batches, words).items()
+        for path, pieces in index_writer.build_index(lambda: batches, words).items()
     }
 
 
@@ -59,14 +59,16 @@ def test_what_was_asked_for_comes_back(tmp_path: Path) -> None:
     for key, data in ((gone, some), (stays, more)):
         before.numbers_for_batch(key, TermCounts(data))
     before.save(tmp_path, PROGRAM)
-    second = lexicon.load_lexicon(tmp_path, PROGRAM)
+    second = index_writer.load_lexicon(tmp_path, PROGRAM)
     assert (
         second.entries() == before.entries() == ["cat\tcats", "dog\tdog", "2025\t2025", "cat\tcat"]
     )
-    nobodys = TermCounts(counting.count_terms([]))  # its words are not asked for: the key is known
+    nobodys = TermCounts(
+        term_counts.count_terms([])
+    )  # its words are not asked for: the key is known
     assert second.numbers_for_batch(stays, nobodys).tolist() == [2, 3]
     second.save(tmp_path, PROGRAM)
-    third = lexicon.load_lexicon(tmp_path, PROGRAM)
+    third = index_writer.load_lexicon(tmp_path, PROGRAM)
     assert (third.entries(), third.numbers_for_batch(stays, nobodys).tolist()) == (
         ["2025\t2025", "cat\tcat"],
         [0, 1],
@@ -79,7 +81,7 @@ def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
     key, data = counted([["dog"]])
     found = []
     for _ in range(2):
-        words = lexicon.load_lexicon(tmp_path, PROGRAM)
+        words = index_writer.load_lexicon(tmp_path, PROGRAM)
         words.numbers_for_batch(key, TermCounts(data))
         words.save(tmp_path, PROGRAM)
         found.append((tmp_path / "lexicon").stat().st_ino)
@@ -97,12 +99,12 @@ def test_nothing_is_written_where_nothing_has_changed(tmp_path: Path) -> None:
 )
 def test_what_is_damaged_is_nothing(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     """So is what another program has left, or nobody."""
-    assert len(lexicon.load_lexicon(tmp_path, PROGRAM)) == 0
+    assert len(index_writer.load_lexicon(tmp_path, PROGRAM)) == 0
     (key, data), words = counted([["dog"]]), Lexicon()
     words.numbers_for_batch(key, TermCounts(data))
     words.save(tmp_path, PROGRAM)
     place = tmp_path / "lexicon"
-    assert len(lexicon.load_lexicon(tmp_path, PROGRAM)) == 1
-    assert len(lexicon.load_lexicon(tmp_path, "another program")) == 0
+    assert len(index_writer.load_lexicon(tmp_path, PROGRAM)) == 1
+    assert len(index_writer.load_lexicon(tmp_path, "another program")) == 0
     place.write_bytes(damage(place.read_bytes()))
-    assert len(lexicon.load_lexicon(tmp_path, PROGRAM)) == 0
+    assert len(index_writer.load_lexicon(tmp_path, PROGRAM)) == 0

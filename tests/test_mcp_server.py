@@ -31,10 +31,10 @@ from running import (
     run_toolcatalog,
     start_server,
 )
-from toolcatalog import meaning
 from toolcatalog.build import build
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.opening import open_build
+from toolcatalog.search import encoder
 from toolcatalog.server import agents, mcp_route, offers, speaking
 from toolcatalog.server.agents import CallResult, CatalogAccess
 from toolcatalog.server.app import create_app
@@ -354,7 +354,7 @@ def test_a_search_by_meaning(tmp_path: Path) -> None:
     """What a query means is found out beside the event loop, and once: the answer is that of the
     store.
     """
-    if not meaning.is_installed():
+    if not encoder.is_installed():
         pytest.skip("the extra `semantic` is not installed")
     build(generate_catalog(tmp_path / "catalog", 6), tmp_path / "build", None, semantic=True)
     seen = CatalogAccess(open_build(tmp_path / "build"))

@@ -24,12 +24,13 @@ from running import (
     run_toolcatalog,
     start_server,
 )
-from toolcatalog import meaning, nearness
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError, UsageError
-from toolcatalog.meaning import DIMENSIONS, ToolText
-from toolcatalog.nearness import VectorIndex
 from toolcatalog.opening import open_build
+from toolcatalog.search import encoder
+from toolcatalog.search import vectors as search_vectors
+from toolcatalog.search.encoder import DIMENSIONS, ToolText
+from toolcatalog.search.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.store import Filters, Store, VersionPins
 
@@ -227,7 +228,7 @@ def test_a_stranger_is_refused_before_anything_is_read(server: tuple[Server, str
 )
 def test_any_query_has_vectors(text: str) -> None:
     """Of length 1 each, for whatever may be asked; none where nothing is said."""
-    vectors = meaning.load_encoder().encode_query(text)
+    vectors = encoder.load_encoder().encode_query(text)
     assert vectors.shape[1] == DIMENSIONS
     assert (len(vectors) == 0) == (not text.strip())
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
@@ -239,14 +240,14 @@ def test_what_means_alike_lies_near() -> None:
         ToolText("Sky", "getForecast", "The weather of the next days.", []),
     ]
     near = VectorIndex(
-        b"".join(nearness.pack_vectors([meaning.load_encoder().encode_tools(tools)])), 2
+        b"".join(search_vectors.pack_vectors([encoder.load_encoder().encode_tools(tools)])), 2
     )
     for text, first in (("give the buyer their money back", 0), ("will it rain tomorrow", 1)):
         numbers, likeness = near.find_nearest(
-            meaning.load_encoder().encode_query(text), np.ones(2, bool)
+            encoder.load_encoder().encode_query(text), np.ones(2, bool)
         )
         assert numbers[likeness.argmax()] == first
-    assert meaning.load_encoder().encode_tools([]) == b""
+    assert encoder.load_encoder().encode_tools([]) == b""
 
 
 @given(
@@ -258,7 +259,7 @@ def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: in
     """Nothing is cut where all fits; else all that are longer than the rest come to the same
     length. Brackets stay.
     """
-    short = meaning.truncate_texts(texts, most, total)
+    short = encoder.truncate_texts(texts, most, total)
     for one, text in zip(short, texts, strict=True):
         assert (one[0], one[-1]) == (text[0], text[-1])
         assert one[:-1] == text[: len(one) - 1]
@@ -270,7 +271,7 @@ def test_texts_are_shortened_fairly(texts: list[list[int]], most: int, total: in
 
 @given(st.lists(st.integers(1, 128), max_size=60))
 def test_texts_of_a_length_are_read_together(lengths: list[int]) -> None:
-    groups = [*meaning.group_by_length(lengths)]
+    groups = [*encoder.group_by_length(lengths)]
     assert sorted(place for group in groups for place in group) == [*range(len(lengths))]
     for group in groups:
         assert 0 < len(group) <= 16
@@ -291,8 +292,8 @@ def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
     ).astype(np.float32)
     near = VectorIndex(
         b"".join(
-            nearness.pack_vectors(
-                [meaning.quantize(vectors[:1000]), meaning.quantize(vectors[1000:])]
+            search_vectors.pack_vectors(
+                [encoder.quantize(vectors[:1000]), encoder.quantize(vectors[1000:])]
             )
         ),
         tools,
@@ -313,8 +314,8 @@ def test_the_nearest_are_those_that_lie_nearest(seed: int) -> None:
 
 
 def test_nothing_is_near_to_nothing() -> None:
-    near = VectorIndex(b"".join(nearness.pack_vectors([])), 0)
+    near = VectorIndex(b"".join(search_vectors.pack_vectors([])), 0)
     assert (
-        near.find_nearest(meaning.load_encoder().encode_query("anything"), np.zeros(0, bool))
-        is nearness.NO_NEIGHBORS
+        near.find_nearest(encoder.load_encoder().encode_query("anything"), np.zeros(0, bool))
+        is search_vectors.NO_NEIGHBORS
     )

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import picking
+from toolcatalog.search import topk
 
 VALUES = st.lists(st.integers(0, 9), max_size=40)
 
@@ -13,7 +13,7 @@ VALUES = st.lists(st.integers(0, 9), max_size=40)
 def test_highest(values: list[int], most: int) -> None:
     """The highest values, of equal ones the first, in order of place."""
     expected = sorted(sorted(range(len(values)), key=lambda place: -values[place])[:most])
-    assert picking.top_k(np.array(values, np.float32), most).tolist() == expected
+    assert topk.top_k(np.array(values, np.float32), most).tolist() == expected
 
 
 @given(VALUES, st.integers(0, 39), st.integers(1, 12))
@@ -21,4 +21,4 @@ def test_ordered(values: list[int], start: int, size: int) -> None:
     """A page of the places, smallest value first, equal ones in their order."""
     if start < len(values):
         expected = sorted(range(len(values)), key=lambda place: values[place])[start : start + size]
-        assert picking.sorted_slice(np.array(values), start, start + size).tolist() == expected
+        assert topk.sorted_slice(np.array(values), start, start + size).tolist() == expected

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import one_edit_words
-from toolcatalog.spelling import single_edits
+from toolcatalog.search.analysis import single_edits
 
 
 def test_each_kind_of_slip() -> None:

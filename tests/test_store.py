@@ -23,7 +23,7 @@ from running import create_key, example_settings, run_toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.opening import open_build
-from toolcatalog.ranking import Ranking
+from toolcatalog.search.ranking import Ranking
 from toolcatalog.snapshot.tables import ToolIds
 from toolcatalog.store import Filters, SearchResult, Store, VersionPins
 

@@ -18,11 +18,12 @@ import numpy as np
 import orjson
 from pyroaring import BitMap
 
-from toolcatalog import encoding, nearness
+from toolcatalog import encoding
 from toolcatalog.catalog.sessions import is_usable
 from toolcatalog.errors import UsageError
 from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.progress import Advance
+from toolcatalog.search import vectors
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.format import FileInfo, SnapshotContents
@@ -112,7 +113,7 @@ class SnapshotWriter:
 
 def write_vectors(folder: Path, batches: Iterable[bytes]) -> dict[str, FileInfo]:
     """Write the vectors of all tools, from those of all parts."""
-    return write_files(folder, {snapshot_format.VECTORS: nearness.pack_vectors(batches)})
+    return write_files(folder, {snapshot_format.VECTORS: vectors.pack_vectors(batches)})
 
 
 def write_files(

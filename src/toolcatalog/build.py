@@ -173,9 +173,9 @@ def _schema_names(catalog: Path) -> str:
 
 
 def _model_digest() -> str:
-    from toolcatalog import meaning  # noqa: PLC0415 - it loads numpy, which a build of what has not changed does without
+    from toolcatalog.search import encoder  # noqa: PLC0415 - it loads numpy, which a build of what has not changed does without
 
-    return meaning.model_identity()
+    return encoder.model_identity()
 
 
 def _reuse_last_build(

@@ -165,29 +165,29 @@ def _count_words(
     newest: Sequence[bool],
     toolkits: Mapping[str, model.Toolkit],
 ) -> bytes:
-    from toolcatalog import counting  # noqa: PLC0415 - it loads numpy, which a check of what has changed does without
+    from toolcatalog.search import term_counts  # noqa: PLC0415 - it loads numpy, which a check of what has changed does without
 
-    def said(tool: model.ToolVersion, new: bool) -> counting.ToolFields:
+    def said(tool: model.ToolVersion, new: bool) -> term_counts.ToolFields:
         toolkit = tool.toolkit, toolkits[tool.toolkit].name
-        return counting.extract_fields(
+        return term_counts.extract_fields(
             tool.slug, tool.name, tool.description, toolkit, tool.input_parameters, new
         )
 
-    return counting.count_terms(map(said, tools, newest))
+    return term_counts.count_terms(map(said, tools, newest))
 
 
 def _encode_vectors(
     tools: Sequence[model.ToolVersion], toolkits: Mapping[str, model.Toolkit]
 ) -> bytes:
-    from toolcatalog import meaning  # noqa: PLC0415 - as above
+    from toolcatalog.search import encoder  # noqa: PLC0415 - as above
 
     described = (
-        meaning.ToolText(
+        encoder.ToolText(
             toolkits[one.toolkit].name, one.name, one.description, [*one.input_parameters]
         )
         for one in tools
     )
-    return meaning.load_encoder().encode_tools([*described])
+    return encoder.load_encoder().encode_tools([*described])
 
 
 def _collect_sets(

@@ -75,10 +75,10 @@ def _program_digest() -> str:
 
 
 def _model_digest() -> str:
-    from toolcatalog import meaning  # noqa: PLC0415 - it loads numpy
+    from toolcatalog.search import encoder  # noqa: PLC0415 - it loads numpy
 
     try:
-        return meaning.model_identity()
+        return encoder.model_identity()
     except UsageError:
         return ""
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from toolcatalog import assembling, compiling, indexing, lexicon, parts
+from toolcatalog import assembling, compiling, parts
 from toolcatalog.batches import Task
 from toolcatalog.looking import BuildPaths
 from toolcatalog.parts import CompiledBatch
+from toolcatalog.search import index_writer
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system.processes import WorkerPool
 
@@ -102,13 +103,13 @@ def _write_index(
 
 
 def _merge_counts(
-    cache_folder: Path, program_digest: str, counts: indexing.BatchCounts
-) -> indexing.FilePieces:
+    cache_folder: Path, program_digest: str, counts: index_writer.BatchCounts
+) -> index_writer.FilePieces:
     """The text index, and what it has told of words in the cache for the next build; no longer in
     memory when the index is written.
     """
-    known = lexicon.load_lexicon(cache_folder, program_digest)
-    found = indexing.build_index(counts, known)
+    known = index_writer.load_lexicon(cache_folder, program_digest)
+    found = index_writer.build_index(counts, known)
     known.save(cache_folder, program_digest)
     return found
 

@@ -9,9 +9,9 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolcatalog import meaning
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, remedy
-from toolcatalog.nearness import QueryEncoder
+from toolcatalog.search import encoder
+from toolcatalog.search.vectors import QueryEncoder
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.tables import Buffer, Table
@@ -49,8 +49,8 @@ def _open(folder: Path, build: Path, mend: str, *, is_served: bool) -> Store:
             path: _map_file(folder / path, path, said.size) for path, said in manifest.files.items()
         }
         encode = (
-            meaning.load_encoder().encode_query
-            if is_served and snapshot_format.VECTORS in data and meaning.is_installed()
+            encoder.load_encoder().encode_query
+            if is_served and snapshot_format.VECTORS in data and encoder.is_installed()
             else None
         )
         # they have no checksums within

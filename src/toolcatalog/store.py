@@ -23,20 +23,21 @@ import orjson
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
-from toolcatalog import lookup, names, picking, ranking
+from toolcatalog import names
 from toolcatalog.documents import Documents
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.lookup import Lookup
-from toolcatalog.nearness import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
-from toolcatalog.postings import TextIndex
-from toolcatalog.ranking import Ranking, SlugMatch
+from toolcatalog.search import ranking, topk, vocabulary
+from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.ranking import Ranking, SlugMatch
+from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors, QueryEncoder, VectorIndex
+from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
 from toolcatalog.snapshot.tables import Buffer, Table, ToolIds
 from toolcatalog.versions import newest_at
 
 if TYPE_CHECKING:
-    from toolcatalog.explaining import Explanation
+    from toolcatalog.search.explain import Explanation
 
 _ENTRY_CACHE_SIZE = 1 << 15  # of tools that are remembered: some hundred bytes each
 _SLUG_WORD = re.compile("[A-Za-z0-9]+")
@@ -151,7 +152,9 @@ class Store:
         )
         self._index = TextIndex(words, data, self.version_count)
         self._every_term = Lookup(self._index)
-        self._limited = lru_cache(maxsize=_LOOKUPS)(partial(lookup.read, vocabularies, self._index))
+        self._limited = lru_cache(maxsize=_LOOKUPS)(
+            partial(vocabulary.read, vocabularies, self._index)
+        )
         self._has_vectors = snapshot_format.VECTORS in data
         self._encode = encode and lru_cache(maxsize=_QUERY_CACHE_SIZE)(encode)
         self._vector_index = (
@@ -315,10 +318,10 @@ class Store:
 
     def explain(self, query: str, result: SearchResult, tool_id: int) -> "Explanation":
         """Why a tool that a query found, and that was looked at closely, stands where it does."""
-        from toolcatalog import explaining  # noqa: PLC0415 - it takes a while to load, and a server never needs it
+        from toolcatalog.search import explain  # noqa: PLC0415 - it takes a while to load, and a server never needs it
 
         assert result.ranking is not None
-        return explaining.explain_result(
+        return explain.explain_result(
             self._index,
             query,
             result.ranking,
@@ -400,7 +403,7 @@ class Store:
             return _to_array(numbers[start : start + size])
         every = _to_array(numbers)
         keys = self._columns[sort_by][every].astype(np.int64)
-        return every[picking.sorted_slice(-keys if descending else keys, start, start + size)]
+        return every[topk.sorted_slice(-keys if descending else keys, start, start + size)]
 
     def similar_slugs(self, slug: str, visible_toolkits: Collection[str] | None) -> list[str]:
         """The slugs of a few tools of the `visible` toolkits (None: all) that share most words
@@ -545,7 +548,7 @@ def _page_by_relevance(result: Ranking, descending: bool, start: int, stop: int)
     before = len(best) if descending else 0  # of the others
     start, stop = max(start - before, 0), min(max(stop - before, 0), others)
     far = (
-        result.tool_ids[rest][picking.sorted_slice(sign * result.scores[rest], start, stop)]
+        result.tool_ids[rest][topk.sorted_slice(sign * result.scores[rest], start, stop)]
         if start < stop
         else best[:0]
     )

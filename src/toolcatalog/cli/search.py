@@ -9,9 +9,9 @@ import orjson
 
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import UsageError
-from toolcatalog.explaining import Explanation
 from toolcatalog.opening import open_build
-from toolcatalog.ranking import RERANK_LIMIT
+from toolcatalog.search.explain import Explanation
+from toolcatalog.search.ranking import RERANK_LIMIT
 from toolcatalog.store import Filters, SearchResult, Store, VersionPins
 
 _EPILOG = """\b

@@ -1,4 +1,4 @@
-"""The vectors of all tool versions: how they lie in their file, and which are nearest to a query's.
+"""Vector search: the file of embedding vectors, and the nearest neighbors of a query.
 
 A vector's sketch is the sign of each of its numbers, a bit for each. Vectors whose sketches differ
 in few bits are near each other, mostly, and bits are counted many times faster than products: so of
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import picking
-from toolcatalog.meaning import DIMENSIONS, Vectors
+from toolcatalog.search import topk
+from toolcatalog.search.encoder import DIMENSIONS, Vectors
 from toolcatalog.snapshot.tables import Buffer, ToolIds
 
 _SKETCH_WORDS = DIMENSIONS // 64  # of a sketch
@@ -72,7 +72,7 @@ class VectorIndex:
         alike = (vectors @ query.T).max(1) / np.maximum(
             np.linalg.norm(vectors, axis=1), np.float32(1)
         )
-        best = picking.top_k(alike, _MAX_NEIGHBORS)
+        best = topk.top_k(alike, _MAX_NEIGHBORS)
         best = best[alike[best] >= _MIN_SIMILARITY]
         return _normalize_similarities(numbers[best], alike[best])
 
@@ -87,7 +87,7 @@ class VectorIndex:
                 bits += np.bitwise_count(column ^ word)
             np.minimum(apart, bits, out=apart)
         apart[~among] = _MAX_DISTANCE
-        return picking.top_k(_MAX_DISTANCE - apart, _MAX_SKETCH_CANDIDATES).astype(np.uint32)
+        return topk.top_k(_MAX_DISTANCE - apart, _MAX_SKETCH_CANDIDATES).astype(np.uint32)
 
 
 def _normalize_similarities(numbers: ToolIds, alike: NDArray[np.float32]) -> Neighbors:

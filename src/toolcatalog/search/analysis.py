@@ -1,4 +1,4 @@
-"""Text to terms, the same way for what tools say and for what is asked. Pure.
+"""Text analysis: tokens, stemming, stop words and spelling variants for tools and queries.
 
 A text becomes words (runs of Latin letters, of other letters or of digits; camelCase and snake_case
 apart; accents and case folded; Chinese and Japanese in pairs of characters), words that say nothing
@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import Stemmer
@@ -188,3 +189,23 @@ def _split_run(run: str) -> Iterable[str]:
 
 # without a cache of its own: it takes five times as long for words that do not come again
 stem = Stemmer.Stemmer("english", 0).stemWord
+
+
+MAX_CORRECTED_LENGTH = 24  # letters of a word that is worth the trouble
+
+
+def single_edits(word: str) -> set[str]:
+    """All that a word becomes by one such change: some fifty for each of its letters."""
+    halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    left_out = {before + after[1:] for before, after in halves if after}
+    swapped = {
+        before + after[1] + after[0] + after[2:] for before, after in halves if len(after) > 1
+    }
+    changed = {
+        before + letter + after[1:]
+        for before, after in halves
+        if after
+        for letter in ascii_lowercase
+    }
+    put_in = {before + letter + after for before, after in halves for letter in ascii_lowercase}
+    return (left_out | swapped | changed | put_in) - {word}

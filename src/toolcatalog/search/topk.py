@@ -1,6 +1,4 @@
-"""The few smallest or largest of many numbers, without sorting the others. Pure; of equal ones the
-first.
-"""
+"""Top-k selection: the few smallest or largest of many numbers without a full sort."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""The text index, opened: terms, their relatives, and what they tell of tools. Nothing is read but
+"""The search index reader: the memory-mapped text index with terms, relatives and postings.
+
+Nothing is read but
 what a question touches.
 """
 
@@ -10,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis, spelling
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
+from toolcatalog.search import analysis
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables
 from toolcatalog.snapshot.tables import Buffer, Table
@@ -155,8 +157,8 @@ def _term_at(terms: Table, id: int) -> Term:
 def _find_similar_terms(terms: Table, word: str) -> list[Term]:
     """The terms of the words that differ from this one by a letter, in their order."""
     texts = (
-        {analysis.stem(other) for other in spelling.single_edits(word)}
-        if len(word) <= spelling.MAX_CORRECTED_LENGTH
+        {analysis.stem(other) for other in analysis.single_edits(word)}
+        if len(word) <= analysis.MAX_CORRECTED_LENGTH
         else ()
     )
     return sorted(term for text in texts if (term := _find_term(terms, text)))

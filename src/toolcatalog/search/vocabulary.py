@@ -1,5 +1,4 @@
-"""The terms that a query may look up: all of a snapshot, or those that the tools of some toolkits
-hold.
+"""The vocabulary of a query: the terms that the visible tools contain.
 
 A key that is limited to toolkits looks up terms in their vocabulary only. So a word that stands in
 no tool of these toolkits is unknown to it, whatever other tools say: it is corrected, completed and
@@ -12,7 +11,7 @@ from itertools import islice
 
 from pyroaring import BitMap
 
-from toolcatalog.postings import Term, TextIndex, shortest
+from toolcatalog.search.index_reader import Term, TextIndex, shortest
 from toolcatalog.snapshot.tables import Table
 
 MOST_KIN = 12  # relatives of a term

@@ -1,4 +1,4 @@
-"""A query to the tools that it finds, in order of relevance.
+"""Ranking: a query to matching tools, best first.
 
 A tool is found that holds one of the query's terms, or a relative of one, or what one is a
 misspelling of: never all of them, because an agent sends a sentence. All that are found are scored
@@ -19,10 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis, names, picking, spelling
-from toolcatalog.lookup import Lookup
-from toolcatalog.nearness import NO_NEIGHBORS, Neighbors
-from toolcatalog.postings import Scores, Term, TextIndex
+from toolcatalog import names
+from toolcatalog.search import analysis, topk
+from toolcatalog.search.index_reader import Scores, Term, TextIndex
+from toolcatalog.search.vectors import NO_NEIGHBORS, Neighbors
+from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot.tables import ToolIds
 
 _QUOTED = re.compile(r"""(?<!\w)['"`\u201c\u2018](.{1,60}?)['"`\u201d\u2019](?!\w)""")
@@ -177,7 +178,7 @@ def correct_query(lookup: Lookup, query: str) -> str:
     """The query with the nearest known word for each unknown one, of the first few; empty where
     there is none.
     """
-    runs = [run for run in analysis.split_runs(query) if len(run) <= spelling.MAX_CORRECTED_LENGTH]
+    runs = [run for run in analysis.split_runs(query) if len(run) <= analysis.MAX_CORRECTED_LENGTH]
     words = (
         (run, word)
         for run in runs
@@ -211,7 +212,7 @@ def sharing(
     for term, _, _ in expand_query(lookup, query):
         lookup.postings.count(term, counts)
     numbers = ((counts > 0) & among).nonzero()[0].astype(np.uint32)
-    return numbers[picking.sorted_slice(-counts[numbers], 0, most)] if len(numbers) else numbers
+    return numbers[topk.sorted_slice(-counts[numbers], 0, most)] if len(numbers) else numbers
 
 
 def rank_tools(
@@ -232,7 +233,7 @@ def rank_tools(
         scores[some.tool_ids] += _SLUG_MATCH_SCORE
     numbers = ((scores > 0) & candidates).nonzero()[0].astype(np.uint32)
     found = scores.take(numbers)
-    best = numbers[picking.top_k(found, RERANK_LIMIT)]
+    best = numbers[topk.top_k(found, RERANK_LIMIT)]
     if len(neighbors.tool_ids):
         numbers, best = (
             np.union1d(numbers, neighbors.tool_ids),

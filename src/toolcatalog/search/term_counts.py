@@ -1,5 +1,4 @@
-"""What the tools of a batch say: how often each term stands in each field of each tool. Pure; done
-where a batch is compiled.
+"""Term counts: how often each term occurs in each field of each tool of a batch.
 
 Fields are what a tool is told by. Its slug counts with its name, as far as it says more than name
 and toolkit do. The first sentence of a description counts by itself too: it mostly says what the
@@ -14,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog.analysis import (
+from toolcatalog.parameters import iter_texts
+from toolcatalog.search.analysis import (
     Word,
     name_checksum,
     split_pieces,
@@ -22,8 +22,7 @@ from toolcatalog.analysis import (
     terms_in_piece,
     words_in_piece,
 )
-from toolcatalog.parameters import iter_texts
-from toolcatalog.scoring import FIELDS
+from toolcatalog.search.scoring import FIELDS
 from toolcatalog.textutils import split_sentences
 
 _MAX_COUNT = 255  # times that a term is counted in one field

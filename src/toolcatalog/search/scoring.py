@@ -1,5 +1,4 @@
-"""What a term that stands in the fields of a tool tells of it: the formula, in one place for
-building and for explaining. Pure.
+"""BM25 scoring: field weights, length normalization and saturation of terms.
 
 BM25+ over fields: how often the term stands in each, weighted and made less of where the field is
 longer than usual, is summed up before it is saturated. How rare the term is comes on top of that,

@@ -1,0 +1,1 @@
+"""Text analysis, the search index, ranking and vectors."""
