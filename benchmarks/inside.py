@@ -21,10 +21,10 @@ from benchmarks import machine, paths, servers
 from benchmarks.asking import Client
 from benchmarks.paths import BenchmarkQuery, CatalogSample
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app
 from toolcatalog.server.live import AppState
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 _REPETITIONS = 1_000
 _MAX_SECONDS = 2.0  # seconds spent on one operation

@@ -23,9 +23,9 @@ import orjson
 
 from benchmarks import machine, servers
 from benchmarks.__main__ import cached_build, report_progress
-from toolcatalog.opening import open_build
 from toolcatalog.search import analysis
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 SETS = servers.ROOT.parent / "shared" / "searchbench"
 PAGE = servers.ROOT / "docs" / "search.md"

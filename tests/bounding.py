@@ -28,10 +28,10 @@ from toolcatalog.cli import cli
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.opening import open_build
 from toolcatalog.server.live import ServedSnapshot
 from toolcatalog.server.refusals import RequestError
 from toolcatalog.snapshot import verify
+from toolcatalog.store.open import open_build
 
 MAX_INPUT_SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through

@@ -14,7 +14,7 @@ from benchmarks import asking, paths, report, results, searching
 from benchmarks.plots import render_plots
 from benchmarks.table import Table, make_tables
 from running import ROOT
-from toolcatalog.opening import open_build
+from toolcatalog.store.open import open_build
 
 RUN = {
     "rps": 1000.0,

@@ -21,11 +21,11 @@ from uvicorn.server import ServerState
 from running import TIMEOUT, Server, create_key, run_successfully, wait_until
 from test_protocol import connected, request
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app
 from toolcatalog.server.descriptors import ConnectionLimit
 from toolcatalog.server.live import AppState
 from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.store.open import open_build
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"
 LONG = "/api/v3/tools?limit=1000"

@@ -29,14 +29,14 @@ from running import (
 from toolcatalog import encoding
 from toolcatalog.build import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import retention
 from toolcatalog.snapshot.directory import (
     DEFAULT_MAX_LOSS_PERCENT,
     UNLIMITED_LOSS_PERCENT,
     BuildResult,
 )
-from toolcatalog.store import Store
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Store
 from toolcatalog.system import files
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -20,9 +20,9 @@ from running import DEEP_PROFILE, Server, create_key, start_server
 from test_server import Judge
 from toolcatalog import openapi
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.opening import open_build
 from toolcatalog.server import app
 from toolcatalog.server.live import AppState
+from toolcatalog.store.open import open_build
 
 SETTINGS = """
 [checks.positive_data_acceptance]

@@ -26,8 +26,8 @@ from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError, SnapshotError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.opening import open_snapshot
 from toolcatalog.snapshot import retention, verify
+from toolcatalog.store.open import open_snapshot
 from toolcatalog.system import files
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 QUERIES = [
     "create an issue on github",

@@ -13,8 +13,8 @@ import pytest
 from listing import SERVER
 from running import DEEP_PROFILE, SHIPPED_CATALOG, run_successfully, run_toolcatalog
 from toolcatalog.exports import definitions
-from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, VersionPins
 
 TOOL = "name: Do it\ndescription: Does it.\n"
 PLAIN = "input_parameters: {x: {type: string, required: true}}\n"

@@ -27,8 +27,8 @@ from on_disk import find_leftovers, read_tree
 from running import DEEP_PROFILE, start_server, wait_until
 from toolcatalog.build import build
 from toolcatalog.keys import api_keys
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import retention
+from toolcatalog.store.open import open_build
 
 SEED = 20261122
 ALWAYS = 1 << 40  # steps: more than any command takes

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from running import run_successfully
-from toolcatalog import figures
 from toolcatalog.exports import definitions
-from toolcatalog.figures import CatalogStats
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.store import stats
+from toolcatalog.store.open import open_build
+from toolcatalog.store.stats import CatalogStats
 
 
 @pytest.fixture(scope="module")
 def found(shipped_build: Path) -> CatalogStats:
     """The figures of the shipped catalog."""
-    return figures.compute_stats(open_build(shipped_build))
+    return stats.compute_stats(open_build(shipped_build))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_a_sample_is_told(shipped_build: Path, found: CatalogStats) -> None:
     """In a larger catalog only some documents are read, and the figures say how many; all else is
     the same.
     """
-    some = figures.compute_stats(open_build(shipped_build), sample_size=20)
+    some = stats.compute_stats(open_build(shipped_build), sample_size=20)
     assert some.sampled == 20 < some.tools
     assert 0 < some.parameters < found.parameters
     whole = (

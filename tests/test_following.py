@@ -22,10 +22,10 @@ from storing import FaultyProxy, ProxyFaults
 from toolcatalog import depot, encoding, fetching, following, sending
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage
-from toolcatalog.opening import open_build
 from toolcatalog.progress import no_progress
 from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
 Publish = Callable[[Path], str]

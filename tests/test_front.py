@@ -14,13 +14,13 @@ import pytest
 from reading import read_newest_documents
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.api_keys import hash_secret
-from toolcatalog.opening import open_build
 from toolcatalog.server.answers import encode_headers, suggested
 from toolcatalog.server.app import create_app, create_full_app
 from toolcatalog.server.front import FastPath
 from toolcatalog.server.heads import RequestHead
 from toolcatalog.server.limiting import LocalRateLimiter, Rate
 from toolcatalog.server.live import AppState
+from toolcatalog.store.open import open_build
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 Headers = tuple[tuple[str, str], ...]

@@ -26,10 +26,10 @@ from toolcatalog import depot, encoding, following
 from toolcatalog.errors import SnapshotError
 from toolcatalog.following import Follower
 from toolcatalog.objects import ObjectStorage, StoreError
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import retention, tables, verify
-from toolcatalog.store import Filters, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, VersionPins
 
 MIB = 1 << 20
 _FOLLOWS = """

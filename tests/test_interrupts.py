@@ -51,7 +51,7 @@ AS_A_WORKER_LOADS = """
 import os, signal, sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        if name == "toolcatalog.store" and os.getpid() != os.getpgrp():
+        if name == "toolcatalog.store.store" and os.getpid() != os.getpgrp():
             os.killpg(os.getpgrp(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
 """

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from running import Server, create_key, run_toolcatalog, start_server
 from test_front import sent_by
 from toolcatalog.keys import api_keys
-from toolcatalog.opening import open_build
 from toolcatalog.server.app import create_app, create_full_app
 from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate, parse_rate
 from toolcatalog.server.live import AppState
 from toolcatalog.server.refusals import render_envelope
+from toolcatalog.store.open import open_build
 
 
 class Clock:

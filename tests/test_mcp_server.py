@@ -33,13 +33,13 @@ from running import (
 )
 from toolcatalog.build import build
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.opening import open_build
 from toolcatalog.search import encoder
 from toolcatalog.server import agents, mcp_route, offers, speaking
 from toolcatalog.server.agents import CallResult, CatalogAccess
 from toolcatalog.server.app import create_app
 from toolcatalog.server.limiting import LocalRateLimiter, Rate
 from toolcatalog.server.live import AppState
+from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
 SESSION = "trs_issue_triage"  # of project `default`

@@ -26,13 +26,13 @@ from running import (
 )
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError, UsageError
-from toolcatalog.opening import open_build
 from toolcatalog.search import encoder
 from toolcatalog.search import vectors as search_vectors
 from toolcatalog.search.encoder import DIMENSIONS, ToolText
 from toolcatalog.search.vectors import VectorIndex
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 LIST = "/api/v3/tools"
 OBLIQUE = [  # the words of the tool that must be found are not in the query

@@ -29,8 +29,8 @@ from toolcatalog.mirrored import (
 )
 from toolcatalog.mirroring import update_mirror
 from toolcatalog.openapi import API_PREFIXES
-from toolcatalog.opening import open_build
 from toolcatalog.progress import no_progress
+from toolcatalog.store.open import open_build
 
 NGINX = shutil.which(
     "nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])

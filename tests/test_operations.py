@@ -18,10 +18,10 @@ from generating import add_toolkit
 from reading import read_documents
 from toolcatalog.build import build
 from toolcatalog.keys.api_keys import ApiKey, KeyRing
-from toolcatalog.opening import open_build
 from toolcatalog.server.operations import Operations, render_list_page
 from toolcatalog.server.questions import MAX_PAGE_SIZE, Page
 from toolcatalog.server.refusals import RequestError
+from toolcatalog.store.open import open_build
 
 GOLDEN = Path(__file__).parent / "golden"
 KITS = ("kit0", "kit1", "kit2")

@@ -16,10 +16,10 @@ from uvicorn.server import ServerState
 
 from running import Server
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.opening import open_build
 from toolcatalog.server.front import FastPath
 from toolcatalog.server.live import AppState
 from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.store.open import open_build
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"
 LIST = "/api/v3/tools"

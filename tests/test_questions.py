@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from running import example_settings
 from toolcatalog.server import questions
 from toolcatalog.server.questions import ListParams, Page, SessionParams, ToolParams
-from toolcatalog.store import Filters, VersionPins
+from toolcatalog.store.store import Filters, VersionPins
 
 PLAIN = ListParams(None, Filters(), VersionPins(), Page(1, 20), "slug", False)
 TEXTS = st.text(st.characters(codec="utf-8"))

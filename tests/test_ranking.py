@@ -13,8 +13,8 @@ import pytest
 from generating import add_tool, generate_catalog
 from running import Server
 from toolcatalog.build import build
-from toolcatalog.opening import open_build
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 FIRST = [
     line.split("\t") for line in (Path(__file__).parent / "first.tsv").read_text().splitlines()

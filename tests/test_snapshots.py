@@ -13,9 +13,9 @@ from reading import read_newest_documents
 from running import run_successfully, run_toolcatalog
 from toolcatalog.build import build
 from toolcatalog.cli import main
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import retention
+from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
 HISTORY = Path(__file__).parent / "golden" / "history" / "catalog"

@@ -22,10 +22,10 @@ from reading import read_documents
 from running import create_key, example_settings, run_toolcatalog
 from toolcatalog.build import build
 from toolcatalog.errors import SnapshotError
-from toolcatalog.opening import open_build
 from toolcatalog.search.ranking import Ranking
 from toolcatalog.snapshot.tables import ToolIds
-from toolcatalog.store import Filters, SearchResult, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, SearchResult, Store, VersionPins
 
 GOLDEN = Path(__file__).parent / "golden"
 MEND = "run `toolcatalog build`, or name another build with --build."

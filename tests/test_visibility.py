@@ -23,10 +23,10 @@ import pytest
 from generating import add_toolkit
 from toolcatalog.build import build
 from toolcatalog.keys import api_keys
-from toolcatalog.opening import open_build
 from toolcatalog.server import mcp_route
 from toolcatalog.server.app import create_app
 from toolcatalog.server.live import AppState
+from toolcatalog.store.open import open_build
 
 VISIBLE, HIDDEN = ("alpha", "beta", "bulk"), ("gamma", "delta", "alphaz", "omega")
 API = "/api/v3"

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcatalog import depot, encoding, opening, signing
+from toolcatalog import depot, encoding, signing
 from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import SnapshotError
 from toolcatalog.signing import SignedStatement, VerifyKeys
-from toolcatalog.store import Store
+from toolcatalog.store import open as store_open
+from toolcatalog.store.store import Store
 from toolcatalog.system import files
 
 _SIGNATURES_FOLDER, _ACCEPTED_FILE = "signatures", "accepted.json"
@@ -97,7 +98,7 @@ def open_verified_build(cache: Path, keys: VerifyKeys | None) -> Store:
     folder = Path(os.path.realpath(cache / "current"))
     if keys and folder.exists():
         require_signature(cache, folder.name, keys)
-    store = opening.open_snapshot(folder, cache)
+    store = store_open.open_snapshot(folder, cache)
     if keys and store.digest != folder.name:
         raise SnapshotError(
             f"The snapshot in {folder} is not the one that its folder is named by: remove it."

@@ -14,12 +14,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, encoding, opening
+from toolcatalog import depot, encoding
 from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
 from toolcatalog.objects import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
 from toolcatalog.snapshot import directory, verify
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
+from toolcatalog.store import open as store_open
 from toolcatalog.system import files
 
 # the folder of a cache that says which snapshot has which chunks; not in the snapshot, whose files
@@ -92,7 +93,7 @@ def download_snapshot(
             raise InvalidRemoteSnapshot(
                 f"Snapshot {digest[:12]} is damaged in {storage.url} ({wrong[0]}): {_RETRY_HINT}"
             )
-        opening.check(part, named, mend)
+        store_open.check(part, named, mend)
         directory.install_snapshot(part, digest, stated)
         files.write_unsynced(
             cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", depot.render_chunk_list(agreed)

@@ -19,12 +19,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import accepting, depot, fetching, opening
+from toolcatalog import accepting, depot, fetching
 from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, ToolcatalogError, remedy
 from toolcatalog.objects import ObjectContent, ObjectNotFound, ObjectStorage, ObjectTag, StoreError
 from toolcatalog.signing import SignedStatement, VerifyKeys
 from toolcatalog.snapshot import directory, retention, verify
+from toolcatalog.store import open as store_open
 from toolcatalog.system import files, threads
 
 # seconds between two looks at the pointer, more or less: so that a new one is noticed within two
@@ -289,7 +290,7 @@ class Follower:
         try:
             if not folder.is_dir() or verify.verify_snapshot(folder):
                 return False
-            opening.check(folder, folder, REBUILD_HINT)
+            store_open.check(folder, folder, REBUILD_HINT)
         except SnapshotError:
             return False
         return True

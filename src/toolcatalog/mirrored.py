@@ -30,7 +30,7 @@ from toolcatalog.server.questions import (
 )
 from toolcatalog.server.refusals import ErrorDetail, render_envelope
 from toolcatalog.server.view import CatalogView
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 # of pages: what is asked for without a limit, and what comes for the largest
 PAGE_SIZES = (DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)

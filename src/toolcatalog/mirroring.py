@@ -18,7 +18,7 @@ from toolcatalog import encoding, mirrored
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.mirrored import MirrorFile, MirrorSelection
 from toolcatalog.progress import Progress
-from toolcatalog.store import Store
+from toolcatalog.store.store import Store
 from toolcatalog.system import files
 
 _TREES_FOLDER, _CURRENT_LINK, _POINTER_FILE, _NOT_FOUND_FILE, _LOCK_FILE = (

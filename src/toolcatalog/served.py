@@ -15,11 +15,11 @@ import orjson
 from toolcatalog import comparing
 from toolcatalog.comparing import FileFields, Side, ToolVersionKey
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.opening import open_snapshot
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.format import Tool
-from toolcatalog.store import Store
+from toolcatalog.store.open import open_snapshot
+from toolcatalog.store.store import Store
 
 
 class _OpenBuild(NamedTuple):

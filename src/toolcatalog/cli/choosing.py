@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from toolcatalog import names, versions
 from toolcatalog.errors import UsageError
-from toolcatalog.store import Filters, Store, ToolEntry, VersionPins
+from toolcatalog.store.store import Filters, Store, ToolEntry, VersionPins
 
 _MAX_ERRORS = 10  # faults told at once
 

@@ -11,9 +11,9 @@ from toolcatalog.cli import options, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import definitions, providers
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.store import Store
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Store
 
 _EPILOG = """\b
 Examples:

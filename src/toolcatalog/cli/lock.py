@@ -11,8 +11,8 @@ from toolcatalog.cli import options, sources, terminal
 from toolcatalog.cli.choosing import select_tool_ids
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.lockfile import Lock, LockedTool, MissingReason
-from toolcatalog.opening import open_build
-from toolcatalog.store import Store
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Store
 from toolcatalog.system import files
 
 _EPILOG = """\b

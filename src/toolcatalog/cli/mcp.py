@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from toolcatalog import names, opening
+from toolcatalog import names
 from toolcatalog.cli import options
 from toolcatalog.errors import UsageError
 from toolcatalog.keys import api_keys
 from toolcatalog.server import reloading, running
 from toolcatalog.server.agents import CatalogAccess
 from toolcatalog.server.live import AppState
-from toolcatalog.store import Store
+from toolcatalog.store import open as store_open
+from toolcatalog.store.store import Store
 
 _EPILOG = """\b
 Examples:
@@ -49,7 +50,7 @@ def command(build: Path, session: str, toolkits: str) -> None:
     require_mcp()
     running.configure_logging()
     named = reloading.read_current_identity(build)
-    store = opening.open_build(build)
+    store = store_open.open_build(build)
     shown = _parse_toolkits(store, toolkits)
     _require_session(store, session, shown)
     live = AppState(api_keys.KeyRing(None), store)

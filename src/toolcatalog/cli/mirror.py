@@ -8,7 +8,7 @@ import click
 
 from toolcatalog import mirrored, mirroring
 from toolcatalog.cli import options, terminal
-from toolcatalog.opening import open_build
+from toolcatalog.store.open import open_build
 
 _ALL_NAMES = ("all",)
 _EPILOG = """\b

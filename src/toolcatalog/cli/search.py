@@ -9,10 +9,10 @@ import orjson
 
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import UsageError
-from toolcatalog.opening import open_build
 from toolcatalog.search.explain import Explanation
 from toolcatalog.search.ranking import RERANK_LIMIT
-from toolcatalog.store import Filters, SearchResult, Store, VersionPins
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Filters, SearchResult, Store, VersionPins
 
 _EPILOG = """\b
 Examples:

@@ -12,7 +12,7 @@ from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.server import accesslog, descriptors, process, running
 from toolcatalog.server.limiting import Rate
 from toolcatalog.server.process import ServerSettings
-from toolcatalog.store import Store
+from toolcatalog.store.store import Store
 
 _EPILOG = """\b
 Examples:

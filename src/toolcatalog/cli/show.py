@@ -13,10 +13,10 @@ from toolcatalog import portraits, twins
 from toolcatalog.catalog import folder
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
-from toolcatalog.opening import open_build
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool, Toolkit
-from toolcatalog.store import Store
+from toolcatalog.store.open import open_build
+from toolcatalog.store.store import Store
 
 _EPILOG = """\b
 Examples:

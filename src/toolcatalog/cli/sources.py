@@ -13,7 +13,7 @@ from toolcatalog.errors import UsageError
 from toolcatalog.lockfile import Document, MissingReason
 
 if TYPE_CHECKING:
-    from toolcatalog.store import Store
+    from toolcatalog.store.store import Store
 
 DocumentSource = Callable[
     [str, str], Document | MissingReason
@@ -22,7 +22,7 @@ DocumentSource = Callable[
 
 def open_build_source(build: Path) -> DocumentSource:
     """The documents of a build."""
-    from toolcatalog.opening import open_build  # noqa: PLC0415 - a server is asked without what reads a build
+    from toolcatalog.store.open import open_build  # noqa: PLC0415 - a server is asked without what reads a build
 
     return make_store_source(open_build(build))
 

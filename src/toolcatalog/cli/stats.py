@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog import figures
 from toolcatalog.cli import options, terminal
-from toolcatalog.figures import CatalogStats
-from toolcatalog.opening import open_build
+from toolcatalog.store import stats
+from toolcatalog.store.open import open_build
+from toolcatalog.store.stats import CatalogStats
 from toolcatalog.textutils import escape_hidden
 
 _EPILOG = """\b
@@ -32,7 +32,7 @@ Examples:
 )
 def command(build: Path, form: str) -> None:
     """Tell what there is in a build, in numbers: of the newest version of each tool."""
-    found = figures.compute_stats(open_build(build), terminal.show_progress)
+    found = stats.compute_stats(open_build(build), terminal.show_progress)
     if form == "json":
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2))
     else:

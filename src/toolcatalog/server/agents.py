@@ -20,7 +20,7 @@ from toolcatalog.server.questions import ListParams, Page, ToolParams
 from toolcatalog.server.refusals import ErrorDetail, RequestError
 from toolcatalog.server.view import CatalogView
 from toolcatalog.snapshot import format as snapshot_format
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.store import Filters, Store, VersionPins
 from toolcatalog.textutils import first_sentence
 from toolcatalog.versions import LATEST
 

@@ -16,7 +16,7 @@ from toolcatalog.server.operations import Operations
 from toolcatalog.server.remembered import ResponseCache
 from toolcatalog.server.tallies import CounterValues, WorkerStatus
 from toolcatalog.server.witness import RequestObserver
-from toolcatalog.store import Store
+from toolcatalog.store.store import Store
 
 
 class Flag(Protocol):

@@ -16,7 +16,7 @@ from toolcatalog.server.answers import BodyChunk, compute_tag
 from toolcatalog.server.questions import Page, encode_cursor
 from toolcatalog.server.refusals import ErrorDetail, RequestError, unauthorized
 from toolcatalog.server.view import CatalogView
-from toolcatalog.store import Store
+from toolcatalog.store.store import Store
 
 
 class OperationResult(NamedTuple):

@@ -18,7 +18,7 @@ from toolcatalog.server.limiting import LocalRateLimiter, Rate, RateLimiter
 from toolcatalog.server.live import AppState, Flag
 from toolcatalog.server.reloading import SnapshotReloader, read_current_identity
 from toolcatalog.signing import VerifyKeys
-from toolcatalog.store import Store
+from toolcatalog.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

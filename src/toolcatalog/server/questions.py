@@ -19,7 +19,7 @@ import orjson
 
 from toolcatalog import names, versions
 from toolcatalog.server.refusals import ErrorDetail, invalid_request
-from toolcatalog.store import Filters, VersionPins
+from toolcatalog.store.store import Filters, VersionPins
 
 MAX_PAGE_SIZE = 1000  # on a page, and in each list of names that a request contains
 DEFAULT_PAGE_SIZE = 20

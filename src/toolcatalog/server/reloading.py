@@ -8,13 +8,14 @@ import threading
 import time
 from pathlib import Path
 
-from toolcatalog import accepting, opening
+from toolcatalog import accepting
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.server.live import AppState
 from toolcatalog.signing import VerifyKeys
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
-from toolcatalog.store import Store
+from toolcatalog.store import open as store_open
+from toolcatalog.store.store import Store
 from toolcatalog.system import threads
 
 POLL_INTERVAL = 0.5  # seconds
@@ -119,7 +120,7 @@ class SnapshotReloader:
 
 def _open_verified(folder: Path, build: Path) -> Store:
     """A snapshot, verified from its first byte to its last. Raises SnapshotError."""
-    store = opening.open_snapshot(folder, build)
+    store = store_open.open_snapshot(folder, build)
     if wrong := verify.verify_snapshot(folder):
         told = "; ".join(wrong[:_MAX_LOGGED_PROBLEMS]) + (
             f"; and {len(wrong) - _MAX_LOGGED_PROBLEMS} more"

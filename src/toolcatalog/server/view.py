@@ -14,7 +14,7 @@ from toolcatalog import names
 from toolcatalog.server.questions import ListParams, ToolParams, invalid_slug_error
 from toolcatalog.server.refusals import ErrorDetail, invalid_request
 from toolcatalog.snapshot.tables import ToolIds
-from toolcatalog.store import Store, ToolEntry, VersionPins
+from toolcatalog.store.store import Store, ToolEntry, VersionPins
 
 _NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
 _MAX_SUGGESTIONS = 5  # unknown names of a request for which the nearest known ones are looked up

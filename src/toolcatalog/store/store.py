@@ -1,4 +1,6 @@
-"""An opened snapshot: finds tools and hands out their bytes. No HTTP, no YAML, no rendering.
+"""The store: an opened snapshot that answers queries and returns documents.
+
+No HTTP, no YAML, no rendering.
 
 Nothing is read at opening but the manifest and the heads of the tables: the files are mapped into
 memory, where their pages belong to the operating system. So opening takes as long for a million
@@ -24,7 +26,6 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from toolcatalog import names
-from toolcatalog.documents import Documents
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.search import ranking, topk, vocabulary
 from toolcatalog.search.index_reader import TextIndex
@@ -34,6 +35,7 @@ from toolcatalog.search.vocabulary import Lookup
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import tables as snapshot_tables
 from toolcatalog.snapshot.tables import Buffer, Table, ToolIds
+from toolcatalog.store.documents import Documents
 from toolcatalog.versions import newest_at
 
 if TYPE_CHECKING:

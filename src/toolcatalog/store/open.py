@@ -1,6 +1,4 @@
-"""Opening a snapshot: its files mapped into memory, and all held against the manifest that can be
-without reading them whole.
-"""
+"""Open a snapshot: map its files into memory and check them against the manifest."""
 
 import hashlib
 import mmap
@@ -15,7 +13,7 @@ from toolcatalog.search.vectors import QueryEncoder
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.tables import Buffer, Table
-from toolcatalog.store import TABLES, Store
+from toolcatalog.store.store import TABLES, Store
 
 
 def open_build(build: Path) -> Store:

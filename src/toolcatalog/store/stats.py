@@ -1,4 +1,4 @@
-"""What there is in a build, in numbers: counts, labels, sizes, and how much is described.
+"""Catalog statistics: counts, labels, sizes and description coverage of a build.
 
 What can be told from sets and columns is counted in full, whatever the size of the catalog; what
 only the documents tell (parameters, authentication, tokens) is read from a sample of them, evenly
@@ -17,7 +17,7 @@ from toolcatalog.exports import definitions
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.tables import ToolIds
-from toolcatalog.store import Filters, Store, VersionPins
+from toolcatalog.store.store import Filters, Store, VersionPins
 
 SAMPLE_SIZE = 20_000
 _MAX_LABELS = 10  # labels that are named

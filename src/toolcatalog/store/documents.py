@@ -1,4 +1,7 @@
-"""The documents of a snapshot, where they lie and whether they are what was written. They are
+"""Documents of an opened snapshot: where each is, and its checksum; returned as views without a
+copy.
+
+They are
 handed out as views: no byte is copied.
 
 Documents lie by place, the newest of each tool first; who asks knows numbers. Each is held against

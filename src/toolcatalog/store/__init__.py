@@ -1,0 +1,1 @@
+"""An opened snapshot that answers queries."""
