@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 from running import example_settings
 from test_comparing import NEEDY, PLAIN, V1, V2
 from test_twins import TEXTS
-from toolcatalog.announcing import MAX_LENGTH, format_summary, render_markdown, to_values
-from toolcatalog.comparing import (
+from toolcatalog.diff.change import KINDS, Change
+from toolcatalog.diff.comparison import (
     Comparison,
     Entry,
     Side,
@@ -23,9 +23,9 @@ from toolcatalog.comparing import (
     Unreadable,
     compare_sides,
 )
-from toolcatalog.diffing import compare_tools
+from toolcatalog.diff.report import MAX_LENGTH, format_summary, render_markdown, to_values
+from toolcatalog.diff.tool_changes import compare_tools
 from toolcatalog.snapshot.format import Tool
-from toolcatalog.wording import KINDS, Change
 
 PARSER = MarkdownIt("commonmark", {"html": True})
 WORDS = {"type": "string", "description": "", "required": True}

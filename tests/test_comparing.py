@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from running import example_settings
 from test_exports import TOOL
-from toolcatalog.comparing import (
+from toolcatalog.diff.change import KINDS
+from toolcatalog.diff.comparison import (
     Comparison,
     Entry,
     FileFields,
@@ -21,7 +22,6 @@ from toolcatalog.comparing import (
     predecessors,
 )
 from toolcatalog.snapshot.format import Tool
-from toolcatalog.wording import KINDS
 
 V1, V2, V3 = "20250101_00", "20250202_00", "20250303_00"
 PLAIN = replace(

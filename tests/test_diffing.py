@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from naive import ReferenceModel
 from running import SHIPPED_CATALOG, example_settings
 from test_exports import TOOL, VALUES, described, parameters, tools
-from toolcatalog.diffing import compare_tools
+from toolcatalog.diff.change import KINDS, Change
+from toolcatalog.diff.tool_changes import compare_tools
 from toolcatalog.exports.definitions import input_schema, sample_arguments
 from toolcatalog.parameters import to_served_inputs, to_served_outputs, walk_descriptions
 from toolcatalog.snapshot.format import Tool, tool_from_document
-from toolcatalog.wording import KINDS, Change
 
 BREAKING, SCOPE, ADDITIVE, TEXT = KINDS
 EMPTY = replace(TOOL, input_parameters={}, output_parameters={}, tags=())

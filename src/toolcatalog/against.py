@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import comparing, diffing, names, revisions, versions, written
+from toolcatalog import names, revisions, versions, written
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import ToolVersion
-from toolcatalog.comparing import Comparison, Entry, ToolVersionKey, Unreadable
+from toolcatalog.diff import comparison, tool_changes
+from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.lints import history
 from toolcatalog.revisions import FileSet
@@ -46,7 +47,7 @@ def check_against_revision(catalog: Path, revision: str, today: str) -> Revision
     old, new = written.load_sides(catalog, before, after)
     every = {**old.tools, **new.tools}
     known = history.HistoryContext(
-        comparison=comparing.compare_sides(old, new, (before.title, after.title)),
+        comparison=comparison.compare_sides(old, new, (before.title, after.title)),
         published=old.versions,
         deprecated={
             key: tool.deprecation
@@ -89,7 +90,7 @@ def compare_revisions(catalog: Path, before: str, after: str | None = None) -> C
             f"There is no catalog at {where} in {old.title} or {new.title}: name its folder "
             "with --catalog."
         )
-    return comparing.compare_sides(*written.load_sides(catalog, old, new), (old.title, new.title))
+    return comparison.compare_sides(*written.load_sides(catalog, old, new), (old.title, new.title))
 
 
 # Builds
@@ -103,7 +104,7 @@ def compare_builds(before: Path, after: Path) -> Comparison:
 
     folders = find_snapshot(before) or before, find_snapshot(after) or after
     sides = served.load_sides(*folders)
-    return comparing.compare_sides(
+    return comparison.compare_sides(
         *sides, (_build_title(before, folders[0]), _build_title(after, folders[1]))
     )
 
@@ -138,7 +139,9 @@ def compare_versions(catalog: Path, before: ToolVersionKey, after: ToolVersionKe
             f"{before.slug} and {after.slug} are two tools: name two versions of one, as in "
             f"{before.slug}@{before.version}."
         )
-    changes = tuple(diffing.compare_tools(_load_tool(catalog, before), _load_tool(catalog, after)))
+    changes = tuple(
+        tool_changes.compare_tools(_load_tool(catalog, before), _load_tool(catalog, after))
+    )
     what = Entry("new version", after.path, *after, compared_with=before.version, changes=changes)
     is_same = not changes and before.version == after.version
     return Comparison(

@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
-from toolcatalog import diffing, entries, markdown, particulars
+from toolcatalog import entries, markdown, particulars
+from toolcatalog.diff import tool_changes
 from toolcatalog.entries import ToolRow
 from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import first_sentence
@@ -221,7 +222,7 @@ def render_history(about: SiteInfo, toolkit: Toolkit, versions: Sequence[Tool]) 
     """
     last = len(versions) - 1
     pairs = [
-        (older.version, newer.version, diffing.compare_tools(older, newer))
+        (older.version, newer.version, tool_changes.compare_tools(older, newer))
         for place, newer in reversed([*enumerate(versions)])
         for before, older in reversed([*enumerate(versions[:place])])
         if len(versions) <= 8 or before == place - 1 or place == last

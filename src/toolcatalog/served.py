@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog import comparing
-from toolcatalog.comparing import FileFields, Side, ToolVersionKey
+from toolcatalog.diff import comparison
+from toolcatalog.diff.comparison import FileFields, Side, ToolVersionKey
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
@@ -54,7 +54,7 @@ def load_sides(before: Path, after: Path) -> tuple[Side, Side]:
         if _is_different(old_kits.rows.get(key), new_kits.rows.get(key))
     }
     old_versions, new_versions = _list_versions(old_kits, keys), _list_versions(new_kits, keys)
-    references = {*comparing.predecessors(old_versions, new_versions).values()}
+    references = {*comparison.predecessors(old_versions, new_versions).values()}
     others = {path for path in differing if not path.startswith("toolkits/")}
     return (
         _make_side(old, old_kits, old_versions, keys | (references - new_kits.rows.keys()), others),
@@ -126,7 +126,7 @@ def _list_versions(
 def _make_side(
     build: _OpenBuild,
     indexes: _ToolkitIndexes,
-    versions: comparing.Versions,
+    versions: comparison.Versions,
     keys: Collection[ToolVersionKey],
     others: Collection[str],
 ) -> Side:

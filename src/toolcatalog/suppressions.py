@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from toolcatalog import advice, checking, hearing, rulebook, written
 from toolcatalog.catalog import comments, folder, loader, yaml_reader
 from toolcatalog.catalog.model import About
+from toolcatalog.diff.change import to_canonical
 from toolcatalog.errors import Finding, Pointer, Problem
 from toolcatalog.revisions import FileSet
-from toolcatalog.wording import to_canonical
 
 SECURITY_RULES = frozenset(rulebook.GROUPS["Security"])
 PROTECTED_RULES = SECURITY_RULES | {

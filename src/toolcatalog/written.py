@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from toolcatalog import comparing
 from toolcatalog.catalog import folder, loader, resolve, schema
 from toolcatalog.catalog.model import Toolkit, ToolVersion
-from toolcatalog.comparing import FileFields, Side, ToolVersionKey, Unreadable
+from toolcatalog.diff import comparison
+from toolcatalog.diff.comparison import FileFields, Side, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding
 from toolcatalog.revisions import FileSet
 from toolcatalog.snapshot.format import Tool
@@ -43,7 +43,7 @@ def load_sides(root: Path, before: FileSet, after: FileSet) -> tuple[Side, Side]
     }
     tools = {key[:2] for path in differing if (key := key_for_path(path))}
     old_versions, new_versions = _list_versions(before, tools), _list_versions(after, tools)
-    references = {key.path for key in comparing.predecessors(old_versions, new_versions).values()}
+    references = {key.path for key in comparison.predecessors(old_versions, new_versions).values()}
     kits = {f"toolkits/{toolkit}/toolkit.yaml" for toolkit, _ in tools}
     wanted = differing | (references - after.object_ids.keys()), differing | references
     old, new = (
@@ -112,7 +112,7 @@ def _load_records(
 
 
 def _make_side(
-    versions: comparing.Versions,
+    versions: comparison.Versions,
     paths: Collection[str],
     changed_paths: Collection[str],
     records: Records,

@@ -10,7 +10,7 @@ import click
 from toolcatalog.cli import options
 
 if TYPE_CHECKING:
-    from toolcatalog.comparing import Comparison
+    from toolcatalog.diff.comparison import Comparison
 
 _EPILOG = """\b
 Examples:
@@ -51,15 +51,16 @@ def command(before: str, after: str | None, catalog: Path, form: str) -> None:
     two git revisions (without B: the working tree), or two builds (folders with `current`, or of a
     snapshot). Where a name is two of these, SLUG@, ./FOLDER and refs/heads/BRANCH say which.
     """
-    from toolcatalog import against, announcing  # noqa: PLC0415 - not for `--help`
+    from toolcatalog import against  # noqa: PLC0415
+    from toolcatalog.diff import report  # noqa: PLC0415 - not for `--help`
 
     found = against.compare_targets(catalog, before, after)
     if form == "json":
         import orjson  # noqa: PLC0415
 
-        click.echo(orjson.dumps(announcing.to_values(found), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(report.to_values(found), option=orjson.OPT_INDENT_2))
     elif form == "markdown":
-        click.echo(announcing.render_markdown(found), nl=False)
+        click.echo(report.render_markdown(found), nl=False)
     else:
         click.echo(
             "".join(f"{line}\n" for line in _format_lines(found)),
@@ -70,20 +71,20 @@ def command(before: str, after: str | None, catalog: Path, form: str) -> None:
 
 def _format_lines(comparison: "Comparison") -> Iterator[str]:
     """The comparison for a person: toolkits, what happened in them, and each change."""
-    from toolcatalog import announcing  # noqa: PLC0415
+    from toolcatalog.diff import report  # noqa: PLC0415
 
     for toolkit, entries in comparison.by_toolkit.items():
-        yield click.style(announcing.display_text(toolkit) or "other files", bold=True)
+        yield click.style(report.display_text(toolkit) or "other files", bold=True)
         for entry in entries:
-            name, what = announcing.format_heading(entry)
+            name, what = report.format_heading(entry)
             colour = _COLORS[entry.kind]
-            why = f": {announcing.display_text(entry.reason)}" if entry.reason else ""
-            yield f"  {click.style(announcing.display_text(name), fg=colour)}  {what}{why}"
+            why = f": {report.display_text(entry.reason)}" if entry.reason else ""
+            yield f"  {click.style(report.display_text(name), fg=colour)}  {what}{why}"
             for change in entry.changes:
                 place, said = (
-                    announcing.display_text(change.place),
-                    announcing.display_text(change.what, announcing.MAX_LENGTH),
+                    report.display_text(change.place),
+                    report.display_text(change.what, report.MAX_LENGTH),
                 )
                 yield f"    {click.style(f'{change.kind:<8}', fg=_COLORS[change.kind])}  {place}  {said}"
         yield ""
-    yield announcing.format_summary(comparison)
+    yield report.format_summary(comparison)

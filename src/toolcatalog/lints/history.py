@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from toolcatalog.comparing import Comparison, Entry, ToolVersionKey
+from toolcatalog.diff.change import Change
+from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.wording import Change
 
 _MAX_LISTED_CHANGES = 5  # changes that a message names
 _FIELD_NAMES = {"input": "input_parameters", "output": "output_parameters"}

@@ -1,5 +1,4 @@
-"""What changed in a description of inputs or outputs, and whether a value may be less there or
-more. Pure.
+"""Parameter changes: whether a description of inputs or outputs became narrower or wider.
 
 A change makes what a value may be narrower or wider, or other. Callers write inputs and read
 outputs, so what is additive on one side is breaking on the other: an input that takes less refuses
@@ -14,8 +13,7 @@ that changes is ever left untold.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, NESTING, UPPER_BOUNDS, type_of
-from toolcatalog.wording import (
+from toolcatalog.diff.change import (
     ABSENT,
     Change,
     Kind,
@@ -29,6 +27,7 @@ from toolcatalog.wording import (
     quote_values,
     to_canonical,
 )
+from toolcatalog.parameters import BRANCHES, LOWER_BOUNDS, NESTING, UPPER_BOUNDS, type_of
 
 Description = Mapping[str, Any]
 

@@ -1,14 +1,10 @@
-"""What changed between two versions of a tool, and whom that may break: field by field, the
-parameters by `narrowing`. Pure.
-"""
+"""Tool changes: what differs between two versions of a tool, and which changes are breaking."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from toolcatalog.narrowing import INPUT, OUTPUT, compare_parameters, ensure_change
-from toolcatalog.snapshot.format import Tool
-from toolcatalog.wording import (
+from toolcatalog.diff.change import (
     ABSENT,
     KINDS,
     Change,
@@ -18,6 +14,8 @@ from toolcatalog.wording import (
     describe_text_change,
     quote_value,
 )
+from toolcatalog.diff.parameter_changes import INPUT, OUTPUT, compare_parameters, ensure_change
+from toolcatalog.snapshot.format import Tool
 
 _VERSION_FIELDS = ("version", "available_versions")  # fields that differ whatever has changed
 _PARAMETERS = ("input_parameters", "output_parameters")

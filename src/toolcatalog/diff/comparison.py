@@ -1,5 +1,4 @@
-"""Two sides of a catalog, older and newer, to what differs between them: tool by tool, the worst
-first. Pure.
+"""Comparison of two sides of a catalog, tool by tool, breaking changes first.
 
 A side has what differs and what is needed to tell how; where that comes from, a revision of git or
 a build, is not known here. What could not be read on either side is an entry like any other,
@@ -11,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from toolcatalog import diffing
+from toolcatalog.diff import tool_changes
+from toolcatalog.diff.change import KINDS, Change, describe_value_change
 from toolcatalog.snapshot.format import Tool
-from toolcatalog.wording import KINDS, Change, describe_value_change
 
 Status = Literal[
     "not compared",
@@ -278,7 +277,9 @@ def _new_version_entry(
             reason=f"{reference.version}, before it: {old.reason}",
         )
     changes = (
-        diffing.compare_tools(old, tool) if isinstance(tool, Tool) and isinstance(old, Tool) else ()
+        tool_changes.compare_tools(old, tool)
+        if isinstance(tool, Tool) and isinstance(old, Tool)
+        else ()
     )
     return _make_entry("new version", key, tool, tuple(changes), reference.version)
 
@@ -292,7 +293,7 @@ def _compare_same_version(
     if isinstance(old, Unreadable) or isinstance(new, Unreadable):
         yield Entry("not compared", key.path, *key, reason=_unreadable_reasons(old, new))
         return
-    changes = diffing.compare_tools(old, new)
+    changes = tool_changes.compare_tools(old, new)
     said = tuple(change for change in changes if change.place == "deprecation")
     if other := tuple(change for change in changes if change.place != "deprecation"):
         yield Entry("changed", key.path, *key, changes=other)

@@ -1,5 +1,4 @@
-"""A comparison for those who were not there: as Markdown for a pull request, and as JSON for
-programs. Pure.
+"""Comparison reports: Markdown for a pull request and JSON for programs.
 
 Nothing that a catalog says can look like structure of the Markdown: it stands in code spans without
 a backtick, on one line, cut where it is long, with a name in place of each character that cannot be
@@ -10,9 +9,9 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolcatalog.comparing import Comparison, Entry
+from toolcatalog.diff.change import Change
+from toolcatalog.diff.comparison import Comparison, Entry
 from toolcatalog.textutils import escape_hidden
-from toolcatalog.wording import Change
 
 MAX_LENGTH = 60_000  # characters: GitHub takes 65,536 in a comment
 _FOLD_ABOVE = 40  # lines; what is longer is folded by toolkit

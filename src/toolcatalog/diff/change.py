@@ -1,4 +1,4 @@
-"""One change, and the words and values that it is told in. Pure."""
+"""A change: one difference between two versions, and its text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple

@@ -1,0 +1,1 @@
+"""What changed between two versions, and which clients it breaks."""
