@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import making, site
-from toolcatalog.build import build
-from toolcatalog.groups import PageGroup
-from toolcatalog.memory import SiteState
+from toolcatalog.build import rebuild, site_writer
+from toolcatalog.build.pipeline import build
+from toolcatalog.build.site_pages import PageGroup
+from toolcatalog.build.state import SiteState
 from toolcatalog.snapshot import locks
 from toolcatalog.system.processes import WorkerPool
 
@@ -29,11 +29,11 @@ def main() -> int:
     """Measure one catalog."""
     found: dict[str, float] = {}
 
-    def stage(folder: Path, groups: Sequence[PageGroup], *__: Any) -> site.StagedSite:
+    def stage(folder: Path, groups: Sequence[PageGroup], *__: Any) -> site_writer.StagedSite:
         found["files"], found["made in s"] = _measure(_render_group, groups)
         (folder / locks.STAGED).mkdir(parents=True)
         found["made and written in s"] = _measure(partial(_write_group, folder), groups)[1]
-        return site.StagedSite(
+        return site_writer.StagedSite(
             site=folder,
             state=SiteState(),
             groups={},
@@ -43,7 +43,7 @@ def main() -> int:
             kept_count=0,
         )
 
-    making.site.stage_site = stage  # type: ignore[attr-defined]
+    rebuild.site.stage_site = stage  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         build(Path(sys.argv[1]), Path(folder) / "build", Path(folder) / "site", jobs=_JOBS)
     print(json.dumps({name: round(value, 1) for name, value in found.items()}))
@@ -61,7 +61,7 @@ def _render_group(group: PageGroup) -> int:
 
 
 def _write_group(folder: Path, group: PageGroup) -> int:
-    site._stage_group(folder, {}, group)
+    site_writer._stage_group(folder, {}, group)
     return len(group.paths)
 
 

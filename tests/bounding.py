@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolcatalog import depot, lockfile
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.catalog.yaml_reader import MAX_VALUES
 from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli

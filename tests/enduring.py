@@ -34,7 +34,7 @@ from running import (
     worker_pids,
 )
 from storing import FaultyProxy, create_bucket, start_s3_server
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.system import files
 
 PATHS = (

@@ -19,7 +19,7 @@ from urllib.parse import quote_from_bytes
 import orjson
 
 from toolcatalog import depot, encoding, lockfile, signing
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.catalog import loader, schema, yaml_reader
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError

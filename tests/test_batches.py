@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import example_settings
-from toolcatalog.batches import split_into_batches
+from toolcatalog.build.batches import split_into_batches
 
 FOLDERS = [f"toolkits/kit{number % 7}/KIT{number % 7}_TOOL_{number}" for number in range(3000)]
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="/\0"), min_size=1, max_size=8)

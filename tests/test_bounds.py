@@ -16,7 +16,7 @@ import pytest
 
 from bounding import BASE, FILE_PATHS, QUICK
 from running import Server, only_errors
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.checking import check_folder
 
 CORPUS = Path(__file__).parent / "corpus"

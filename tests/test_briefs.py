@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import briefs
+from toolcatalog.build import cache
+from toolcatalog.build.cache import ToolColumns
 from toolcatalog.catalog.model import ToolSummary
-from toolcatalog.parts import ToolColumns
 
 ONE, OTHER = "1" * 64, "f" * 64
 FACTS = ToolColumns(
@@ -32,14 +32,14 @@ NAMES = st.lists(
 def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
     """Its tool versions as far as other files go by them, and the rules that have advice for it."""
     (tmp_path / "cache").mkdir()
-    told = briefs.dump_rule_facts(FACTS)
-    briefs.save_rule_facts(
-        tmp_path / "cache", {ONE: told, OTHER: briefs.dump_rule_facts(ToolColumns())}
+    told = cache.dump_rule_facts(FACTS)
+    cache.save_rule_facts(
+        tmp_path / "cache", {ONE: told, OTHER: cache.dump_rule_facts(ToolColumns())}
     )
-    kept = briefs.load_rule_facts(tmp_path / "cache")
-    assert kept == {ONE: told, OTHER: briefs.dump_rule_facts(ToolColumns())}
-    brief = briefs.parse_rule_facts(kept[ONE])
-    assert [*brief.iter_tools(briefs.JoinedNames())] == [
+    kept = cache.load_rule_facts(tmp_path / "cache")
+    assert kept == {ONE: told, OTHER: cache.dump_rule_facts(ToolColumns())}
+    brief = cache.parse_rule_facts(kept[ONE])
+    assert [*brief.iter_tools(cache.JoinedNames())] == [
         ToolSummary("chat", "CHAT_SAY", "20250101_00", (), ("important",), None),
         ToolSummary("mail", "MAIL_SEND", "00000000_00", ("mail:write",), (), "MAIL_POST"),
         ToolSummary(
@@ -52,7 +52,7 @@ def test_a_batch_comes_back_for_the_rules(tmp_path: Path) -> None:
         ),
     ]
     assert brief.rules == FACTS.rules
-    assert [*briefs.parse_rule_facts(kept[OTHER]).iter_tools(briefs.JoinedNames())] == []
+    assert [*cache.parse_rule_facts(kept[OTHER]).iter_tools(cache.JoinedNames())] == []
 
 
 @given(scopes=NAMES, tags=NAMES)
@@ -61,9 +61,7 @@ def test_all_names_come_back(scopes: list[str], tags: list[str]) -> None:
     facts = ToolColumns(
         toolkits=["a"], slugs=["A_B"], versions=["v"], scopes=[scopes], tags=[tags], replaced=[None]
     )
-    (tool,) = briefs.parse_rule_facts(briefs.dump_rule_facts(facts)).iter_tools(
-        briefs.JoinedNames()
-    )
+    (tool,) = cache.parse_rule_facts(cache.dump_rule_facts(facts)).iter_tools(cache.JoinedNames())
     assert (tool.scopes, tool.tags) == ((*scopes,), (*tags,))
 
 
@@ -80,9 +78,9 @@ def test_what_is_damaged_is_nothing(damage: object, tmp_path: Path) -> None:
     """A file that was cut off, changed, emptied or lengthened has no brief that anybody relies on;
     nor has one that is not there.
     """
-    assert briefs.load_rule_facts(tmp_path) == {}
-    briefs.save_rule_facts(tmp_path, {ONE: briefs.dump_rule_facts(FACTS)})
+    assert cache.load_rule_facts(tmp_path) == {}
+    cache.save_rule_facts(tmp_path, {ONE: cache.dump_rule_facts(FACTS)})
     place = tmp_path / "briefs"
     assert callable(damage)
     place.write_bytes(damage(place.read_bytes()))
-    assert briefs.load_rule_facts(tmp_path) == {}
+    assert cache.load_rule_facts(tmp_path) == {}

@@ -27,7 +27,7 @@ from running import (
     run_toolcatalog,
 )
 from toolcatalog import encoding
-from toolcatalog.build import build, check
+from toolcatalog.build.pipeline import build, check
 from toolcatalog.errors import InvalidCatalog, ShrunkCatalog, SnapshotError, UsageError
 from toolcatalog.snapshot import retention
 from toolcatalog.snapshot.directory import (
@@ -209,8 +209,8 @@ DRIVER = """
 import json, os, signal, sys, time
 from contextlib import contextmanager
 from pathlib import Path
-from toolcatalog import making
-from toolcatalog.build import build
+from toolcatalog.build import rebuild as making
+from toolcatalog.build.pipeline import build
 
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink"}
 steps, last = 0, 0

@@ -21,7 +21,7 @@ from distributed import Security
 from generating import generate_catalog
 from on_disk import find_leftovers, read_tree
 from running import ROOT, error_sentence, wait_until
-from toolcatalog import cluster as clusters
+from toolcatalog.build import cluster as clusters
 from toolcatalog.errors import UsageError
 
 TOOLS = 800  # a dozen batches: more than those for which no worker is asked
@@ -264,8 +264,8 @@ IMPATIENT = """
 import sys
 from functools import partial
 from pathlib import Path
-from toolcatalog import cluster
-from toolcatalog.build import build
+from toolcatalog.build import cluster
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import UsageError
 
 try:
@@ -360,9 +360,9 @@ def test_folders_that_are_not_shared_are_refused(
 ELSEWHERE = """
 import sys
 from pathlib import Path
-from toolcatalog import cluster, fitness
+from toolcatalog.build import cluster
 from toolcatalog.errors import UsageError
-from toolcatalog.looking import BuildPaths
+from toolcatalog.build.changes import BuildPaths
 
 catalog = Path(sys.argv[1])
 honest = fitness.worker_requirements(BuildPaths(catalog=catalog, out=Path("build").to_absolute(), site=None))

@@ -14,9 +14,9 @@ import pytest
 from generating import add_tool, generate_catalog
 from modelling import make_catalog, make_tool
 from reading import read_documents, read_positions
-from toolcatalog import batches, compiling, parts
-from toolcatalog.assembling import SnapshotWriter
-from toolcatalog.batches import Task
+from toolcatalog.build import batches, cache, compiler
+from toolcatalog.build.batches import Task
+from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.catalog import folder, resolve
 from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.errors import UsageError
@@ -33,7 +33,7 @@ def test_a_part_of_tools() -> None:
     """Sorted by slug and version, the newest of each tool apart from the older ones; facts tell of
     the bytes of each.
     """
-    part = compiling.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
+    part = compiler.compile_tools(TOOLS, make_catalog(*TOOLS).toolkits)
     facts = part.facts
     assert [*zip(facts.slugs, facts.versions, facts.newest, strict=True)] == [
         ("CHAT_POST", "20250101_00", True), ("MAIL_SEND", "20250101_00", False), ("MAIL_SEND", "20250601_00", True),
@@ -91,13 +91,13 @@ def task(root: Path, tmp_path: Path) -> Task:
 
 def test_a_sound_batch_is_in_the_cache(task: Task) -> None:
     """Compiled once, it is found by its files, and its part is that of the records."""
-    done = compiling.compile_batch(task)
+    done = compiler.compile_batch(task)
     assert done.cache_entry is not None
     assert (done.checked_files, done.unreadable) == ((), ())
     looked = batches.find_cached(task)
     assert looked is not None
     assert looked.key == done.cache_entry.key
-    part = compiling.load_or_compile(replace(task, cache_entry=looked), "facts")
+    part = compiler.load_or_compile(replace(task, cache_entry=looked), "facts")
     assert len(part.facts) == 6
     assert sorted(part.facts.slugs) == [
         folder.rpartition("/")[2]
@@ -145,7 +145,7 @@ def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
     """
     (root / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml").write_text("name: X\n")
     (root / "toolkits/kit0/KIT0_DO_0/stray.txt").write_text("")
-    done = compiling.compile_batch(task)
+    done = compiler.compile_batch(task)
     assert done.cache_entry is None
     assert len(done.checked_files) == 7
     assert {
@@ -165,7 +165,7 @@ def test_a_batch_with_problems_leaves_nothing(task: Task, root: Path) -> None:
 
 def test_a_batch_without_its_toolkit_is_not_kept(task: Task) -> None:
     """A toolkit that is missing or has problems gives its tools no name and logo."""
-    done = compiling.compile_batch(replace(task, toolkits={}))
+    done = compiler.compile_batch(replace(task, toolkits={}))
     assert done.cache_entry is None
     assert len(done.checked_files) == 6
     assert not any(one.problems for one in done.checked_files)
@@ -173,20 +173,20 @@ def test_a_batch_without_its_toolkit_is_not_kept(task: Task) -> None:
 
 def test_a_damaged_part_is_made_again(task: Task) -> None:
     """As long as the files are what they were."""
-    known = compiling.compile_batch(task).cache_entry
+    known = compiler.compile_batch(task).cache_entry
     assert known is not None
     task = replace(task, cache_entry=known)
-    good = compiling.load_or_compile(task, "facts")
-    place = parts.batch_path(task.cache, known.key)
+    good = compiler.load_or_compile(task, "facts")
+    place = cache.batch_path(task.cache, known.key)
     for damage in (b"", place.read_bytes()[:-1]):
         place.write_bytes(damage)
-        assert compiling.load_or_compile(task, "facts") == good
+        assert compiler.load_or_compile(task, "facts") == good
     place.unlink()
-    assert compiling.load_or_compile(task, "facts") == good
+    assert compiler.load_or_compile(task, "facts") == good
     place.unlink()
     add_tool(task.root, "kit0", "KIT0_DO_0", 99)
     with pytest.raises(UsageError, match=r"changed while they were read: build again\.$"):
-        compiling.load_or_compile(task, "facts")
+        compiler.load_or_compile(task, "facts")
 
 
 # From parts to files
@@ -198,7 +198,7 @@ def assembled(folder: Path, batched: list[list[ToolVersion]]) -> SnapshotWriter:
     model = make_catalog(*tools)
     assembly = SnapshotWriter(folder, resolve.resolve_catalog(model))
     advanced: list[int] = []
-    made = [compiling.compile_tools(batch, model.toolkits) for batch in batched]
+    made = [compiler.compile_tools(batch, model.toolkits) for batch in batched]
     assembly.write_tools(made, Counter(one.toolkit for one in tools), advanced.append)
     assert advanced == [1] * len(batched)
     return assembly

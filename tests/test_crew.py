@@ -18,7 +18,7 @@ from generating import add_tool, generate_catalog
 from on_disk import find_leftovers, read_tree
 from reading import read_documents
 from running import error_sentence, is_running, run_successfully
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import InvalidCatalog
 from toolcatalog.system.processes import WorkerPool, available_cpus
 
@@ -127,7 +127,7 @@ def test_a_site_is_looked_at_beside_the_catalog(
     """By a process beside: where nothing has changed nothing is made, a page that somebody has
     touched is, and a change gives what it gives.
     """
-    monkeypatch.setattr("toolcatalog.build._FEW_TOOLS", 100)
+    monkeypatch.setattr("toolcatalog.build.pipeline._FEW_TOOLS", 100)
     catalog, out, site = (
         shutil.copytree(many, tmp_path / "catalog"),
         tmp_path / "build",

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from running import DEEP_PROFILE, Server, environment_without_coverage, start_server, wait_until
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.cli import main
 from toolcatalog.errors import KeyFileError, SnapshotError
 from toolcatalog.keys import api_keys

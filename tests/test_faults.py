@@ -25,7 +25,7 @@ import pytest
 from faulting import CommandRunner, Outcome, make_catalog_of_batches, rename_toolkit, start_runner
 from on_disk import find_leftovers, read_tree
 from running import DEEP_PROFILE, start_server, wait_until
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.keys import api_keys
 from toolcatalog.snapshot import retention
 from toolcatalog.store.open import open_build

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from reading import read_documents, read_query_files
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir())

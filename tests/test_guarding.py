@@ -11,7 +11,7 @@ import pytest
 from generating import add_tool, generate_catalog
 from on_disk import find_leftovers, read_tree, snapshot_state
 from running import error_sentence, run_successfully, run_toolcatalog
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import UsageError
 
 

@@ -17,10 +17,11 @@ from editing import CatalogEditor
 from generating import generate_catalog
 from on_disk import find_leftovers, read_tree, snapshot_state
 from running import ROOT, only_errors, run_successfully
-from toolcatalog import checking, parts
+from toolcatalog import checking
 from toolcatalog.advice import SEVERITIES
-from toolcatalog.batches import split_into_batches
-from toolcatalog.build import build, check
+from toolcatalog.build import cache as build_cache
+from toolcatalog.build.batches import split_into_batches
+from toolcatalog.build.pipeline import build, check
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.progress import Advance, Progress
 from toolcatalog.snapshot.directory import BuildResult
@@ -204,18 +205,18 @@ def test_a_check_counts_the_words_of_many_and_leaves_those_of_a_few_to_the_build
     """
     check(editor.root, folders.out, SEVERITIES)
     first = {path.stem for path in folders.parts() if path.suffix == ".compiled"}
-    assert all(parts.load_batch(folders.cache, key) for key in first)
+    assert all(build_cache.load_batch(folders.cache, key) for key in first)
     noted = (folders.cache / "seen").read_bytes()
     assert all(key.encode() in noted for key in first)  # so a build need not look for them
     tool = editor.tools()[0]
     editor.write(min(tool.glob("*.yaml")), "name: Other\ndescription: Other.\n")
     check(editor.root, folders.out, SEVERITIES)
     (key,) = {path.stem for path in folders.parts() if path.suffix == ".compiled"} - first
-    assert parts.load_batch(folders.cache, key, ("facts", "newest", "advice"))
-    assert parts.load_batch(folders.cache, key) is None
+    assert build_cache.load_batch(folders.cache, key, ("facts", "newest", "advice"))
+    assert build_cache.load_batch(folders.cache, key) is None
     assert key.encode() not in (folders.cache / "seen").read_bytes()
     folders.assert_as_new(folders.build())
-    assert parts.load_batch(folders.cache, key)
+    assert build_cache.load_batch(folders.cache, key)
 
 
 def about_one(paths: set[str]) -> set[str]:

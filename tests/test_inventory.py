@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog import inventory
-from toolcatalog.inventory import FolderRow
+from toolcatalog.build import batches
+from toolcatalog.build.batches import FolderRow
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
 Change = Callable[[Path], object]
@@ -112,7 +112,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def seen(root: Path, folder: str, rows: list[FolderRow]) -> list[FolderRow]:
     """What a look at a folder gives to be noted, after a look at what it tells."""
-    found = inventory.scan_folders(root, [folder], rows)
+    found = batches.scan_folders(root, [folder], rows)
     truth = {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (root / folder).rglob("*.yaml")
@@ -137,19 +137,19 @@ def test_every_change_is_seen(change: Change, root: Path) -> None:
     """
     folder = f"toolkits/kit/{change.__name__}"
     rows = seen(root, folder, [])
-    assert inventory.are_files_unchanged(root, [folder], rows)
+    assert batches.are_files_unchanged(root, [folder], rows)
     change(root / folder)
-    assert not inventory.are_files_unchanged(root, [folder], rows)
+    assert not batches.are_files_unchanged(root, [folder], rows)
     if (root / folder).exists():
         seen(root, folder, seen(root, folder, rows))
     else:
-        assert inventory.scan_folders(root, [folder], rows).problems
+        assert batches.scan_folders(root, [folder], rows).problems
 
     """What is deeper than tools' files are is looked at every time, also where there was nothing yet."""
     folder = "toolkits/kit/hollow"
     rows = seen(root, folder, [])
     (root / folder / "below" / "three.yaml").write_text("three")
-    assert not inventory.are_files_unchanged(root, [folder], rows)
+    assert not batches.are_files_unchanged(root, [folder], rows)
     seen(root, folder, rows)
 
 
@@ -160,10 +160,10 @@ def test_what_has_not_changed_is_not_read(root: Path) -> None:
     for name, relied_on in (("still", True), ("links", False)):
         folder = f"toolkits/kit/{name}"
         rows = marked(seen(root, folder, []))
-        assert inventory.are_files_unchanged(root, [folder], rows) is relied_on
+        assert batches.are_files_unchanged(root, [folder], rows) is relied_on
         read = {
             path.rpartition("/")[2]: digest != "as noted"
-            for path, digest in inventory.scan_folders(root, [folder], rows).files
+            for path, digest in batches.scan_folders(root, [folder], rows).files
         }
         assert read == {"one.yaml": False, "two.yaml": False} | (
             {} if relied_on else {"link.yaml": True}
@@ -174,10 +174,10 @@ def test_a_note_of_other_folders_is_none(root: Path) -> None:
     """One folder more or less, or another order, is a change."""
     still, links = "toolkits/kit/still", "toolkits/kit/links"
     rows = seen(root, still, [])
-    assert not inventory.are_files_unchanged(root, [], rows)
-    assert not inventory.are_files_unchanged(root, [still, still], rows)
-    assert not inventory.are_files_unchanged(root, [links], rows)
-    assert not inventory.are_files_unchanged(root, [still], [])
+    assert not batches.are_files_unchanged(root, [], rows)
+    assert not batches.are_files_unchanged(root, [still, still], rows)
+    assert not batches.are_files_unchanged(root, [links], rows)
+    assert not batches.are_files_unchanged(root, [still], [])
 
 
 def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
@@ -188,14 +188,14 @@ def test_a_fresh_file_is_read_every_time(tmp_path: Path) -> None:
     for text in ("abc", "abd", "abe"):
         (folder / "one.yaml").write_text(text)
         rows = seen(tmp_path, "toolkits/kit/FRESH", rows)
-        assert not inventory.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
+        assert not batches.are_files_unchanged(tmp_path, ["toolkits/kit/FRESH"], rows)
 
 
 def test_listed_is_the_same_without_reading(root: Path) -> None:
     """What is to be read by others has no digest yet; all else is as a look gives it."""
     folder = "toolkits/kit/still"
-    (row,) = inventory.list_batch_files(root, [folder]).rows
-    (other,) = inventory.scan_folders(root, [folder], []).rows
+    (row,) = batches.list_batch_files(root, [folder]).rows
+    (other,) = batches.scan_folders(root, [folder], []).rows
     assert (row[0], row[1], [(path, mark) for path, mark, _ in row[2]]) == (
         other[0],
         other[1],

@@ -132,7 +132,7 @@ def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path
             "jsonschema",
             "jsonschema_rs",
             "rich",
-            "toolcatalog.making",
+            "toolcatalog.build.rebuild",
             "toolcatalog.checking",
         },
     ):

@@ -31,7 +31,7 @@ from running import (
     run_toolcatalog,
     start_server,
 )
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.search import encoder
 from toolcatalog.server import agents, mcp_route, offers, speaking

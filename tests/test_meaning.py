@@ -24,7 +24,7 @@ from running import (
     run_toolcatalog,
     start_server,
 )
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError, UsageError
 from toolcatalog.search import encoder
 from toolcatalog.search import vectors as search_vectors

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog import memory
-from toolcatalog.memory import PageGroupState, SiteState
+from toolcatalog.build import state
+from toolcatalog.build.state import PageGroupState, SiteState
 
 
 @pytest.fixture
@@ -22,12 +22,12 @@ def cache(tmp_path: Path) -> Path:
 def noted(files: int, group: int = 0) -> PageGroupState:
     """What is noted of a group of so many pages."""
     paths = [f"tools/A_{group}_{number}/index.html" for number in range(files)]
-    return memory.encode_group_state(dict.fromkeys(paths, 1 << 62), dict.fromkeys(paths, "0" * 64))
+    return state.encode_group_state(dict.fromkeys(paths, 1 << 62), dict.fromkeys(paths, "0" * 64))
 
 
 def kept(cache: Path, site: Path, groups: dict[str, PageGroupState]) -> Path:
     """The file in which they are kept."""
-    memory.save_site_state(cache, site, "this program", "all that", groups.items())
+    state.save_site_state(cache, site, "this program", "all that", groups.items())
     (file,) = cache.iterdir()
     return file
 
@@ -36,12 +36,12 @@ def test_groups_come_as_they_were_kept(cache: Path, tmp_path: Path) -> None:
     """All at once, and one after another; of another program nothing is taken."""
     groups = {"one": noted(2), "other": noted(0)}
     kept(cache, tmp_path, groups)
-    assert memory.load_site_state(cache, tmp_path, "this program") == SiteState(
+    assert state.load_site_state(cache, tmp_path, "this program") == SiteState(
         made_from="all that", groups=groups
     )
-    assert dict(memory.iter_site_groups(cache, tmp_path, "this program")) == groups
-    assert memory.load_site_state(cache, tmp_path, "another") == SiteState()
-    assert [*memory.iter_site_groups(cache, tmp_path, "another")] == []
+    assert dict(state.iter_site_groups(cache, tmp_path, "this program")) == groups
+    assert state.load_site_state(cache, tmp_path, "another") == SiteState()
+    assert [*state.iter_site_groups(cache, tmp_path, "another")] == []
 
 
 def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_damage_anywhere_is_as_good_as_nothing(cache: Path, tmp_path: Path) -> N
     data = file.read_bytes()
     for place in range(len(data)):
         file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert memory.load_site_state(cache, tmp_path, "this program") == SiteState()
-        assert [*memory.iter_site_groups(cache, tmp_path, "this program")] == []
+        assert state.load_site_state(cache, tmp_path, "this program") == SiteState()
+        assert [*state.iter_site_groups(cache, tmp_path, "this program")] == []
 
 
 def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_to_go_through_the_groups_holds_none(cache: Path, tmp_path: Path) -> Non
     file = kept(cache, tmp_path, {str(group): noted(50, group) for group in range(1_000)})
     tracemalloc.start()
     pages = sum(
-        group.page_count for _, group in memory.iter_site_groups(cache, tmp_path, "this program")
+        group.page_count for _, group in state.iter_site_groups(cache, tmp_path, "this program")
     )
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from generating import add_toolkit
 from reading import read_documents
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import ApiKey, KeyRing
 from toolcatalog.server.operations import Operations, render_list_page
 from toolcatalog.server.questions import MAX_PAGE_SIZE, Page

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolcatalog import encoding
+from toolcatalog.build.site_overview import CatalogPages
+from toolcatalog.build.site_pages import ToolkitIndex
 from toolcatalog.entries import ToolRow
-from toolcatalog.groups import ToolkitIndex
-from toolcatalog.overview import CatalogPages
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Toolkit
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import described, entries, finding, groups, openapi, pages
+from toolcatalog import described, entries, finding, openapi, pages
+from toolcatalog.build import site_pages
 from toolcatalog.pages import ListedTool, MetaToolSummary
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool, Toolkit
@@ -81,7 +82,7 @@ class Shown:
         """Each kind of page."""
         row = entries.make_row(snapshot_format.make_toolkit_index_row(self.tool, b""))
         listed = ListedTool(self.toolkit, row)
-        change = groups.recent_changes([listed], {self.toolkit.slug: {}})
+        change = site_pages.recent_changes([listed], {self.toolkit.slug: {}})
         return {
             "home": pages.render_home(self.about, [(self.toolkit, 1)], [listed]),
             "list": pages.render_tool_list(self.about, 1, 1_001, [listed]),

@@ -12,7 +12,7 @@ import pytest
 
 from generating import add_tool, generate_catalog
 from running import Server
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
 

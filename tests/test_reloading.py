@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from running import SHIPPED_CATALOG, TIMEOUT, Server, start_server, wait_until
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.system import files
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modelling import make_catalog, make_meta_tool, make_session, make_tool
-from toolcatalog import compiling
+from toolcatalog.build import compiler
 from toolcatalog.catalog import resolve
 from toolcatalog.catalog.model import About, AuthConfig, Selection, Session, Toolkit, ToolVersion
 from toolcatalog.snapshot import format as snapshot_format
@@ -32,7 +32,7 @@ def tools_in(chosen: Session, *metas: Any, **fields: Any) -> tuple[Tool, ...]:
 
 def documents_of(*tools: ToolVersion) -> list[dict[str, Any]]:
     """The documents of tools, by slug and version."""
-    part = compiling.compile_tools(tools, make_catalog(*tools).toolkits)
+    part = compiler.compile_tools(tools, make_catalog(*tools).toolkits)
     documents = json.loads(b"[" + b",".join(filter(None, (part.newest, part.older))) + b"]")
     return sorted(documents, key=lambda document: (document["slug"], document["version"]))
 

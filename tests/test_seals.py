@@ -15,11 +15,13 @@ import pytest
 from generating import generate_catalog
 from on_disk import read_tree
 from running import run_successfully, run_toolcatalog
-from toolcatalog import batches, inventory, looking, memory, parts, program
-from toolcatalog.batches import Task
-from toolcatalog.build import build
-from toolcatalog.looking import BuildPaths
-from toolcatalog.memory import CheckResult
+from toolcatalog.build import batches, changes, state
+from toolcatalog.build import cache as build_cache
+from toolcatalog.build import fingerprint as build_fingerprint
+from toolcatalog.build.batches import Task
+from toolcatalog.build.changes import BuildPaths
+from toolcatalog.build.pipeline import build
+from toolcatalog.build.state import CheckResult
 from toolcatalog.progress import no_progress
 from toolcatalog.system import files, seals
 from toolcatalog.system.processes import WorkerPool
@@ -47,17 +49,17 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
 def tasks_of(catalog: Path, out: Path) -> list[Task]:
     """The batches of a catalog as a check sees them."""
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
-    fingerprint = program.compute("")
-    before = memory.load_state(places.cache, fingerprint)
+    fingerprint = build_fingerprint.compute("")
+    before = state.load_state(places.cache, fingerprint)
     with WorkerPool(1) as crew:
-        outline = looking.list_catalog(catalog)
-        looked = looking.detect_changes(places, outline, before, fingerprint, crew, no_progress)
+        outline = changes.list_catalog(catalog)
+        looked = changes.detect_changes(places, outline, before, fingerprint, crew, no_progress)
     return [*looked.tasks]
 
 
 def key_of(task: Task) -> str:
     """The key that the part of a batch has, whether its files are sound or not."""
-    return batches.compute_key(task, inventory.scan_folders(task.root, task.folders, []).files)
+    return batches.compute_key(task, batches.scan_folders(task.root, task.folders, []).files)
 
 
 def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str, str]) -> None:
@@ -65,12 +67,12 @@ def test_a_part_from_elsewhere_is_not_served(tmp_path: Path, elsewhere: dict[str
     catalog, out = generate_catalog(tmp_path / "catalog", 3), tmp_path / "build"
     build(catalog, out, None)
     cache, [task] = out / ".cache", tasks_of(catalog, out)
-    part = parts.load_batch(cache, key_of(task))
+    part = build_cache.load_batch(cache, key_of(task))
     assert part is not None
     shutil.rmtree(out)
     forged = replace(part, newest=part.newest.replace(b"Do thing number", WORDS[:15]))
     assert forged.newest != part.newest
-    parts.save_batch(cache, key_of(task), forged)
+    build_cache.save_batch(cache, key_of(task), forged)
     build(catalog, tmp_path / "clean", None)
     arguments = ("--catalog", catalog, "--out", out)
     run_successfully("check", *arguments, env=elsewhere)
@@ -87,13 +89,13 @@ def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict
     arguments = ("check", "--catalog", catalog, "--out", out)
     run_successfully(*arguments)
     [task] = tasks_of(catalog, out)
-    part = parts.load_batch(
+    part = build_cache.load_batch(
         out / ".cache", key_of(task), ("facts", "newest", "older", "rows", "advice")
     )
     assert part is not None
     file = catalog / "toolkits/kit0/KIT0_DO_0/20250101_00.yaml"
     file.write_text(file.read_text() + "unknown: key\n")
-    parts.save_batch(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
+    build_cache.save_batch(out / ".cache", key_of(tasks_of(catalog, out)[0]), part)
     run_successfully(*arguments)  # whoever forged it is deceived: this forgery would work
     done = run_toolcatalog(*arguments, env=elsewhere)
     assert (done.returncode, "unknown-key" in done.stdout + done.stderr) == (1, True)
@@ -102,10 +104,10 @@ def test_a_cache_from_elsewhere_hides_no_problem(tmp_path: Path, elsewhere: dict
 def test_a_verdict_from_elsewhere_is_none(tmp_path: Path, home: Path) -> None:
     """What a check remembers is taken up under the secret that it was kept under, and no other."""
     (tmp_path / "cache").mkdir()
-    memory.save_check_result(tmp_path / "cache", "asked", CheckResult([], 3, {}))
-    assert memory.load_check_result(tmp_path / "cache", "asked") == CheckResult([], 3, {})
+    state.save_check_result(tmp_path / "cache", "asked", CheckResult([], 3, {}))
+    assert state.load_check_result(tmp_path / "cache", "asked") == CheckResult([], 3, {})
     seals.use_secret(seals.Secret(bytes(seals.SEAL_SIZE)))
-    assert memory.load_check_result(tmp_path / "cache", "asked") is None
+    assert state.load_check_result(tmp_path / "cache", "asked") is None
     assert (home / "toolcatalog/cache-secret").is_file()
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from generating import add_tool, generate_catalog
 from on_disk import read_tree
-from toolcatalog import memory, site
-from toolcatalog.build import build
-from toolcatalog.groups import SiteFile, SiteFiles
-from toolcatalog.memory import SiteState
+from toolcatalog.build import site_writer
+from toolcatalog.build import state as build_state
+from toolcatalog.build.pipeline import build
+from toolcatalog.build.site_pages import SiteFile, SiteFiles
+from toolcatalog.build.state import SiteState
 from toolcatalog.progress import no_progress
 from toolcatalog.system import file_state, files
 from toolcatalog.system.processes import WorkerPool
@@ -47,8 +48,8 @@ def refused() -> bytes:
 
 def update(folder: Path, groups: Sequence[Pages], left: SiteState, crew: WorkerPool) -> SiteState:
     """What there is of the site when all is done: all of it."""
-    staged = site.stage_site(folder, groups, left, crew, no_progress)
-    return SiteState(made_from="all", groups=dict(site.install(staged, crew)))
+    staged = site_writer.stage_site(folder, groups, left, crew, no_progress)
+    return SiteState(made_from="all", groups=dict(site_writer.install(staged, crew)))
 
 
 def listed(folder: Path) -> list[str]:
@@ -57,7 +58,7 @@ def listed(folder: Path) -> list[str]:
     return paths
 
 
-def noted(found: SiteState) -> dict[str, memory.PageGroupState]:
+def noted(found: SiteState) -> dict[str, build_state.PageGroupState]:
     """What is noted of the groups, but the list of all files."""
     return {digest: said for digest, said in found.groups.items() if digest != ".generated"}
 
@@ -84,17 +85,17 @@ def test_what_is_made_from_the_same_is_not_made_again(
     another is made.
     """
     left = update(tmp_path, [made("before", a="one", b="two")], SiteState(), crew)
-    assert memory.decode_sources(left.groups["before"]) == {"a.html": "one", "b.html": "two"}
+    assert build_state.decode_sources(left.groups["before"]) == {"a.html": "one", "b.html": "two"}
     now = Pages("after", [SiteFile("a.html", refused, "one"), *made("", b="three").some])
     found = update(tmp_path, [now], as_left(left), crew)
     assert (tmp_path / "b.html").read_bytes() == b"three"
     assert [*noted(found)] == ["after"]
-    assert memory.decode_sources(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
-    state = memory.decode_signatures(found.groups["after"])
+    assert build_state.decode_sources(found.groups["after"]) == {"a.html": "one", "b.html": "three"}
+    state = build_state.decode_signatures(found.groups["after"])
     assert state == {
         path: file_state.settled_signature(f"{tmp_path}/{path}") for path in ("a.html", "b.html")
     }
-    assert state["a.html"] == memory.decode_signatures(left.groups["before"])["a.html"]
+    assert state["a.html"] == build_state.decode_signatures(left.groups["before"])["a.html"]
 
 
 def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: WorkerPool) -> None:
@@ -106,7 +107,7 @@ def test_what_is_not_as_it_was_left_is_made_again(tmp_path: Path, crew: WorkerPo
         (tmp_path / path).write_text("mine")
     found = update(tmp_path, [made("before", a="one"), made("after", b="")], left.select([]), crew)
     assert [(tmp_path / path).read_bytes() for path in ("a.html", "b.html")] == [b"one", b""]
-    assert [memory.decode_sources(said) for said in noted(found).values()] == [
+    assert [build_state.decode_sources(said) for said in noted(found).values()] == [
         {"a.html": "one"},
         {},
     ]
@@ -144,7 +145,9 @@ def test_what_comes_and_goes_is_listed(
         "d.html",
     ]
     assert sorted(listed(tmp_path)) == ["a.html", "b.html", "d.html"]
-    assert file_state.are_unchanged(tmp_path, memory.decode_signatures(found.groups[".generated"]))
+    assert file_state.are_unchanged(
+        tmp_path, build_state.decode_signatures(found.groups[".generated"])
+    )
 
 
 def seen_to_be_listed(site: Path) -> None:
@@ -210,7 +213,7 @@ def test_of_very_many_tools_less_is_held(tmp_path: Path, monkeypatch: pytest.Mon
         if change:
             add_tool(catalog, "kit0", "KIT0_DO_1", 3, "20250103_00")
         for name, many in (("much", 1_000), ("little", 0)):
-            monkeypatch.setattr("toolcatalog.merging.MANY_BATCHES", many)
+            monkeypatch.setattr("toolcatalog.build.text_index.MANY_BATCHES", many)
             build(catalog, tmp_path / name, tmp_path / f"{name}-site")
         assert read_tree(tmp_path / "much" / "current") == read_tree(
             tmp_path / "little" / "current"

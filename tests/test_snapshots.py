@@ -11,7 +11,7 @@ import pytest
 
 from reading import read_newest_documents
 from running import run_successfully, run_toolcatalog
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.cli import main
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import retention

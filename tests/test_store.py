@@ -20,7 +20,7 @@ from pyroaring import BitMap
 from generating import add_tool, generate_catalog
 from reading import read_documents
 from running import create_key, example_settings, run_toolcatalog
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.search.ranking import Ranking
 from toolcatalog.snapshot.tables import ToolIds

@@ -16,7 +16,7 @@ import pytest
 
 from generating import generate_catalog
 from running import TIMEOUT, create_key, error_sentence, wait_until
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import UsageError
 from toolcatalog.system import threads
 

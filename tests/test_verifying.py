@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from toolcatalog import encoding
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.errors import SnapshotError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify

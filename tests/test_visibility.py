@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlencode
 import pytest
 
 from generating import add_toolkit
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.keys import api_keys
 from toolcatalog.server import mcp_route
 from toolcatalog.server.app import create_app

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from toolcatalog.build import WorkerSource, build
+from toolcatalog.build.pipeline import WorkerSource, build
 from toolcatalog.cli import options, terminal
 from toolcatalog.snapshot import directory, retention
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
@@ -24,7 +24,7 @@ of the tools that the last build has would be gone, unless --allow-shrink says t
 
 def _load_worker_source(url: str) -> WorkerSource:
     """How the workers of a cluster are hired."""
-    from toolcatalog import cluster  # noqa: PLC0415 - it loads much that a build of what has not changed does without
+    from toolcatalog.build import cluster  # noqa: PLC0415 - it loads much that a build of what has not changed does without
 
     return partial(cluster.connect, url)
 

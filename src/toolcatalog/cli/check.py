@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
-from toolcatalog import build
+from toolcatalog.build import pipeline
+from toolcatalog.build.state import CheckResult
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import Problem, UsageError, remedy
-from toolcatalog.memory import CheckResult
 from toolcatalog.system import files
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
@@ -170,7 +170,7 @@ def _check_catalog(check_options: CheckOptions) -> CheckResult:
     """Where nothing can be written, nothing is remembered, and that is all."""
     out = check_options.out or check_options.catalog.resolve().parent / "build"
     if os.access(out if out.exists() else out.parent, os.W_OK):
-        return build.check(
+        return pipeline.check(
             check_options.catalog,
             out,
             _shown_severities(check_options),

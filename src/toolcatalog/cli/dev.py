@@ -6,7 +6,7 @@ import click
 import uvicorn
 
 from toolcatalog import developing
-from toolcatalog.build import build
+from toolcatalog.build.pipeline import build
 from toolcatalog.cli import listening, options, terminal
 from toolcatalog.system.processes import available_cpus
 

@@ -1,6 +1,4 @@
-"""What this program is, as one digest: what it once made may be taken up again only if it would
-make the same today.
-"""
+"""Program fingerprint: a digest of this program and its libraries, which cached results depend on."""
 
 import hashlib
 import os
@@ -34,7 +32,7 @@ def compute(*extra: str) -> str:
         seen.update(
             f"{library} {versions.get(library.replace('-', '_')) or _library_version(library)}\n".encode()
         )
-    _hash_folder(Path(__file__).parent, seen)
+    _hash_folder(Path(__file__).parents[1], seen)
     return seen.hexdigest()
 
 

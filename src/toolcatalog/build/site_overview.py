@@ -1,5 +1,6 @@
-"""The pages that are about all of a catalog: home, lists of tools, tags and scopes, data of the
-search, feeds. A group of the site.
+"""Overview pages of the site: home, lists of tools, tags and scopes, search data, feeds.
+
+A group of the site.
 
 They are made by one worker, because each takes all tools. Lists of tools are most of them, and a
 change concerns few: each is told by a digest of what it is made from, so that `site` need not make
@@ -12,8 +13,7 @@ from functools import partial
 from itertools import chain, islice
 
 from toolcatalog import feeds, finding, openapi, pages, twins
-from toolcatalog.catalog import file_schemas
-from toolcatalog.groups import (
+from toolcatalog.build.site_pages import (
     MultiVersionTools,
     SiteFile,
     SiteFiles,
@@ -22,6 +22,7 @@ from toolcatalog.groups import (
     latest_tools,
     recent_changes,
 )
+from toolcatalog.catalog import file_schemas
 from toolcatalog.pages import ListedTool, MetaToolSummary
 
 _RECENT_TOOLS = 10

@@ -1,4 +1,6 @@
-"""A batch of tool files to a part: read, checked, resolved and rendered as JSON. What worker
+"""Compile a batch of tool files: read, check, resolve and render as JSON.
+
+What worker
 processes do, and all that takes long.
 """
 
@@ -11,12 +13,13 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog import batches, checking, encoding, inventory, parts
-from toolcatalog.batches import CacheEntry, Task
+from toolcatalog import checking, encoding
+from toolcatalog.build import batches, cache
+from toolcatalog.build.batches import CacheEntry, Task
+from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog import model, resolve
 from toolcatalog.checking import CheckedFile
 from toolcatalog.errors import Finding, Problem, UsageError
-from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.snapshot import format as snapshot_format
 
 
@@ -33,7 +36,7 @@ class CompileResult:
 
 def compile_batch(task: Task) -> CompileResult:
     """The batch compiled from its files. Raises OSError where its part cannot be kept."""
-    seen = inventory.list_batch_files(task.root, task.folders)
+    seen = batches.list_batch_files(task.root, task.folders)
     examined = [*checking.check_files(task.root, [path for path, _ in seen.files])]
     digests = {one.path: one.digest for one in examined}
     rows = [
@@ -56,7 +59,7 @@ def compile_batch(task: Task) -> CompileResult:
     made = compile_tools(
         tools, task.toolkits, with_words=task.with_words, with_vectors=task.with_vectors
     )
-    parts.save_batch(task.cache, key, _with_findings(made, checking.select_findings(examined)))
+    cache.save_batch(task.cache, key, _with_findings(made, checking.select_findings(examined)))
     return CompileResult(cache_entry=batches.make_entry(key, rows))
 
 
@@ -66,10 +69,10 @@ def load_or_compile(task: Task, *sections: str) -> CompiledBatch:
 
     Raises UsageError where it cannot be made again, because files have changed since.
     """
-    found = parts.load_batch(task.cache, task.cache_entry.key, sections)
+    found = cache.load_batch(task.cache, task.cache_entry.key, sections)
     if found is None:
         compile_batch(task)
-        found = parts.load_batch(task.cache, task.cache_entry.key, sections)
+        found = cache.load_batch(task.cache, task.cache_entry.key, sections)
     if found is None:
         raise UsageError(f"Files below {task.root} changed while they were read: build again.")
     return found

@@ -1,5 +1,4 @@
-"""The pages of the site in groups that are made together, each with a digest of all that it is made
-from.
+"""Page groups of the site: pages that are rendered together, with a digest of their input.
 
 Here are those of a batch of tools and of a toolkit; `overview` has those of the whole catalog.
 Pages are made from what is public: the documents in the parts, and the indexes of toolkits in the
@@ -16,8 +15,9 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import compiling, encoding, entries, feeds, pages, twins
-from toolcatalog.batches import Task
+from toolcatalog import encoding, entries, feeds, pages, twins
+from toolcatalog.build import compiler
+from toolcatalog.build.batches import Task
 from toolcatalog.entries import ToolRow
 from toolcatalog.exports import definitions, providers
 from toolcatalog.feeds import ToolChange
@@ -98,7 +98,7 @@ ToolVersions = Sequence[tuple[Tool, bytes]]  # of a tool, oldest first, each wit
 
 def _read_tools(task: Task) -> Iterator[ToolVersions]:
     """The tools of a batch."""
-    part = compiling.load_or_compile(task, "facts", "newest", "older")
+    part = compiler.load_or_compile(task, "facts", "newest", "older")
     ends, versions = {True: 0, False: 0}, []
     for newest, size, deprecation in zip(
         part.facts.newest, part.facts.sizes, part.facts.deprecations, strict=True

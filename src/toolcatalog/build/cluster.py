@@ -1,4 +1,5 @@
-"""Work done on a dask cluster, by the very code that processes of this machine run: see `crew`.
+"""Builds on a dask cluster: worker requirements, and a worker pool over the scheduler.
+
 Needs the extra `cluster`.
 
 Tasks name files by path, so all workers must see the same folders at the same paths and run the
@@ -8,24 +9,102 @@ work is done: a worker that joins later is held to the same.
 
 import contextlib
 import logging
+import tempfile
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from functools import partial
+from functools import cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from toolcatalog import fitness
+from toolcatalog.build import fingerprint
+from toolcatalog.build.changes import BuildPaths
 from toolcatalog.errors import UsageError
-from toolcatalog.fitness import WorkerRequirements
-from toolcatalog.looking import BuildPaths
 from toolcatalog.system import seals
 
 if TYPE_CHECKING:
     from distributed import Client, Security
+
+
+class WorkerRequirements(NamedTuple):
+    """What every worker must have.
+
+    `program` is the digest of this program, `model` that of the sentence model, empty where none is
+    wanted; `seen` are folders and files with the inode of each, which tells a shared folder from a
+    copy of it; `written` the folders that results are put into; `secret` seals them, so that the
+    build takes them for its own.
+    """
+
+    program_digest: str
+    model_digest: str
+    inodes: Mapping[str, int]
+    writable_folders: Sequence[str]
+    seal_secret: seals.Secret
+
+
+def worker_requirements(paths: BuildPaths) -> WorkerRequirements:
+    """What a build of these places needs of its workers; folders that are not there yet are made."""
+    written = [paths.cache, *([paths.site] if paths.site else [])]
+    for folder in written:
+        folder.mkdir(parents=True, exist_ok=True)
+    seen = [paths.catalog, paths.catalog / "catalog.yaml", paths.catalog / "toolkits", *written]
+    model = _model_digest() if paths.with_vectors else ""
+    inodes = {str(path): _inode(path) for path in seen}
+    return WorkerRequirements(
+        _program_digest(), model, inodes, [*map(str, written)], seals.get_secret()
+    )
+
+
+def find_unmet_requirement(requirements: WorkerRequirements) -> str:
+    """What this process lacks of what a worker needs, as a clause about it; empty where it has
+    everything.
+    """
+    if _program_digest() != requirements.program_digest:
+        return (
+            "it runs another toolcatalog, Python or library (install the same, and start it again)"
+        )
+    if requirements.model_digest and _model_digest() != requirements.model_digest:
+        return "it does not have the model of the extra `semantic`"
+    for path, inode in requirements.inodes.items():
+        if _inode(path) != inode:
+            return f"it does not see {path}, or something else there"
+    for path in requirements.writable_folders:
+        try:
+            tempfile.TemporaryFile(dir=path).close()
+        except OSError as error:
+            return f"it cannot write to {path} ({error.strerror})"
+    return ""
+
+
+@cache
+def _program_digest() -> str:
+    """What this process runs: all is loaded before the digest is taken, so that it means what runs,
+    whatever is installed later.
+    """
+    from toolcatalog.build import rebuild  # noqa: F401, PLC0415 - it takes a while, and only workers need all of it here
+
+    return fingerprint.compute()
+
+
+def _model_digest() -> str:
+    from toolcatalog.search import encoder  # noqa: PLC0415 - it loads numpy
+
+    try:
+        return encoder.model_identity()
+    except UsageError:
+        return ""
+
+
+def _inode(path: str | Path) -> int:
+    try:
+        return Path(path).stat().st_ino
+    except OSError:
+        return 0
+
 
 _CONNECT_TIMEOUT = 10.0  # seconds that a scheduler is waited for
 _WORKER_TIMEOUT = 60.0  # seconds without any worker: one that is started again needs some
@@ -46,7 +125,7 @@ def connect(address: str, paths: BuildPaths, timeout: float = _WORKER_TIMEOUT) -
     Waits so many seconds for a worker, now and whenever none is left. Raises UsageError where there
     is no such scheduler, no worker, or one that is not fit.
     """
-    needs = fitness.worker_requirements(paths)
+    needs = worker_requirements(paths)
     client = _client(address)
     try:
         with _scheduler_errors(client):
@@ -152,7 +231,7 @@ def _run_tasks(
     requirements: WorkerRequirements, work: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> list[Result]:
     """What a worker does with a piece of work."""
-    missing = fitness.find_unmet_requirement(requirements)
+    missing = find_unmet_requirement(requirements)
     if missing:
         raise UsageError(
             f"A worker that has joined since cannot take part: {missing}. {_REQUIREMENTS_HINT}"
@@ -234,7 +313,7 @@ def _check_workers(
                 "some and build again."
             )
         time.sleep(_POLL_INTERVAL / 10)
-    said = client.run(fitness.find_unmet_requirement, requirements, on_error="return")
+    said = client.run(find_unmet_requirement, requirements, on_error="return")
     found = {
         worker: _unfit_reason(said.get(worker, ""), number) for worker, number in threads.items()
     }

@@ -1,6 +1,4 @@
-"""What there is to build, and what of it is in the cache: the first step of a build, and the only
-one where nothing has changed.
-"""
+"""Change detection: what has to be built, and what the cache still has."""
 
 import hashlib
 import json
@@ -9,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from toolcatalog import batches, memory
-from toolcatalog.batches import CacheEntry, Task
+from toolcatalog.build import batches, state
+from toolcatalog.build.batches import CacheEntry, Task
+from toolcatalog.build.state import BuildState, SiteState
 from toolcatalog.catalog import folder
 from toolcatalog.errors import Problem
-from toolcatalog.memory import BuildState, SiteState
 from toolcatalog.progress import Progress
 from toolcatalog.system import file_state
 from toolcatalog.system.processes import WorkerPool
@@ -171,18 +169,18 @@ def _load_unchanged_groups(
     sent from one process to another.
     """
     assert paths.site
-    noted = memory.load_site_state(paths.cache, paths.site, program_digest)
+    noted = state.load_site_state(paths.cache, paths.site, program_digest)
     return noted.select(unchanged_groups())
 
 
 def _find_unchanged_groups(paths: BuildPaths, program_digest: str) -> list[str]:
     """The digests of the groups whose files are as they were left."""
     assert paths.site
-    noted = memory.iter_site_groups(paths.cache, paths.site, program_digest)
+    noted = state.iter_site_groups(paths.cache, paths.site, program_digest)
     return [
         digest
         for digest, group in noted
-        if file_state.are_unchanged(paths.site, memory.decode_signatures(group))
+        if file_state.are_unchanged(paths.site, state.decode_signatures(group))
     ]
 
 

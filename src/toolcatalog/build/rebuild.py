@@ -1,6 +1,4 @@
-"""What a build does where something has changed: compile it, check the whole, and make snapshot and
-site of it.
-"""
+"""Rebuild: compile what changed, check the whole catalog, write snapshot and site."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,29 +7,29 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import (
-    compiling,
-    groups,
-    inspecting,
-    looking,
-    memory,
-    merging,
-    overview,
-    pages,
-    parts,
-    site,
+from toolcatalog import pages
+from toolcatalog.build import (
+    cache,
+    check_catalog,
+    compiler,
+    site_overview,
+    site_pages,
+    site_writer,
+    state,
+    text_index,
 )
-from toolcatalog.assembling import SnapshotWriter
-from toolcatalog.batches import Task
+from toolcatalog.build import changes as build_changes
+from toolcatalog.build.batches import Task
+from toolcatalog.build.changes import BuildPaths, ChangeSet
+from toolcatalog.build.check_catalog import CompiledCatalog
+from toolcatalog.build.site_pages import PageGroup, ToolkitIndex
+from toolcatalog.build.site_writer import StagedSite
+from toolcatalog.build.snapshot_writer import SnapshotWriter
+from toolcatalog.build.state import BuildState
 from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import InvalidCatalog
-from toolcatalog.groups import PageGroup, ToolkitIndex
-from toolcatalog.inspecting import CompiledCatalog
-from toolcatalog.looking import BuildPaths, ChangeSet
-from toolcatalog.memory import BuildState
 from toolcatalog.pages import MetaToolSummary
 from toolcatalog.progress import Progress
-from toolcatalog.site import StagedSite
 from toolcatalog.snapshot import directory
 from toolcatalog.snapshot.directory import BuildResult
 from toolcatalog.snapshot.format import SnapshotContents
@@ -68,22 +66,22 @@ def rebuild_catalog(
     OSError or BrokenExecutor.
     """
     if paths.site and not changes.site_state.groups:
-        site.load_generated(
+        site_writer.load_generated(
             paths.site
         )  # a folder of somebody else's is refused before the long work
         pages.preload()  # for all the processes that make pages; of a few pages most is not needed
     pool.start_background(len(changes.tasks))
     sound, words = _compile_and_check(paths, changes, previous, pool, progress)
     # Should this build be killed, the next one need not compile again.
-    memory.save_batches(
+    state.save_batches(
         paths.cache,
         changes.program_digest,
         changes.toolkit_digests,
-        memory.batch_entries(sound.tasks, previous),
+        state.batch_entries(sound.tasks, previous),
     )
     # before the site: its pages go out as they are written
     directory.check_shrinkage(paths.out, sum(sound.tool_counts.values()), max_loss_percent)
-    if len(sound.tasks) > merging.MANY_BATCHES:
+    if len(sound.tasks) > text_index.MANY_BATCHES:
         sound = _without_file_states(sound)
         changes.cache_entries.clear()  # it has the same at length, and who has called this holds on to it
         release_free_memory()
@@ -104,10 +102,10 @@ def rebuild_catalog(
     count = _install_site(paths, sound, changes, staged, pool) if staged else 0
     changed = directory.set_current(paths.out, digest)
     stamp = directory.compute_stamp(paths.out / "snapshots" / digest)
-    memory.save_snapshot_source(
+    state.save_snapshot_source(
         paths.cache, changes.program_digest, sound.source_digest, digest, stamp
     )
-    parts.remove_batches_except(paths.cache, {task.cache_entry.key for task in sound.tasks})
+    cache.remove_batches_except(paths.cache, {task.cache_entry.key for task in sound.tasks})
     kept = staged.kept_count if staged else 0
     return directory.read_build_result(paths.out, digest, changed=changed, pages=count, kept=kept)
 
@@ -118,19 +116,19 @@ def _compile_and_check(
     previous: BuildState,
     pool: WorkerPool,
     progress: Progress,
-) -> tuple[ValidCatalog, merging.TextIndexBuild | None]:
+) -> tuple[ValidCatalog, text_index.TextIndexBuild | None]:
     """The catalog, compiled and found sound, and the words of a new snapshot on their way; None
     where there is one of the same.
     """
-    gathered, words = inspecting.compile_changes(paths, changes, pool, progress), None
-    made_from = looking.compute_source_digest(
+    gathered, words = check_catalog.compile_changes(paths, changes, pool, progress), None
+    made_from = build_changes.compute_source_digest(
         changes.program_digest, changes.other_digests, [task.cache_entry for task in gathered.tasks]
     )
     is_made = previous.made_from == made_from and directory.is_unchanged(
         paths.out, previous.digest, previous.stamp
     )
     if not (is_made or gathered.invalid):
-        words = merging.TextIndexBuild(paths, changes.program_digest, gathered.tasks, pool)
+        words = text_index.TextIndexBuild(paths, changes.program_digest, gathered.tasks, pool)
     return _check(paths, changes, gathered, made_from, pool, progress), words
 
 
@@ -155,7 +153,7 @@ def _check(
     progress: Progress,
 ) -> ValidCatalog:
     """Hold the whole catalog against the rules."""
-    checked = inspecting.check_compiled(
+    checked = check_catalog.check_compiled(
         paths, changes, compiled_catalog, pool, progress, ("error",)
     )
     if checked.problems:
@@ -179,12 +177,12 @@ def _write_documents(writer: SnapshotWriter, catalog: ValidCatalog, progress: Pr
     """Write all of the snapshot but the words."""
     with progress("Writing the snapshot", len(catalog.tasks)) as advance:
         parts_of = (
-            compiling.load_or_compile(task, "facts", "newest", "older", "rows")
+            compiler.load_or_compile(task, "facts", "newest", "older", "rows")
             for task in catalog.tasks
         )
         writer.write_tools(parts_of, catalog.version_counts, advance)
     writer.write_other_files()
-    if len(catalog.tasks) > merging.MANY_BATCHES:
+    if len(catalog.tasks) > text_index.MANY_BATCHES:
         release_free_memory()
 
 
@@ -214,7 +212,7 @@ def _stage_site(
     """
     if paths.site is None:
         return None
-    return site.stage_site(
+    return site_writer.stage_site(
         paths.site,
         _page_groups(catalog, folder, changes.program_digest),
         changes.site_state,
@@ -231,9 +229,9 @@ def _install_site(
     pool: WorkerPool,
 ) -> int:
     """Put the pages in their places: how many the site has."""
-    memory.delete_site_state(paths.cache, staged.site)
-    now = site.install(staged, pool)
-    return memory.save_site_state(
+    state.delete_site_state(paths.cache, staged.site)
+    now = site_writer.install(staged, pool)
+    return state.save_site_state(
         paths.cache, staged.site, changes.program_digest, catalog.source_digest, now
     )
 
@@ -242,7 +240,7 @@ def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[Page
     about, toolkits = catalog.contents.about, catalog.contents.toolkits
     indexes = [ToolkitIndex(toolkit, folder) for toolkit in toolkits]
     found: list[PageGroup] = [
-        overview.CatalogPages(
+        site_overview.CatalogPages(
             program_digest=program,
             source_digest=catalog.source_digest,
             about=about,
@@ -257,7 +255,7 @@ def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[Page
         slug = index.toolkit.slug
         tasks = [task for task in catalog.tasks if slug in task.toolkit_digests]
         found.append(
-            groups.ToolkitPages(
+            site_pages.ToolkitPages(
                 program_digest=program,
                 about=about,
                 index=index,
@@ -267,7 +265,7 @@ def _page_groups(catalog: ValidCatalog, folder: Path, program: str) -> list[Page
         )
     by_slug = {toolkit.slug: toolkit for toolkit in toolkits}
     found += [
-        groups.BatchPages(
+        site_pages.BatchPages(
             task=task, about=about, toolkits={slug: by_slug[slug] for slug in task.toolkit_digests}
         )
         for task in catalog.tasks

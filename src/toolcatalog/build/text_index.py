@@ -1,5 +1,4 @@
-"""The words of all parts, and their vectors, merged for a new snapshot beside what else there is to
-do.
+"""The text index and vectors of a new snapshot, merged from all batches in the background.
 
 They need the parts and nothing else. So they begin as soon as all are there, while the rules are
 still being heard, and in the cache: should the rules object, nothing outside of it has been
@@ -10,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from toolcatalog import assembling, compiling, parts
-from toolcatalog.batches import Task
-from toolcatalog.looking import BuildPaths
-from toolcatalog.parts import CompiledBatch
+from toolcatalog.build import cache, compiler, snapshot_writer
+from toolcatalog.build.batches import Task
+from toolcatalog.build.cache import CompiledBatch
+from toolcatalog.build.changes import BuildPaths
 from toolcatalog.search import index_writer
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.system.processes import WorkerPool
@@ -62,9 +61,9 @@ class TextIndexBuild:
         assert self._pending
         try:
             return self._pending()
-        except parts.DamagedBatch:
+        except cache.DamagedBatch:
             for task in tasks:
-                compiling.load_or_compile(task, "words", "vectors")
+                compiler.load_or_compile(task, "words", "vectors")
             return self._write_files()
 
 
@@ -89,12 +88,12 @@ def _write_index(
     folder.mkdir(parents=True, exist_ok=True)
     # else they are read each time that they are gone through
     held = [*counts()] if len(keys) <= MANY_BATCHES else None
-    found = assembling.write_files(
+    found = snapshot_writer.write_files(
         folder,
         _merge_counts(cache_folder, program_digest, counts if held is None else lambda: held),
     )
     return found | (
-        assembling.write_vectors(
+        snapshot_writer.write_vectors(
             folder, (part.vectors for part in _load_sections(cache_folder, keys, "vectors"))
         )
         if with_vectors
@@ -118,7 +117,7 @@ def _load_sections(
     cache_folder: Path, keys: Sequence[str], section: str
 ) -> Iterator[CompiledBatch]:
     for key in keys:
-        part = parts.load_batch(cache_folder, key, (section,))
+        part = cache.load_batch(cache_folder, key, (section,))
         if part is None:
-            raise parts.DamagedBatch(key)
+            raise cache.DamagedBatch(key)
         yield part

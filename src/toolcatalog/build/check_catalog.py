@@ -1,22 +1,84 @@
-"""The whole catalog, held against everything there is to say of it: what has changed is compiled
-first, the rest is in the cache.
+"""Check the whole catalog from the cache: compile what changed, report lint findings with
+locations.
 """
 
+import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import advice, briefs, checking, compiling, hearing, telling
-from toolcatalog.batches import NO_ENTRY, Task
-from toolcatalog.catalog import model
+import orjson
+
+from toolcatalog import advice, checking, hearing
+from toolcatalog.build import cache, compiler
+from toolcatalog.build.batches import NO_ENTRY, Task
+from toolcatalog.build.changes import BuildPaths, ChangeSet
+from toolcatalog.build.compiler import CompileResult
+from toolcatalog.catalog import folder, model
 from toolcatalog.checking import CheckedCatalog, CheckedFile
-from toolcatalog.compiling import CompileResult
 from toolcatalog.errors import Problem, UsageError
-from toolcatalog.looking import BuildPaths, ChangeSet
 from toolcatalog.progress import Progress
+from toolcatalog.system import files
 from toolcatalog.system.processes import WorkerPool
+
+
+def has_cached_findings(task: Task) -> bool:
+    """Whether the places of a batch's advice have been found before."""
+    return _cache_path(task).exists()
+
+
+def locate_batch_findings(rules: Collection[str], task: Task) -> list[Problem]:
+    """The advice by these rules for a batch whose part is in the cache. Raises OSError where it
+    cannot be kept.
+    """
+    kept = _load_cached(task, rules)
+    if kept is not None:
+        return kept
+    said = compiler.parse_findings(compiler.load_or_compile(task, "advice").advice)
+    found = [
+        problem
+        for path, some in hearing.group_by_path(said).items()
+        for problem in hearing.apply(task.root, path, some)
+    ]
+    files.write_sealed(
+        _cache_path(task),
+        [
+            orjson.dumps(
+                {"of": folder.display_path(task.root, ""), "told": dict(_rows_by_rule(found))}
+            )
+        ],
+    )
+    return [problem for problem in found if problem.rule in rules]
+
+
+def _cache_path(task: Task) -> Path:
+    return cache.batch_path(task.cache, task.cache_entry.key).with_suffix(".told")
+
+
+def _rows_by_rule(problems: Iterable[Problem]) -> Iterator[tuple[str, list[tuple[object, ...]]]]:
+    """The problems of each rule, as rows."""
+    for rule, some in groupby(sorted(problems, key=attrgetter("rule")), attrgetter("rule")):
+        yield rule, [problem.row for problem in some]
+
+
+def _load_cached(task: Task, rules: Collection[str]) -> list[Problem] | None:
+    """What was told before of this batch in this catalog: its paths are shown with the catalog's
+    name.
+    """
+    with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError, KeyError):
+        said = orjson.loads(files.read_sealed(_cache_path(task)) or b"")
+        if said["of"] == folder.display_path(task.root, ""):
+            return [
+                Problem.from_row(row)
+                for rule, rows in said["told"].items()
+                if rule in rules
+                for row in rows
+            ]
+    return None
+
 
 _FEW_BATCHES = 8  # batches that a check compiles without counting their words
 
@@ -107,8 +169,8 @@ class _RuleFactsReader:
 
     def __init__(self, cache_folder: Path) -> None:
         self._cache = cache_folder
-        self._saved = briefs.load_rule_facts(cache_folder)
-        self._names = briefs.JoinedNames()
+        self._saved = cache.load_rule_facts(cache_folder)
+        self._names = cache.JoinedNames()
         self._loaded: dict[str, tuple[bytes, list[model.ToolSummary], Sequence[str]]] = {}
 
     def load(self, tasks: Iterable[Task]) -> None:
@@ -116,10 +178,10 @@ class _RuleFactsReader:
         for task in tasks:
             key = task.cache_entry.key
             if key not in self._loaded:
-                told = self._saved.get(key) or briefs.dump_rule_facts(
-                    compiling.load_or_compile(task, "facts").facts
+                told = self._saved.get(key) or cache.dump_rule_facts(
+                    compiler.load_or_compile(task, "facts").facts
                 )
-                brief = briefs.parse_rule_facts(told)
+                brief = cache.parse_rule_facts(told)
                 self._loaded[key] = told, [*brief.iter_tools(self._names)], brief.rules
 
     def collect(self, tasks: Sequence[Task]) -> tuple[list[model.ToolSummary], list[Sequence[str]]]:
@@ -129,7 +191,7 @@ class _RuleFactsReader:
         self.load(tasks)
         keys = [task.cache_entry.key for task in tasks]
         if {*keys} != self._saved.keys():
-            briefs.save_rule_facts(self._cache, {key: self._loaded[key][0] for key in keys})
+            cache.save_rule_facts(self._cache, {key: self._loaded[key][0] for key in keys})
         return [*chain.from_iterable(self._loaded[key][1] for key in keys)], [
             self._loaded[key][2] for key in keys
         ]
@@ -146,8 +208,8 @@ def _locate_all_findings(
     """All advice at its places: that of batches from the cache or beside, that of all other files
     here.
     """
-    find = partial(telling.locate_batch_findings, frozenset(rules))
-    before = {task.folders for task in tasks if telling.has_cached_findings(task)}
+    find = partial(locate_batch_findings, frozenset(rules))
+    before = {task.folders for task in tasks if has_cached_findings(task)}
     new = [task for task in tasks if task.folders not in before]
     with progress("Finding places", len(new)) as advance:
         for found in pool.map(find, new):
@@ -211,9 +273,9 @@ def _start_compiling(missing: Sequence[Task], pool: WorkerPool) -> Iterable[Comp
     what this process does meanwhile.
     """
     if len(missing) == 1:
-        alone = pool.submit(partial(compiling.compile_batch, missing[0]))
+        alone = pool.submit(partial(compiler.compile_batch, missing[0]))
         return (one() for one in [alone])
-    return pool.map(compiling.compile_batch, missing)
+    return pool.map(compiler.compile_batch, missing)
 
 
 def _collect_results(

@@ -1,5 +1,4 @@
-"""What one build tells the next, kept in the cache beside the parts: which files were in which
-state, and what came of them.
+"""Build state: what one build records for the next, in the cache.
 
 Nothing here decides what a build gives, only what it need not do again. A memory that is missing,
 damaged, another program's or somebody else's is none, and everything is looked at anew.
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcatalog.batches import NO_ENTRY, CacheEntry, Task
+from toolcatalog.build.batches import NO_ENTRY, CacheEntry, Task
 from toolcatalog.errors import Problem
 from toolcatalog.system import files
 

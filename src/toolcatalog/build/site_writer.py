@@ -1,5 +1,4 @@
-"""The site on disk: only pages that are concerned by a change are made, and only those that differ
-are written.
+"""The site writer: render changed pages, write those that differ, delete the others.
 
 Pages come in groups, each with a digest of all that it is made from. The build's cache notes the
 digests of the groups that were written and the state in which each file was left; a group whose
@@ -25,10 +24,10 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import memory
+from toolcatalog.build import state as build_state
+from toolcatalog.build.site_pages import PageGroup
+from toolcatalog.build.state import PageGroupState, SiteState
 from toolcatalog.errors import UsageError
-from toolcatalog.groups import PageGroup
-from toolcatalog.memory import PageGroupState, SiteState
 from toolcatalog.progress import Progress
 from toolcatalog.snapshot import locks
 from toolcatalog.system import file_state, files
@@ -119,7 +118,9 @@ def install(staged: StagedSite, pool: WorkerPool) -> Iterator[tuple[str, PageGro
     files.remove(site / locks.STAGED)
     yield (
         _LISTING_FILE,
-        memory.encode_group_state({_LISTING_FILE: file_state.settled_signature(str(listing))}, {}),
+        build_state.encode_group_state(
+            {_LISTING_FILE: file_state.settled_signature(str(listing))}, {}
+        ),
     )
 
 
@@ -178,7 +179,7 @@ def _group_paths(
     """
     for digest, group in groups.items():
         yield (
-            memory.decode_signatures(site_state.groups[digest])
+            build_state.decode_signatures(site_state.groups[digest])
             if digest in site_state.groups
             else group.paths
         )
@@ -200,7 +201,7 @@ def _replaced_paths(
 ) -> Iterator[Collection[str]]:
     """Where the files lie of groups that are no more."""
     return (
-        memory.decode_signatures(noted)
+        build_state.decode_signatures(noted)
         for digest, noted in site_state.groups.items()
         if digest not in groups and digest != _LISTING_FILE
     )
@@ -211,7 +212,7 @@ def _find_reusable(site_state: SiteState, groups: Mapping[str, PageGroup]) -> Kn
     they are made from.
     """
     notes = [
-        (memory.decode_signatures(noted), memory.decode_sources(noted))
+        (build_state.decode_signatures(noted), build_state.decode_sources(noted))
         for digest, noted in site_state.groups.items()
         if digest not in groups
     ]
@@ -238,7 +239,7 @@ def _stage_group(site: Path, known: KnownFiles, group: PageGroup) -> PageGroupSt
             if (site / path).is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), f"{site}/{path}")
             files.write_unsynced(folder / str(numbers[path]), data)
-    return memory.encode_group_state(state, sources)
+    return build_state.encode_group_state(state, sources)
 
 
 def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> PageGroupState:
@@ -248,7 +249,7 @@ def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> Page
     group, noted = staged
     folder = f"{site}/{locks.STAGED}/{group.digest}"
     waiting = {file.name for file in Path(folder).iterdir()}
-    state = memory.decode_signatures(noted)
+    state = build_state.decode_signatures(noted)
     for number, path in enumerate(group.paths):
         if str(number) in waiting:
             files.move_file(f"{folder}/{number}", f"{site}/{path}")
@@ -256,7 +257,7 @@ def _install_group(site: Path, staged: tuple[PageGroup, PageGroupState]) -> Page
         path: state.get(path) or file_state.settled_signature(f"{site}/{path}")
         for path in group.paths
     }
-    return memory.encode_group_state(now, memory.decode_sources(noted))
+    return build_state.encode_group_state(now, build_state.decode_sources(noted))
 
 
 def _write_listing(listing: Path, groups: Iterable[Collection[str]]) -> None:

@@ -1,5 +1,5 @@
-"""The pipeline: look what has changed, compile that, check the whole, and publish it, so that a
-reader never sees half of anything.
+"""The build pipeline: detect changes, compile, check, write the snapshot and the site, switch
+`current`.
 
 build/snapshots/<digest>/   complete, or not there: written under another name beside and renamed
 build/current               a link to one of them, moved last and in one step
@@ -15,9 +15,10 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from toolcatalog import looking, memory, program
-from toolcatalog.looking import BuildPaths, CatalogListing, ChangeSet
-from toolcatalog.memory import BuildState, CheckResult
+from toolcatalog.build import changes, state
+from toolcatalog.build import fingerprint as build_fingerprint
+from toolcatalog.build.changes import BuildPaths, CatalogListing, ChangeSet
+from toolcatalog.build.state import BuildState, CheckResult
 from toolcatalog.progress import Progress, no_progress
 from toolcatalog.snapshot import directory, locks
 from toolcatalog.snapshot.directory import UNLIMITED_LOSS_PERCENT, BuildResult
@@ -58,10 +59,12 @@ def build(
     or UsageError where a folder cannot be used; in each case `out/current` and the site stay as
     they were.
     """
-    fingerprint = program.compute(_schema_names(catalog), *([_model_digest()] if semantic else []))
+    fingerprint = build_fingerprint.compute(
+        _schema_names(catalog), *([_model_digest()] if semantic else [])
+    )
     places = BuildPaths(catalog=catalog, out=out, site=site, with_vectors=semantic)
     places = places.to_absolute() if worker_source else places
-    outline = looking.list_catalog(catalog)  # before anything is written: there may be no catalog
+    outline = changes.list_catalog(catalog)  # before anything is written: there may be no catalog
     locks.check_places(catalog, out, site)
     with (
         locks.lock_build(out, "the last good build is untouched. Build"),
@@ -92,16 +95,16 @@ def check(
 
     Writes nothing but that, below `out`. Raises UsageError.
     """
-    fingerprint = program.compute(_schema_names(catalog))
+    fingerprint = build_fingerprint.compute(_schema_names(catalog))
     places = BuildPaths(catalog=catalog, out=out, site=None, with_words=False)
-    outline = looking.list_catalog(catalog)
+    outline = changes.list_catalog(catalog)
     locks.check_places(catalog, out, None)
     with (
         locks.lock_build(out, "nothing is lost. Check", timeout=_LOCK_TIMEOUT),
         WorkerPool(jobs) as crew,
     ):
         looked, before = _detect_changes(places, outline, fingerprint, crew, progress)
-        found = memory.load_check_result(places.cache, _request_digest(places, looked, severities))
+        found = state.load_check_result(places.cache, _request_digest(places, looked, severities))
         return found or _check_changes(places, looked, before, severities, crew, progress)
 
 
@@ -113,18 +116,18 @@ def _detect_changes(
     progress: Progress,
 ) -> tuple[ChangeSet, BuildState]:
     """A catalog as it is found, and what is known of it from the build or the check before."""
-    site = looking.start_site_scan(
+    site = changes.start_site_scan(
         paths, fingerprint, pool
     )  # begun first: it needs nothing of what follows
     for folder in (paths.cache, *(paths.cache / "parts").glob("*")):
         files.remove_temporary_files(folder)
-    before = memory.load_state(paths.cache, fingerprint)
+    before = state.load_state(paths.cache, fingerprint)
     # others: those for what follows begin with all that loaded
     with WorkerPool(pool.jobs if len(outline.tool_folders) > _MANY_TOOLS else 1) as lookers:
-        looked = looking.detect_changes(paths, outline, before, fingerprint, lookers, progress)
+        looked = changes.detect_changes(paths, outline, before, fingerprint, lookers, progress)
     if paths.site and not all(looked.cache_entries):
         # all that compiles, checks and renders, while the site is looked at
-        import_module("toolcatalog.making")
+        import_module("toolcatalog.build.rebuild")
     looked = replace(looked, site_state=site())
     if len(outline.tool_folders) <= _MANY_TOOLS and not all(looked.cache_entries):
         pool.stop_background()
@@ -139,19 +142,19 @@ def _check_changes(
     pool: WorkerPool,
     progress: Progress,
 ) -> CheckResult:
-    from toolcatalog import inspecting, parts  # noqa: PLC0415 - it takes a while to load
+    from toolcatalog.build import cache, check_catalog  # noqa: PLC0415 - it takes a while to load
 
-    gathered = inspecting.compile_changes(paths, changes, pool, progress)
-    checked = inspecting.check_compiled(paths, changes, gathered, pool, progress, severities)
-    now = memory.batch_entries(gathered.tasks, previous)
+    gathered = check_catalog.compile_changes(paths, changes, pool, progress)
+    checked = check_catalog.check_compiled(paths, changes, gathered, pool, progress, severities)
+    now = state.batch_entries(gathered.tasks, previous)
     if now != previous.batches or changes.toolkit_digests != previous.heads:
-        memory.save_batches(paths.cache, changes.program_digest, changes.toolkit_digests, now)
-        parts.prune_batches(paths.cache, {task.cache_entry.key for task in gathered.tasks})
+        state.save_batches(paths.cache, changes.program_digest, changes.toolkit_digests, now)
+        cache.prune_batches(paths.cache, {task.cache_entry.key for task in gathered.tasks})
     verdict = CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
     # else something is wrong, or there is no cache yet
     if 0 < len(gathered.tasks) == len(changes.tasks):
         changes = replace(changes, cache_entries=[task.cache_entry for task in gathered.tasks])
-        memory.save_check_result(paths.cache, _request_digest(paths, changes, severities), verdict)
+        state.save_check_result(paths.cache, _request_digest(paths, changes, severities), verdict)
     return verdict
 
 
@@ -205,6 +208,6 @@ def _rebuild(
     progress: Progress,
     max_loss_percent: int,
 ) -> BuildResult:
-    from toolcatalog import making  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
+    from toolcatalog.build import rebuild  # noqa: PLC0415 - all that compiles, checks and renders takes a while to load
 
-    return making.rebuild_catalog(paths, changes, previous, pool, progress, max_loss_percent)
+    return rebuild.rebuild_catalog(paths, changes, previous, pool, progress, max_loss_percent)

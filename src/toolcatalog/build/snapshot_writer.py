@@ -1,5 +1,4 @@
-"""Parts to the files of a snapshot, one part after another, so that memory does not grow with the
-documents.
+"""The snapshot writer: compiled batches to the files of a snapshot, batch by batch.
 
 The parts come in the order of their slugs, which is the order of the numbers. Documents of the
 newest versions go to the front of `tools.json` while those of older ones wait in a file of their
@@ -19,9 +18,9 @@ import orjson
 from pyroaring import BitMap
 
 from toolcatalog import encoding
+from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog.sessions import is_usable
 from toolcatalog.errors import UsageError
-from toolcatalog.parts import CompiledBatch, ToolColumns
 from toolcatalog.progress import Advance
 from toolcatalog.search import vectors
 from toolcatalog.snapshot import format as snapshot_format

@@ -1,0 +1,1 @@
+"""The build pipeline: compile and check a catalog, write its snapshot and its site."""
