@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import feeds
-from toolcatalog.feeds import ToolChange
+from toolcatalog.site import feeds
+from toolcatalog.site.feeds import ToolChange
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 MAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"

@@ -455,7 +455,7 @@ def test_another_program_takes_nothing_over(
     env = {"PYTHONPATH": str(package.parent)}
     run_successfully(*arguments, env=env)
     parts = folders.parts()
-    template = package / "templates" / "base.html"
+    template = package / "site" / "templates" / "base.html"
     template.write_text(template.read_text().replace("</main>", "<p>New.</p></main>"))
     run_successfully(*arguments, env=env)
     assert len(parts) == len(folders.parts()) > 8

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from running import example_settings
-from toolcatalog import markdown
+from toolcatalog.site import markdown
 
 HOSTILE = [
     "<script>alert(1)</script>",

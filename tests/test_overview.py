@@ -10,7 +10,7 @@ from pathlib import Path
 from toolcatalog import encoding
 from toolcatalog.build.site_overview import CatalogPages
 from toolcatalog.build.site_pages import ToolkitIndex
-from toolcatalog.entries import ToolRow
+from toolcatalog.site.lists import ToolRow
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Toolkit
 

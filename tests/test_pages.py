@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog import described, entries, finding, openapi, pages
+from toolcatalog import openapi
 from toolcatalog.build import site_pages
-from toolcatalog.pages import ListedTool, MetaToolSummary
+from toolcatalog.site import lists, pages, search_data, tool_page
+from toolcatalog.site.pages import ListedTool, MetaToolSummary
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool, Toolkit
 
@@ -59,7 +60,7 @@ def told(text: str) -> dict[str, Any]:
     """A description that has the text in every place that can have one."""
     plain = {"type": text, "description": text, "title": text}
     values = {"default": {text: text}, "enum": [text, [text]], "examples": [text]}
-    limits = dict.fromkeys(described._LIMIT_LABELS, text)
+    limits = dict.fromkeys(tool_page._LIMIT_LABELS, text)
     inner = {
         "properties": {text: plain},
         "items": plain,
@@ -80,7 +81,7 @@ class Shown:
 
     def pages(self) -> dict[str, bytes]:
         """Each kind of page."""
-        row = entries.make_row(snapshot_format.make_toolkit_index_row(self.tool, b""))
+        row = lists.make_row(snapshot_format.make_toolkit_index_row(self.tool, b""))
         listed = ListedTool(self.toolkit, row)
         change = site_pages.recent_changes([listed], {self.toolkit.slug: {}})
         return {
@@ -171,7 +172,7 @@ def test_every_part_of_a_description_is_shown() -> None:
         "anyOf": [inner],
         "oneOf": [{"type": "integer", "description": "Or this."}],
     }
-    html = described.render_parameters(
+    html = tool_page.render_parameters(
         {"first": {**inner, "required": False}, "s": send}, "input-", "What it takes"
     )
     head = '<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Description</th></tr></thead><tbody>\n'
@@ -268,9 +269,9 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     """Each file is one call of a function with JSON; a line break in a name does not shift those
     behind it.
     """
-    row = entries.make_row(snapshot_format.make_toolkit_index_row(shown("x").tool, b""))
+    row = lists.make_row(snapshot_format.make_toolkit_index_row(shown("x").tool, b""))
     row = row._replace(name="two\nlines", no_auth=True, tags=("b", "a"), scopes=())
-    search = finding.SearchDataBuilder({"tags": ["a", "b"], "scopes": []})
+    search = search_data.SearchDataBuilder({"tags": ["a", "b"], "scopes": []})
     search.add_tools([row])
     search.add_tools([row._replace(slug="MAIL_READ", name="three", no_auth=False)])
     said = b'{"toolkits":[["mail","x",2]],"slugs":"MAIL_SEND\\nMAIL_READ","names":"two lines\\nthree","flags":"51","shard":500}'
@@ -278,7 +279,7 @@ def test_the_data_of_the_search_is_what_the_script_reads() -> None:
     said = b'{"tags":["a","b"],"tool_tags":[[0,1],[0,1]],"scopes":[],"tool_scopes":[[],[]]}'
     assert search.render_facets() == b"toolcatalogFacets(%b);\n" % said
     assert [*search.slugs()] == ["MAIL_SEND", "MAIL_READ"]
-    assert finding.render_shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
+    assert search_data.render_shard(0, [row]) == b'toolcatalogShard(0,["x"]);\n'
 
 
 def test_the_reference_has_every_operation_and_schema() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from running import example_settings
-from toolcatalog import twins
+from toolcatalog.site import markdown_pages
 from toolcatalog.snapshot.format import Tool, Toolkit
 
 PIECES = [
@@ -75,14 +75,14 @@ def outline(data: bytes) -> list[tuple[str, int]]:
 
 
 def of_tool(text: str) -> bytes:
-    return twins.render_tool_markdown(tool(text), toolkit(text))
+    return markdown_pages.render_tool_markdown(tool(text), toolkit(text))
 
 
 def of_toolkit(text: str) -> bytes:
     both = tool(text, output_parameters={}), tool(text, input_parameters={})
     return b"".join(
-        twins.render_llms_full_txt(
-            toolkit(text), [twins.to_markdown(one, toolkit(text)) for one in both]
+        markdown_pages.render_llms_full_txt(
+            toolkit(text), [markdown_pages.to_markdown(one, toolkit(text)) for one in both]
         )
     )
 
@@ -108,15 +108,15 @@ def test_no_text_becomes_structure(text: str) -> None:
         assert outline(make(f"a{text}")) == plain(make)
         assert not text.strip() or outline(make(text)) == plain(make)
     about = {"title": text, "description": f"a{text}"}
-    assert outline(twins.render_llms_txt(about, [toolkit(text)], {"mail": 1})) == outline(
-        twins.render_llms_txt({"title": "a", "description": "b"}, [toolkit()], {"mail": 1})
+    assert outline(markdown_pages.render_llms_txt(about, [toolkit(text)], {"mail": 1})) == outline(
+        markdown_pages.render_llms_txt({"title": "a", "description": "b"}, [toolkit()], {"mail": 1})
     )
 
 
 @example_settings(66)
 @given(TEXTS.filter(str.strip))
 def test_nothing_hidden_passes(text: str) -> None:
-    said = twins.render_tool_markdown(tool(text), toolkit(text)).decode()
+    said = markdown_pages.render_tool_markdown(tool(text), toolkit(text)).decode()
     assert not any(hidden in said for hidden in "\u202e\U000e0041\x0b\u2028")
     assert said.count("word") >= text.count("word")
 
@@ -133,7 +133,7 @@ def test_a_twin() -> None:
         name="Send_it *now* #", description="Sends `x` to **all**.", scopes=("a.b", "c"), tags=(), input_parameters={"body": body}, output_parameters={},
         deprecation={"reason": "It is old.", "since": "2025-01-01", "sunset": "", "replaced_by": "MAIL_POST"}, available_versions=("20240101_00", "20250101_00"),
     )  # fmt: skip
-    assert twins.render_tool_markdown(one, toolkit()).decode() == (
+    assert markdown_pages.render_tool_markdown(one, toolkit()).decode() == (
         r"""# Send_it \*now\* \#
 
 `MAIL_SEND`, version `20250101_00`, toolkit Mail
@@ -182,7 +182,7 @@ Not described.
     "text", ["# x", "- x", "> x", "1. x", "[x]: y", "---", "___", "* * *", "```", "<b> `x`"]
 )
 def test_a_description_that_could_begin_a_block_is_fenced(text: str) -> None:
-    said = twins.render_tool_markdown(tool(description=text), toolkit()).decode()
+    said = markdown_pages.render_tool_markdown(tool(description=text), toolkit()).decode()
     assert f"{'`' * (4 if '```' in text else 3)}text\n{text}\n" in said
 
 
@@ -197,7 +197,9 @@ def test_names_that_a_code_span_cannot_show_are_json() -> None:
     ):
         assert (
             f"\n- {shown} (string)\n"
-            in twins.render_tool_markdown(tool(input_parameters={name: LEAF}), toolkit()).decode()
+            in markdown_pages.render_tool_markdown(
+                tool(input_parameters={name: LEAF}), toolkit()
+            ).decode()
         )
 
 
@@ -217,7 +219,7 @@ def test_llms() -> None:
             versions=(),
         ),
     )
-    said = twins.render_llms_txt(about, [first, second], {"mail": 1_200, "x": 1}).decode()
+    said = markdown_pages.render_llms_txt(about, [first, second], {"mail": 1_200, "x": 1}).decode()
     assert said.startswith("# Tools\n\n> What agents call. 1,201 tools in 2 toolkits.\n\n")
     assert (
         "## Toolkits\n\n- [Mail](toolkits/mail/llms-full.txt): 1,200 tools ([page](toolkits/mail/index.html)). Mail\n"
@@ -238,9 +240,9 @@ def test_a_whole_toolkit_is_made_piece_by_piece() -> None:
     def tools() -> Any:
         for number in range(3):
             taken.append(number)
-            yield twins.to_markdown(tool(), toolkit())
+            yield markdown_pages.to_markdown(tool(), toolkit())
 
-    pieces = twins.render_llms_full_txt(toolkit(), tools())
+    pieces = markdown_pages.render_llms_full_txt(toolkit(), tools())
     assert next(pieces).startswith(b"# Mail\n\nMail\n\n- Toolkit: `mail`\n")
     assert next(pieces).startswith(b"\n## word\n")
     assert taken == [0]

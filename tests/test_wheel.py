@@ -75,9 +75,9 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
     assert inside == below(PACKAGE)
     kinds = {(path.rpartition("/")[0], Path(path).suffix) for path in inside}
     assert {
-        ("templates", ".html"),
-        ("templates", ".css"),
-        ("templates", ".js"),
+        ("site/templates", ".html"),
+        ("site/templates", ".css"),
+        ("site/templates", ".js"),
         ("rulebook", ".md"),
     } <= kinds
     assert "py.typed" in inside

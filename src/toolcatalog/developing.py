@@ -27,7 +27,7 @@ from watchfiles import awatch
 
 from toolcatalog.ending import receive_lifespan
 from toolcatalog.errors import InvalidCatalog, Problem, ToolcatalogError
-from toolcatalog.pages import read_asset
+from toolcatalog.site.pages import read_asset
 
 _MAX_PROBLEMS = 20  # problems
 _SCRIPT = b'<script src="/_dev/live.js"></script></head>'

@@ -7,7 +7,6 @@ from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 
-from toolcatalog import pages
 from toolcatalog.build import (
     cache,
     check_catalog,
@@ -28,8 +27,9 @@ from toolcatalog.build.snapshot_writer import SnapshotWriter
 from toolcatalog.build.state import BuildState
 from toolcatalog.catalog import model, resolve
 from toolcatalog.errors import InvalidCatalog
-from toolcatalog.pages import MetaToolSummary
 from toolcatalog.progress import Progress
+from toolcatalog.site import pages
+from toolcatalog.site.pages import MetaToolSummary
 from toolcatalog.snapshot import directory
 from toolcatalog.snapshot.directory import BuildResult
 from toolcatalog.snapshot.format import SnapshotContents

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 
-from toolcatalog import feeds, finding, openapi, pages, twins
+from toolcatalog import openapi
 from toolcatalog.build.site_pages import (
     MultiVersionTools,
     SiteFile,
@@ -23,7 +23,8 @@ from toolcatalog.build.site_pages import (
     recent_changes,
 )
 from toolcatalog.catalog import file_schemas
-from toolcatalog.pages import ListedTool, MetaToolSummary
+from toolcatalog.site import feeds, markdown_pages, pages, search_data
+from toolcatalog.site.pages import ListedTool, MetaToolSummary
 
 _RECENT_TOOLS = 10
 _FIXED_PATHS = (
@@ -73,7 +74,9 @@ class CatalogPages:
         """As in Group."""
         total = self._tool_count
         lists = [pages.list_path(number) for number in range(1, pages.count_list_pages(total) + 1)]
-        shards = [finding.shard_path(number) for number in range(finding.count_shards(total))]
+        shards = [
+            search_data.shard_path(number) for number in range(search_data.count_shards(total))
+        ]
         labels = [
             pages.label_path(kind, label) for kind, some in self.labels.items() for label in some
         ]
@@ -142,14 +145,14 @@ class CatalogPages:
             make,
             self._source_digest(number, self._tool_count, _join_digests(tools)),
         )
-        for start in range(0, len(tools), finding.SHARD_SIZE):
+        for start in range(0, len(tools), search_data.SHARD_SIZE):
             place, some = (
-                (number * pages.TOOLS_PER_PAGE + start) // finding.SHARD_SIZE,
-                slice(start, start + finding.SHARD_SIZE),
+                (number * pages.TOOLS_PER_PAGE + start) // search_data.SHARD_SIZE,
+                slice(start, start + search_data.SHARD_SIZE),
             )
-            shard = partial(finding.render_shard, place, [tool for _, tool in tools[some]])
+            shard = partial(search_data.render_shard, place, [tool for _, tool in tools[some]])
             yield SiteFile(
-                finding.shard_path(place),
+                search_data.shard_path(place),
                 shard,
                 self._source_digest(place, _join_digests(tools[some])),
             )
@@ -171,7 +174,7 @@ class CatalogPages:
         )
         yield SiteFile(
             "llms.txt",
-            lambda: twins.render_llms_txt(
+            lambda: markdown_pages.render_llms_txt(
                 about, [toolkit for toolkit, _ in toolkits], self.tool_counts
             ),
         )
@@ -245,7 +248,7 @@ class _Collected:
     """
 
     def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
-        self.search = finding.SearchDataBuilder(labels)
+        self.search = search_data.SearchDataBuilder(labels)
         self.recent: list[ListedTool] = []
         self.changed: list[ListedTool] = []
         self.by_label = {

@@ -15,17 +15,18 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from toolcatalog import encoding, entries, feeds, pages, twins
+from toolcatalog import encoding
 from toolcatalog.build import compiler
 from toolcatalog.build.batches import Task
-from toolcatalog.entries import ToolRow
 from toolcatalog.exports import definitions, providers
-from toolcatalog.feeds import ToolChange
-from toolcatalog.pages import ListedTool, ToolkitTools
+from toolcatalog.site import feeds, lists, markdown_pages, pages
+from toolcatalog.site.feeds import ToolChange
+from toolcatalog.site.lists import ToolRow
+from toolcatalog.site.markdown_pages import ToolMarkdown
+from toolcatalog.site.pages import ListedTool, ToolkitTools
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import first_sentence
-from toolcatalog.twins import ToolMarkdown
 
 _FEED_LENGTH = 100
 
@@ -150,7 +151,7 @@ class ToolkitIndex(NamedTuple):
             self.toolkit.slug, version or self.toolkit.versions[-1]
         )
         return ToolkitTools(
-            self.toolkit, [*map(entries.make_row, orjson.loads(file.read_bytes())["tools"])]
+            self.toolkit, [*map(lists.make_row, orjson.loads(file.read_bytes())["tools"])]
         )
 
 
@@ -236,12 +237,12 @@ class ToolkitPages:
         lines: dict[str, list[bytes]] = {form: [] for form in definitions.FORMATS}
         for tool in (versions[-1][0] for task in self.tasks for versions in _read_tools(task)):
             if tool.toolkit == toolkit.slug:
-                told.append(twins.to_markdown(tool, toolkit))
+                told.append(markdown_pages.to_markdown(tool, toolkit))
                 yield SiteFile(pages.tool_path(tool.slug, "index.md"), partial(told[-1].render, 1))
                 for form, made in providers.fit_definitions(tool).items():
                     lines[form] += [encoding.dump_json(made.definition)] if made.definition else []
         full, *forms = self._export_paths
-        yield SiteFile(full, lambda: b"".join(twins.render_llms_full_txt(toolkit, told)))
+        yield SiteFile(full, lambda: b"".join(markdown_pages.render_llms_full_txt(toolkit, told)))
         yield from map(
             SiteFile, forms, (partial(providers.render_json_array, some) for some in lines.values())
         )

@@ -9,10 +9,11 @@ from typing import Any
 import click
 import orjson
 
-from toolcatalog import portraits, twins
+from toolcatalog import portraits
 from toolcatalog.catalog import folder
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
+from toolcatalog.site import markdown_pages
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.store.open import open_build
@@ -90,7 +91,7 @@ def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
     if form == "json":
         click.echo(data)
     elif form == "markdown":
-        click.echo(twins.render_tool_markdown(tool, kit), nl=False)
+        click.echo(markdown_pages.render_tool_markdown(tool, kit), nl=False)
     else:
         terminal.print_lines(
             portraits.format_tool(tool, kit, [*_tool_links(folder, tool)], _line_width())
@@ -103,8 +104,9 @@ def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str
         click.echo((folder / snapshot_format.toolkit_index_path(slug, version)).read_bytes())
     elif form == "markdown":
         kit = _parse_toolkit(index)
-        for piece in twins.render_llms_full_txt(
-            kit, (twins.to_markdown(tool, kit) for tool in _read_tools(store, index["tools"]))
+        for piece in markdown_pages.render_llms_full_txt(
+            kit,
+            (markdown_pages.to_markdown(tool, kit) for tool in _read_tools(store, index["tools"])),
         ):
             click.echo(piece, nl=False)
     else:

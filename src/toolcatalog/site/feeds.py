@@ -1,5 +1,4 @@
-"""What is told to programs that follow a site: Atom feeds, the list of all pages, and how to search
-from a browser. Pure.
+"""Feeds: Atom, the sitemap and the OpenSearch description.
 
 Dates come from versions and never from the clock, so equal catalogs give equal feeds. Everything is
 UTF-8 and ends with a line break.

@@ -1,6 +1,4 @@
-"""Tools in lists, as HTML: of the whole site these are most, and so they are made by plain
-functions. Pure.
-"""
+"""Tool lists as HTML."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -11,7 +9,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from toolcatalog import markdown, textutils
+from toolcatalog import textutils
+from toolcatalog.site import markdown
 
 _HINT_BADGES = {  # tags that are shown as badges
     "important": '<span class="badge key">important</span>',

@@ -1,4 +1,4 @@
-r"""Text that a catalog says, perhaps with Markdown in it, to HTML that is safe inside an element; never for an attribute. Pure.
+"""Markdown rendering: catalog texts to safe HTML.
 
 CommonMark without raw HTML. Of what that makes, only a short list of elements is let through by a sanitizer that knows nothing of
 Markdown: two gates, so that a slip in one lets nothing in. An image becomes its alternative text, because whoever serves an image

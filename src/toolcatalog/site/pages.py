@@ -1,4 +1,4 @@
-"""What a snapshot holds as HTML pages. Pure; the only room that knows Jinja.
+"""HTML pages of a snapshot, rendered with Jinja templates.
 
 Every page links to the others by relative paths that name a file, so the site works from any
 sub-path of any host and from disk. All can be read without a script; the one there is makes things
@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
-from toolcatalog import entries, markdown, particulars
 from toolcatalog.diff import tool_changes
-from toolcatalog.entries import ToolRow
+from toolcatalog.site import lists, markdown, tool_page
+from toolcatalog.site.lists import ToolRow
 from toolcatalog.snapshot.format import Tool, Toolkit
 from toolcatalog.textutils import first_sentence
 
@@ -109,7 +109,7 @@ def read_asset(name: str) -> bytes:
     """A file of the site that is the same in every site."""
     from importlib import resources  # noqa: PLC0415 - it takes long to load, and a build that has no page to make does without
 
-    return (resources.files("toolcatalog") / "templates" / name).read_bytes()
+    return (resources.files("toolcatalog.site") / "templates" / name).read_bytes()
 
 
 def render_home(
@@ -189,9 +189,9 @@ def render_tool(about: SiteInfo, toolkit: Toolkit, tool: Tool) -> bytes:
     """The page of one version of a tool. What it is replaced by has a page too: the rules see to
     that.
     """
-    root, old = particulars.SITE_ROOT, tool.version != tool.available_versions[-1]
+    root, old = tool_page.SITE_ROOT, tool.version != tool.available_versions[-1]
     places = {
-        **particulars.render_tool_fields(tool, toolkit),
+        **tool_page.render_tool_fields(tool, toolkit),
         "scopes": _label_links(root, "scopes", tool.scopes, old),
         "tags": _label_links(root, "tags", tool.tags, old),
     }
@@ -211,7 +211,7 @@ def _split_tool_template(
     html = (
         _load_environment()
         .get_template("tool.html")
-        .render(root=particulars.SITE_ROOT, about=dict(about), old=old, **marks)
+        .render(root=tool_page.SITE_ROOT, about=dict(about), old=old, **marks)
     )
     return re.split(f"\0({'|'.join(placeholders)})\0", html)
 
@@ -313,10 +313,10 @@ def _load_environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=strict,
-        finalize=entries.escape_hidden_value,
+        finalize=lists.escape_hidden_value,
     )
     made.filters |= {
-        "day": entries.format_day,
+        "day": lists.format_day,
         "summary": first_sentence,
         "inline": markdown.render_inline,
         "block": markdown.render_block,
@@ -325,8 +325,8 @@ def _load_environment() -> "jinja2.Environment":
         "label_path": label_path,
         "labels": _label_links,
         "letter": _logo_letter,
-        "items": entries.render_items,
-        "rows": entries.render_rows,
+        "items": lists.render_items,
+        "rows": lists.render_rows,
     }
     return made
 
@@ -341,7 +341,7 @@ def _label_links(root: str, kind: str, labels: Iterable[str], old: bool) -> Mark
 
 @lru_cache(maxsize=1 << 12)
 def _label_link(root: str, kind: str, label: str, old: bool) -> str:
-    code = f"<code>{escape(entries.escape_hidden_value(label))}</code>"
+    code = f"<code>{escape(lists.escape_hidden_value(label))}</code>"
     return code if old else f'<a href="{root}{label_path(kind, label)}">{code}</a>'
 
 

@@ -1,5 +1,4 @@
-"""What the search in the page looks in, as scripts that call a function of the site's own: so it
-works from disk too. Pure.
+"""Search data for the search in the browser.
 
 Of each tool the script needs slug and name at once, what it does only when it is shown, tags and
 scopes only on the page of all tools.
@@ -13,8 +12,8 @@ from operator import attrgetter
 import orjson
 
 from toolcatalog.encoding import dump_json, dump_json_compact
-from toolcatalog.entries import ToolRow
-from toolcatalog.pages import TOOLS_PER_PAGE
+from toolcatalog.site.lists import ToolRow
+from toolcatalog.site.pages import TOOLS_PER_PAGE
 from toolcatalog.snapshot.format import Toolkit
 from toolcatalog.textutils import first_sentence
 

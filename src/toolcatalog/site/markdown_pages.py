@@ -1,5 +1,4 @@
-"""Records to Markdown, for programs and models that read the site: the twins of its pages, and
-`llms.txt`. Pure.
+"""Markdown pages of the site, and `llms.txt`.
 
 Nothing that a catalog says can look like structure of this file. A text of one line stands within a
 line, where Markdown begins no block, and `<` does not open a tag; any other text is quoted in a

@@ -1,0 +1,1 @@
+"""Pure renderers of the site: HTML, Markdown, feeds and search data."""
