@@ -23,7 +23,7 @@ from toolcatalog.build.pipeline import build
 from toolcatalog.catalog import loader, schema, yaml_reader
 from toolcatalog.cli import bringing
 from toolcatalog.errors import ToolcatalogError
-from toolcatalog.importers import additions, documents, mcp, openapi, wire
+from toolcatalog.importers import documents, mcp, openapi, wire, writer
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.server import questions
@@ -175,11 +175,11 @@ def feed_file_list(data: bytes) -> None:
 
 
 def _check_import(
-    load_additions: Callable[[], "list[additions.ImportedTool] | Iterator[additions.ImportedTool]"],
+    load_additions: Callable[[], "list[writer.ImportedTool] | Iterator[writer.ImportedTool]"],
 ) -> None:
     """What is imported is files without a fault."""
     with bringing.report_deep_nesting(Path("file"), "a document"):
-        new = additions.build_files(load_additions(), (), "mail")
+        new = writer.build_files(load_additions(), (), "mail")
     for path, data in new.files.items():
         document, problems = loader.parse_file(CATALOG, path, data)
         assert document is not None

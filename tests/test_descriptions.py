@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from running import example_settings
 from toolcatalog import parameters
-from toolcatalog.importers.descriptions import convert, is_storable
+from toolcatalog.importers.to_parameters import convert, is_storable
 
 ANYTHING = {
     "anyOf": [{"type": name} for name in ("string", "number", "boolean", "object", "array")],

@@ -13,7 +13,7 @@ import yaml
 from running import run_toolcatalog
 from toolcatalog.catalog import folder, loader, schema
 from toolcatalog.errors import UsageError
-from toolcatalog.importers import additions, wire
+from toolcatalog.importers import wire, writer
 
 TODAY = "20251121_00"
 FIRST = "toolkits/a/A_DO/00000000_00.yaml"
@@ -45,14 +45,14 @@ def catalog(tmp_path: Path) -> Path:
 
 def added(
     root: Path, *definitions: Any, today: str = TODAY, version: str = ""
-) -> additions.ImportResult:
+) -> writer.ImportResult:
     """What an import of these into the catalog would write, on that day."""
 
     def record(path: str) -> Any:
         document, _ = loader.load_file(root, path)
         return schema.validate(document)[0] if document and document.is_readable else None
 
-    return additions.build_files(
+    return writer.build_files(
         wire.import_tools([*definitions]),
         folder.list_paths(root)[0],
         version=version,
@@ -61,14 +61,14 @@ def added(
     )
 
 
-def write(root: Path, new: additions.ImportResult) -> None:
+def write(root: Path, new: writer.ImportResult) -> None:
     """Put the files there."""
     for path, data in new.files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
 
 
-def counts(new: additions.ImportResult) -> tuple[int, int, int]:
+def counts(new: writer.ImportResult) -> tuple[int, int, int]:
     """New, renewed, unchanged."""
     return new.new, new.updated, new.unchanged
 

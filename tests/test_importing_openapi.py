@@ -23,7 +23,7 @@ from toolcatalog import checking
 from toolcatalog.catalog import loader, schema, yaml_reader, yaml_writer
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
-from toolcatalog.importers import additions, documents, openapi, slugs
+from toolcatalog.importers import documents, openapi, slugs, writer
 
 CASES = ROOT / "tests" / "openapi"
 DOCUMENTS = sorted(path for path in CASES.iterdir() if not path.name.endswith(".expected.yaml"))
@@ -34,12 +34,10 @@ REAL = {
 SMALL: dict[str, Any] = {"openapi": "3.0.0", "info": {"title": "Small"}, "security": []}
 
 
-def added(
-    document: Any, *, present: tuple[str, ...] = (), **options: str
-) -> additions.ImportResult:
+def added(document: Any, *, present: tuple[str, ...] = (), **options: str) -> writer.ImportResult:
     """The additions that a document's value makes."""
     source = documents.SourceDocument("it.yaml", document, b"")
-    return additions.build_files(openapi.import_tools(source, **options), present)
+    return writer.build_files(openapi.import_tools(source, **options), present)
 
 
 def operation(**more: Any) -> dict[str, Any]:
@@ -50,7 +48,7 @@ def operation(**more: Any) -> dict[str, Any]:
 def outcome(path: Path) -> dict[str, Any]:
     """What becomes of a case: files and notes, or the sentences that refuse it."""
     try:
-        new = additions.build_files(
+        new = writer.build_files(
             openapi.import_tools(documents.read_document(path.read_bytes(), path.name)), ()
         )
     except UsageError as error:
@@ -407,7 +405,7 @@ def test_a_deep_document_is_read() -> None:
         json.dumps(operation(responses=answer)).encode(),
         yaml_writer.to_yaml(operation(responses=answer)),
     ):
-        new = additions.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
+        new = writer.build_files(openapi.import_tools(documents.read_document(data, "it")), ())
         assert "nesting beyond 32 levels" in {note.loss.what for note in new.notes}
 
 

@@ -17,8 +17,8 @@ from toolcatalog.catalog import resolve
 from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.exports import definitions
 from toolcatalog.importers import mcp, wire
-from toolcatalog.importers.additions import ImportedTool
-from toolcatalog.importers.descriptions import convert
+from toolcatalog.importers.to_parameters import convert
+from toolcatalog.importers.writer import ImportedTool
 from toolcatalog.parameters import to_served_inputs
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool

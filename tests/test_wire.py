@@ -15,7 +15,7 @@ from running import SHARED, only_errors, run_successfully, run_toolcatalog
 from toolcatalog import checking
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
-from toolcatalog.importers import additions, wire
+from toolcatalog.importers import wire, writer
 
 WIRE = SHARED / "data" / "wire-tools.json"
 FIELDS = ("input_parameters", "output_parameters")
@@ -33,17 +33,17 @@ def definition(slug: str = "GITHUB_STAR", **more: Any) -> dict[str, Any]:
 
 def added(
     *definitions: Any, present: tuple[str, ...] = (), toolkit: str = "", version: str = ""
-) -> additions.ImportResult:
+) -> writer.ImportResult:
     """The additions to a catalog whose files are at the paths `present`."""
-    return additions.build_files(wire.import_tools([*definitions]), present, toolkit, version)
+    return writer.build_files(wire.import_tools([*definitions]), present, toolkit, version)
 
 
-def told(new: additions.ImportResult) -> list[str]:
+def told(new: writer.ImportResult) -> list[str]:
     """What the notes say, but for those on made-up names and logos of toolkits."""
     return [note.loss.what for note in new.notes if not note.subject.startswith("toolkits/")]
 
 
-def value(new: additions.ImportResult, path: str) -> Any:
+def value(new: writer.ImportResult, path: str) -> Any:
     """One file, read by PyYAML."""
     return yaml.safe_load(new.files[path])
 
@@ -115,7 +115,7 @@ def facts(schema: Mapping[str, Any], at: Place) -> Iterator[tuple[Place, Any]]:
             yield (*at, key), said
 
 
-def place(note: additions.ImportNote) -> Place:
+def place(note: writer.ImportNote) -> Place:
     """The place of a note in the words of `facts`, which has a tool's parameters under
     `properties`.
     """

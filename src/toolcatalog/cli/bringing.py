@@ -19,8 +19,8 @@ from toolcatalog.catalog import folder as catalog_folder
 from toolcatalog.catalog import loader, schema
 from toolcatalog.cli import clock, options, terminal
 from toolcatalog.errors import UsageError, remedy
-from toolcatalog.importers import additions, documents
-from toolcatalog.importers.standing import UNDATED_VERSION
+from toolcatalog.importers import documents, writer
+from toolcatalog.importers.existing import UNDATED_VERSION
 from toolcatalog.system import files
 
 MAX_FILE_SIZE = 64 * 1024 * 1024  # bytes of a file that is imported
@@ -91,7 +91,7 @@ def report_deep_nesting(path: Path, expected: str) -> Iterator[None]:
 
 
 def add_to_catalog(
-    into: Path, tools: Iterable[additions.ImportedTool], toolkit: str, version: str
+    into: Path, tools: Iterable[writer.ImportedTool], toolkit: str, version: str
 ) -> None:
     """Write what of these tools is new to a catalog, all or nothing, and tell what that was and
     what could not be held.
@@ -102,7 +102,7 @@ def add_to_catalog(
         document, _ = loader.load_file(into, path)
         return schema.validate(document)[0] if document and document.is_readable else None
 
-    added = additions.build_files(
+    added = writer.build_files(
         tools, present, toolkit, version, record, f"{clock.today_compact()}_00"
     )
     _write_files(into, added.files)
@@ -152,9 +152,9 @@ def _undo_writes(into: Path, new: Iterable[str], written_paths: Container[str]) 
                 (into / folder).rmdir()
 
 
-def _report_notes(notes: Sequence[additions.ImportNote]) -> None:
+def _report_notes(notes: Sequence[writer.ImportNote]) -> None:
     """A line for each kind of thing that was not held: how often, and the first of them."""
-    kinds: defaultdict[str, list[additions.ImportNote]] = defaultdict(list)
+    kinds: defaultdict[str, list[writer.ImportNote]] = defaultdict(list)
     for note in notes:
         kinds[note.loss.what].append(note)
     if kinds:

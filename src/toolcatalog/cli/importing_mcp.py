@@ -73,9 +73,9 @@ def _read_source(source: Sequence[str], timeout: float) -> Any:
         raise UsageError(
             f"{what}: name a file of MCP tools, or the command that starts a server, behind `--`."
         )
-    from toolcatalog.cli import listing_mcp  # noqa: PLC0415 - a file is read without what asks servers
+    from toolcatalog.importers import mcp_client  # noqa: PLC0415 - a file is read without what asks servers
 
-    return listing_mcp.fetch_tools(words, timeout)
+    return mcp_client.fetch_tools(words, timeout)
 
 
 def _split_command(source: Sequence[str]) -> list[str]:

@@ -14,9 +14,9 @@ from toolcatalog import names
 from toolcatalog.errors import UsageError, raise_all
 from toolcatalog.exports.definitions import HINT_TAGS
 from toolcatalog.importers import slugs
-from toolcatalog.importers.additions import ImportedTool, check_tool_count
-from toolcatalog.importers.descriptions import convert
-from toolcatalog.importers.dialects import Loss
+from toolcatalog.importers.json_schema import Loss
+from toolcatalog.importers.to_parameters import convert
+from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _SCHEMA_FIELDS = {"inputSchema": "input_parameters", "outputSchema": "output_parameters"}
 _KNOWN_FIELDS = ("name", "title", "description", "annotations", *_SCHEMA_FIELDS)

@@ -14,16 +14,20 @@ from toolcatalog.catalog import schema
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.loader import Document, Location
 from toolcatalog.errors import UsageError
-from toolcatalog.importers.additions import ImportedTool, check_tool_count
-from toolcatalog.importers.bodies import INPUTS, OUTPUTS, Body, body_to_object, read_response_schema
-from toolcatalog.importers.descriptions import convert_normalized
-from toolcatalog.importers.dialects import MAX_SCHEMAS, Loss, Normalizer
-from toolcatalog.importers.documents import SourceDocument
-from toolcatalog.importers.inputs import collect_inputs
-from toolcatalog.importers.operations import Operation, list_operations
-from toolcatalog.importers.paper import DocumentReader
-from toolcatalog.importers.security import read_security
+from toolcatalog.importers.documents import DocumentReader, SourceDocument
+from toolcatalog.importers.json_schema import MAX_SCHEMAS, Loss, Normalizer
+from toolcatalog.importers.openapi_bodies import (
+    INPUTS,
+    OUTPUTS,
+    Body,
+    body_to_object,
+    collect_inputs,
+    read_response_schema,
+)
+from toolcatalog.importers.openapi_operations import Operation, list_operations, read_security
 from toolcatalog.importers.slugs import make_slugs, to_snake_case
+from toolcatalog.importers.to_parameters import convert_normalized
+from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _SUPPORTED_VERSION = re.compile(r"2\.0|3\.[01](\.[0-9]+)?(-.*)?")
 _MAX_SCHEMAS = 1_000_000  # schemas that all references of a document may unfold to: a minute's work

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcatalog.errors import UsageError, raise_all
-from toolcatalog.importers.additions import ImportedTool, check_tool_count
-from toolcatalog.importers.descriptions import convert
-from toolcatalog.importers.dialects import Loss
+from toolcatalog.importers.json_schema import Loss
+from toolcatalog.importers.to_parameters import convert
+from toolcatalog.importers.writer import ImportedTool, check_tool_count
 
 _PARAMETER_FIELDS = ("input_parameters", "output_parameters")
 _COPIED_FIELDS = ("name", "description", "scopes", "tags", "no_auth")  # as they are

@@ -1,4 +1,4 @@
-"""JSON Schemas of other makers to parameter descriptions of the catalog. Pure.
+"""JSON Schema to parameter descriptions of the catalog.
 
 `dialects` brings them into one spelling first; here a list of required names becomes `required` on
 each parameter, everything gets a type, and what the format has no place for is told as a `Loss`.
@@ -15,7 +15,7 @@ from toolcatalog import parameters
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.dialects import BRANCHES, Loss, Normalizer, Schema, type_keywords
+from toolcatalog.importers.json_schema import BRANCHES, Loss, Normalizer, Schema, type_keywords
 
 # `required` aside, which has rules of its own
 _SUPPORTED_KEYWORDS = SCHEMAS["tool"]["$defs"]["output"]["properties"]

@@ -1,5 +1,4 @@
-"""Importing again: what of the new a catalog has already, and the version in which what has changed
-goes there. Pure.
+"""Existing tools: what the catalog has already, and the version in which a change is written.
 
 A tool whose newest version says the same is left alone. One that has changed gets a version of its
 own: the one that it comes with, else the day's. Nothing that is published changes.

@@ -1,4 +1,6 @@
-"""The tools of a live MCP server: it is started, asked for all that it lists, and stopped. Needs
+"""MCP client: start an MCP server and list its tools.
+
+Needs
 the extra `mcp`.
 """
 

@@ -1,10 +1,16 @@
-"""The operations of an OpenAPI document: where each stands, and what it is called. Pure."""
+"""Operations of an OpenAPI document: their location, name, parameters and required scopes.
+
+`security` is a list of alternatives, each of which names what is needed together. A tool has one
+list of scopes, so the first alternative counts. An empty list, or an empty alternative, says that
+no credentials are needed; so does a document that says nothing.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.paper import DocumentReader
+from toolcatalog.importers.documents import DocumentReader
+from toolcatalog.importers.json_schema import Loss
 from toolcatalog.importers.slugs import to_snake_case
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
@@ -101,3 +107,35 @@ def list_parameters(
             own.add(key)
             found[key] = one, place
     return [pair for key, pair in found.items() if all(key)]
+
+
+def read_security(
+    document: DocumentReader, operation: dict[str, Any], pointer: Pointer
+) -> tuple[dict[str, Any], list[Loss]]:
+    """The fields `scopes` and `no_auth` of an operation's tool, as far as there is something to
+    say, and what they do not hold.
+    """
+    holder, place = (operation, pointer) if "security" in operation else (document.root, ())
+    said = document.get(holder, place, "security", list)
+    if holder.get("security") is None:
+        return {"no_auth": True}, [
+            Loss(("security",), "no `security` in the source: taken as needing none")
+        ]
+    needs = [
+        document.get_mapping(one, (*place, "security", index), "a security requirement")
+        for index, one in enumerate(said)
+    ]
+    losses = (
+        [Loss(("security",), "alternatives of `security` other than the first")]
+        if len(needs) > 1
+        else []
+    )
+    if not all(need for need, _ in needs) or not needs:
+        return {"no_auth": True}, losses
+    first, where = needs[0]
+    scopes = [
+        *dict.fromkeys(
+            scope for scheme in first for scope in document.get_texts(first, where, scheme)
+        )
+    ]
+    return {"scopes": scopes} if scopes else {}, losses

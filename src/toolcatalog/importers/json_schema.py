@@ -1,4 +1,4 @@
-"""JSON Schema as others write it, in one plain spelling. Pure.
+"""JSON Schema normalization: other dialects and spellings in one plain form.
 
 Pydantic, OpenAPI and people say one thing in many ways: `const`, `anyOf` with a null branch, lists
 of types, `$ref`, `allOf`. A plain schema has none of these: one `type` or branches, `nullable`,
@@ -14,7 +14,7 @@ from typing import Any
 
 from toolcatalog.catalog.yaml_reader import MAX_DEPTH
 from toolcatalog.errors import Pointer
-from toolcatalog.importers.references import resolve_reference
+from toolcatalog.importers.documents import resolve_reference
 
 # schemas that the references of one definition may unfold to: more would not fit into a file of 1
 # MiB
