@@ -4,8 +4,8 @@ import pytest
 
 from modelling import make_catalog, make_tool
 from toolcatalog.catalog.model import ToolVersion
-from toolcatalog.lints import hints
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint import hints
+from toolcatalog.lint.texts import ToolView
 
 
 def told(one: ToolVersion) -> list[str]:

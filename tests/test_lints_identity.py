@@ -9,8 +9,8 @@ import pytest
 
 from modelling import make_catalog, make_tool
 from toolcatalog.catalog.model import ROUTER, Toolkit, ToolVersion
-from toolcatalog.lints import identity, references
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint import identity, quality
+from toolcatalog.lint.texts import ToolView
 
 
 def told(one: ToolVersion) -> list[str]:
@@ -159,7 +159,7 @@ def test_replacements() -> None:
         make_tool("H", deprecation={"replaced_by": "H"}),
         make_tool("I", deprecation={"replaced_by": "NOT_THERE"}),
     )
-    found = [*references.check_replacement_not_deprecated(known)]
+    found = [*quality.check_replacement_not_deprecated(known)]
     assert [finding.path.split("/", 2)[2].removesuffix(".yaml") for finding in found] == [
         "A/20250101_00",
         "A/20250201_00",

@@ -8,8 +8,8 @@ import pytest
 
 from modelling import make_tool
 from toolcatalog.catalog.model import ToolVersion
-from toolcatalog.lints import portability
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint import portability
+from toolcatalog.lint.texts import ToolView
 
 TEXT: dict[str, Any] = {"type": "string"}
 

@@ -13,8 +13,8 @@ from modelling import make_tool
 from toolcatalog import parameters
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Pointer
-from toolcatalog.lints import quality
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint import quality
+from toolcatalog.lint.texts import ToolView
 
 NAMES = st.sampled_from(["a", "properties", "items", "anyOf", "type", "b c"])
 DESCRIPTIONS = st.recursive(

@@ -16,10 +16,10 @@ from toolcatalog import checking, textutils
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
-from toolcatalog.lints import leaks, security
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint import secrets, security
+from toolcatalog.lint.texts import ToolView
 
-CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *leaks.TOOL_RULES)}
+CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *secrets.TOOL_RULES)}
 
 
 def check(rule: str, one: ToolVersion) -> list[Finding]:
@@ -268,10 +268,12 @@ def test_the_quick_look_hides_nothing(pieces: list[str], between: str, blank: st
         order.pattern.search(text) for order in security._INJECTION_PATTERNS
     )
     made_up = [
-        leaks._is_made_up(key) for kind in leaks._SECRET_KINDS for key in kind.pattern.findall(text)
+        secrets._is_made_up(key)
+        for kind in secrets._SECRET_KINDS
+        for key in kind.pattern.findall(text)
     ]
     assert bool(found("secret", text)) == (False in made_up)
-    assert bool(found("link-script", text)) == bool(leaks._SCRIPT_LINK.search(text))
+    assert bool(found("link-script", text)) == bool(secrets._SCRIPT_LINK.search(text))
 
 
 MANY = 50_000

@@ -23,9 +23,9 @@ from toolcatalog.catalog.model import (
     ToolVersion,
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
-from toolcatalog.lints import CATALOG_RULES, TEXT_RULES, TOOL_RULES
-from toolcatalog.lints.kinds import HISTORY_SEVERITIES, ToolRule
-from toolcatalog.lints.texts import FileView, ToolView
+from toolcatalog.lint.registry import CATALOG_RULES, TEXT_RULES, TOOL_RULES
+from toolcatalog.lint.rule import HISTORY_SEVERITIES, ToolRule
+from toolcatalog.lint.texts import FileView, ToolView
 
 SEVERITIES = ("error", "warning", "note")
 UNUSED_SUPPRESSION, SCHEMA_COMMENT = "ignore-unused", "schema-comment"

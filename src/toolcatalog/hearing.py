@@ -16,7 +16,7 @@ from toolcatalog.catalog import comments, file_schemas, folder, loader
 from toolcatalog.catalog.comments import Suppression
 from toolcatalog.catalog.loader import Document
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
-from toolcatalog.lints import security
+from toolcatalog.lint import security
 
 
 def check_comments(root: Path, document: Document) -> Iterator[Finding]:

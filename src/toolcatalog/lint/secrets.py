@@ -1,5 +1,4 @@
-"""What must not stand in a tool's texts because it does harm wherever it is copied to: keys, and
-links that run or carry something. Pure.
+"""Lint rules for secrets and dangerous links in a tool's texts.
 
 Examples must stay possible, so what is plainly made up passes: `xoxb-your-token`, `AKIA...EXAMPLE`,
 `https://user:password@host`.
@@ -10,8 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import ToolRule
-from toolcatalog.lints.texts import KeywordMatcher, ToolView
+from toolcatalog.lint.rule import ToolRule
+from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _SHOWN_LENGTH = 8  # characters of a key that are told again
 _MIN_DISTINCT_CHARS = 8  # different characters: a key by chance has more

@@ -1,4 +1,4 @@
-"""Identity: a slug says whose tool it is, fits everywhere, and is not mistaken for another. Pure.
+"""Lint rules for identity: slug prefixes, slug length, and names that are easily confused.
 
 Slugs that are alike are found among the tools of one toolkit by grouping what they come to, never
 by comparing each with each.
@@ -11,9 +11,8 @@ from itertools import islice
 
 from toolcatalog.catalog.model import ROUTER, Catalog, ToolSummary
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.kinds import CatalogRule, ToolRule
-from toolcatalog.lints.places import iter_active
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_active
+from toolcatalog.lint.texts import ToolView
 
 # characters that OpenAI, Gemini and older Anthropic clients take as the name of a function
 _MAX_SLUG_LENGTH = 64

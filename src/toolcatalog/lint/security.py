@@ -1,5 +1,4 @@
-"""What a tool's texts must not do to those who read them: hide something, pass for something else,
-or give a model orders. Pure.
+"""Lint rules for security: hidden characters, lookalike letters and prompt injection.
 
 A description is read by models as well as by people, and a model cannot tell it from what its user
 asks. The patterns are few and precise: each finds what attacks in the open have looked like, and
@@ -15,8 +14,8 @@ from typing import NamedTuple
 from toolcatalog import textutils
 from toolcatalog.catalog.model import Catalog, ToolSummary
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import CatalogRule, ToolRule
-from toolcatalog.lints.texts import KeywordMatcher, ToolView
+from toolcatalog.lint.rule import CatalogRule, ToolRule
+from toolcatalog.lint.texts import KeywordMatcher, ToolView
 
 _MAX_LISTED = 3  # characters that a message names
 _MAX_QUOTED = 80  # characters of a text that a message repeats

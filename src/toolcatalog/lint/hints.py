@@ -1,6 +1,4 @@
-"""Tags that clients act upon: hints that a tool reads, destroys or is safe to repeat, and
-`important`. Pure.
-"""
+"""Lint rules for hint tags: read-only, destructive, idempotent and `important`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,9 +6,8 @@ from functools import lru_cache
 
 from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import CatalogRule, ToolRule
-from toolcatalog.lints.places import iter_active
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint.rule import CatalogRule, ToolRule, iter_active
+from toolcatalog.lint.texts import ToolView
 
 READ_ONLY = "readOnlyHint"
 DESTRUCTIVE = "destructiveHint"

@@ -1,5 +1,4 @@
-"""Every text of a tool with its place; and before that, quickly, whether there is anything in them
-worth a look. Pure.
+"""Texts of a tool with their location, and a quick prefilter for the rules that read them.
 
 Nearly no tool holds what the rules of security look for. So each asks first whether one of a few
 marks stands anywhere in the tool, written as one text, and walks the texts only where one does.
@@ -15,7 +14,7 @@ import orjson
 
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.places import Description, ParameterNode, collect_nodes
+from toolcatalog.lint.rule import Description, ParameterNode, collect_nodes
 
 _PRINTABLE_ASCII = bytes(range(0x20, 0x7F))
 _TEXT_KEYS = ("description", "title")

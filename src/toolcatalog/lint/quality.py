@@ -1,5 +1,4 @@
-"""Quality of texts: whether a model that reads a definition learns what the tool does, when to use
-it and what to give it. Pure.
+"""Lint rules for quality: descriptions, parameter texts, deprecations and replacements.
 
 Only what can be told with hardly any false alarm: nobody can measure good prose, but anybody can
 see an empty line.
@@ -7,14 +6,13 @@ see an empty line.
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from toolcatalog.catalog.model import ToolVersion
+from toolcatalog.catalog.model import Catalog, ToolVersion
 from toolcatalog.errors import Finding
-from toolcatalog.lints.kinds import ToolRule
-from toolcatalog.lints.places import ParameterNode
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint.rule import CatalogRule, ParameterNode, ToolRule, iter_newest
+from toolcatalog.lint.texts import ToolView
 
 _MIN_WORDS = 3  # words: with less it is a title
 _BRIEF_WORDS = 8  # words: with less there is no room for when and when not
@@ -260,4 +258,47 @@ TOOL_RULES: tuple[ToolRule, ...] = (
     ToolRule("parameter-undescribed", "warning", check_parameters_described),
     ToolRule("output-undescribed", "note", check_outputs_described),
     ToolRule("parameter-repeats-name", "note", check_parameter_repeats_name),
+)
+
+
+def check_replacement_not_deprecated(catalog: Catalog) -> Iterator[Finding]:
+    """What replaces a deprecated tool is not deprecated itself, in its newest version."""
+    dead = {
+        tool.slug: tool.replaced_by for tool in iter_newest(catalog) if tool.replaced_by is not None
+    }
+    for tool in catalog.tools:
+        named = tool.replaced_by
+        if named and named != tool.slug and named in dead:
+            message, last = (
+                f"the replacement `{named}` is deprecated itself",
+                _final_replacement(named, dead),
+            )
+            help = (
+                f"name `{last}`, which replaces it"
+                if last and last != tool.slug
+                else "name a tool that is in use, or none"
+            )
+            pointer = ("deprecation", "replaced_by")
+            yield Finding(
+                path=tool.path,
+                pointer=pointer,
+                rule="replacement-deprecated",
+                message=message,
+                help=help,
+            )
+
+
+def _final_replacement(slug: str, deprecated: Mapping[str, str]) -> str:
+    """Where a chain of replacements ends; empty where it ends with a deprecated tool, or goes in a
+    circle.
+    """
+    for _ in range(len(deprecated) + 1):
+        if slug not in deprecated:
+            return slug
+        slug = deprecated[slug]
+    return ""
+
+
+CATALOG_RULES: tuple[CatalogRule, ...] = (
+    CatalogRule("replacement-deprecated", "warning", check_replacement_not_deprecated),
 )

@@ -1,5 +1,4 @@
-"""Portability: what is good JSON Schema and some provider of models refuses all the same, with
-every other tool of the request. Pure.
+"""Lint rules for portability: valid JSON Schema that some model providers reject.
 
 The limits are those of providers' documents and of what their servers answered; each rule's page
 names the source and its date.
@@ -12,8 +11,8 @@ from itertools import chain
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.encoding import dump_json
 from toolcatalog.errors import Finding, Pointer
-from toolcatalog.lints.kinds import ToolRule
-from toolcatalog.lints.texts import ToolView
+from toolcatalog.lint.rule import ToolRule
+from toolcatalog.lint.texts import ToolView
 
 _MAX_DEPTH = 5  # objects within each other, the arguments being the first
 _MAX_PARAMETERS = 100

@@ -1,0 +1,1 @@
+"""Lint rules: advice on one tool."""
