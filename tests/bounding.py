@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 from toolcatalog import depot, lockfile
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog.yaml_reader import MAX_VALUES
-from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.keys import api_keys
@@ -32,6 +31,7 @@ from toolcatalog.server.live import ServedSnapshot
 from toolcatalog.server.refusals import RequestError
 from toolcatalog.snapshot import verify
 from toolcatalog.store.open import open_build
+from toolcatalog.validation.checker import check_folder
 
 MAX_INPUT_SIZE = 1024 * 1024
 LINE = 64 * 1024  # bytes of a request line that HTTP lets through

@@ -17,7 +17,7 @@ import pytest
 from bounding import BASE, FILE_PATHS, QUICK
 from running import Server, only_errors
 from toolcatalog.build.pipeline import build
-from toolcatalog.checking import check_folder
+from toolcatalog.validation.checker import check_folder
 
 CORPUS = Path(__file__).parent / "corpus"
 # of a processor: thrice what is promised, for slow machines that are shared

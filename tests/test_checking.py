@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from running import example_settings, only_errors, run_toolcatalog
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.resolve import resolve_catalog
-from toolcatalog.checking import check_folder
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
+from toolcatalog.validation.checker import check_folder
 
 CASES = Path(__file__).parent / "rejects"
 BASE = CASES / "_base" / "catalog"

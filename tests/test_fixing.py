@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from running import DEEP_PROFILE, run_toolcatalog
 from test_rejects import ALL
-from toolcatalog import checking, fixing
 from toolcatalog.errors import Problem
+from toolcatalog.validation import checker, fixes
 
 TOOL = "toolkits/mail/MAIL_SEND/20250202_00.yaml"
 HEAD = "name: Send\ndescription: Send a message.\n"
@@ -47,24 +47,24 @@ CASES = {
 def problems(root: Path, text: str) -> list[Problem]:
     (root / TOOL).parent.mkdir(parents=True, exist_ok=True)
     (root / TOOL).write_bytes(text.encode())
-    return [*checking.check_file(root, TOOL).problems]
+    return [*checker.check_file(root, TOOL).problems]
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
 def test_fixed(text: str, expected: str, tmp_path: Path) -> None:
     """Comments, order, line ends and whatever else stays; mending once more changes nothing."""
-    found = fixing.fix_once(text.encode(), problems(tmp_path, text))
+    found = fixes.fix_once(text.encode(), problems(tmp_path, text))
     assert found.data.decode() == expected
     assert found.fix_count == sum(problem.fix is not None for problem in problems(tmp_path, text))
     again = problems(tmp_path, expected)
     assert not any(problem.fix is not None for problem in again)
-    assert fixing.fix_once(found.data, again) == fixing.FixResult(found.data, 0, 0)
+    assert fixes.fix_once(found.data, again) == fixes.FixResult(found.data, 0, 0)
 
 
 def test_a_line_that_has_changed_is_left_alone(tmp_path: Path) -> None:
     """Between checking and mending an editor may have written."""
     found = problems(tmp_path, "name: 5\ndescription: x\n")
-    assert fixing.fix_once(b"name: 50\ndescription: x\n", found) == fixing.FixResult(
+    assert fixes.fix_once(b"name: 50\ndescription: x\n", found) == fixes.FixResult(
         b"name: 50\ndescription: x\n", 0, 0
     )
 
@@ -99,10 +99,10 @@ def mended(root: Path, path: str) -> bytes:
 
     def look(data: bytes) -> list[Problem]:
         (root / path).write_bytes(data)
-        return [*checking.check_file(root, path).problems]
+        return [*checker.check_file(root, path).problems]
 
     data = (root / path).read_bytes()
-    return fixing.fix_until_stable(data, look(data), look).data
+    return fixes.fix_until_stable(data, look(data), look).data
 
 
 def twice(root: Path, path: str) -> tuple[bytes, bytes]:
@@ -123,7 +123,7 @@ def test_mending_twice_is_mending_once(rule: str, tmp_path: Path) -> None:
                 assert again == once, case
                 assert [
                     one
-                    for one in checking.check_file(root, file.relative_to(root).as_posix()).problems
+                    for one in checker.check_file(root, file.relative_to(root).as_posix()).problems
                     if one.fix is not None
                 ] == [], case
 

@@ -9,10 +9,10 @@ import pytest
 from generating import add_toolkit
 from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
 from running import ROOT
-from toolcatalog import advice
 from toolcatalog.against import check_against_revision
 from toolcatalog.errors import Finding, UsageError
 from toolcatalog.lints.history import RULES
+from toolcatalog.validation import severity
 
 TODAY = "2026-02-01"
 NEEDY = TOOL + "input_parameters:\n  to: {type: string, description: Whom., required: true}\n"
@@ -289,11 +289,13 @@ def test_an_unknown_revision_is_one_sentence(catalog: Path) -> None:
 def test_every_rule_has_its_weight_and_its_page() -> None:
     """The registry, what `catalog.yaml` can change, and the rulebook say the same."""
     for past in RULES:
-        page = (ROOT / "src" / "toolcatalog" / "rulebook" / f"{past.rule}.md").read_text()
-        assert advice.DEFAULT_SEVERITIES[past.rule] == past.severity
+        page = (
+            ROOT / "src" / "toolcatalog" / "validation" / "rulebook" / f"{past.rule}.md"
+        ).read_text()
+        assert severity.DEFAULT_SEVERITIES[past.rule] == past.severity
         assert page.startswith(f"# {past.rule}\n\n")
         assert f"\nSeverity: {past.severity}\n" in page
         assert 15 <= page.count("\n") <= 30
     assert {past.rule for past in RULES} == {
-        rule for rule in advice.DEFAULT_SEVERITIES if rule.startswith("history-")
+        rule for rule in severity.DEFAULT_SEVERITIES if rule.startswith("history-")
     }

@@ -19,11 +19,11 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from running import ROOT, SHARED, example_settings, run_successfully, run_toolcatalog
-from toolcatalog import checking
 from toolcatalog.catalog import loader, schema, yaml_reader, yaml_writer
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import documents, openapi, slugs, writer
+from toolcatalog.validation import checker
 
 CASES = ROOT / "tests" / "openapi"
 DOCUMENTS = sorted(path for path in CASES.iterdir() if not path.name.endswith(".expected.yaml"))
@@ -83,7 +83,7 @@ def test_each_document_becomes_what_is_expected(path: Path, tmp_path: Path) -> N
             (tmp_path / name).write_bytes(yaml_writer.to_yaml(value))
         assert [
             problem
-            for problem in checking.check_folder(tmp_path).problems
+            for problem in checker.check_folder(tmp_path).problems
             if problem.severity == "error"
         ] == []
 

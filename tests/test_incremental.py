@@ -17,14 +17,14 @@ from editing import CatalogEditor
 from generating import generate_catalog
 from on_disk import find_leftovers, read_tree, snapshot_state
 from running import ROOT, only_errors, run_successfully
-from toolcatalog import checking
-from toolcatalog.advice import SEVERITIES
 from toolcatalog.build import cache as build_cache
 from toolcatalog.build.batches import split_into_batches
 from toolcatalog.build.pipeline import build, check
 from toolcatalog.errors import InvalidCatalog, UsageError
 from toolcatalog.progress import Advance, Progress
 from toolcatalog.snapshot.directory import BuildResult
+from toolcatalog.validation import checker
+from toolcatalog.validation.severity import SEVERITIES
 
 SETTLED = 2.1  # seconds after which the state of a file is relied on
 
@@ -115,7 +115,7 @@ def test_any_sequence_of_edits(seed: int, tmp_path: Path) -> None:
 def assert_checked(editor: CatalogEditor, folders: Folders) -> None:
     """A check finds, twice, what one without a cache does, and changes nothing but the cache."""
     before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
-    expected = checking.check_folder(editor.root)
+    expected = checker.check_folder(editor.root)
     for _ in range(2):
         found = check(editor.root, folders.out, SEVERITIES)
         assert (*found.problems,) == expected.problems
@@ -129,7 +129,7 @@ def assert_refused(editor: CatalogEditor, folders: Folders) -> None:
     """What is broken is told as `check` tells it, twice, and nothing changes."""
     mend = editor.break_something()
     before = snapshot_state(folders.site, folders.out / "current", folders.out / "snapshots")
-    expected = checking.check_folder(editor.root)
+    expected = checker.check_folder(editor.root)
     for _ in range(2):
         with pytest.raises(InvalidCatalog) as caught:
             folders.build()

@@ -133,7 +133,7 @@ def test_a_build_of_what_has_not_changed_loads_nothing_that_makes(tmp_path: Path
             "jsonschema_rs",
             "rich",
             "toolcatalog.build.rebuild",
-            "toolcatalog.checking",
+            "toolcatalog.validation.checker",
         },
     ):
         done = subprocess.run(

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import SHARED, SHIPPED_CATALOG, run_successfully
-from toolcatalog import checking, textutils
+from toolcatalog import textutils
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import About, Catalog, ToolSummary, ToolVersion
 from toolcatalog.errors import Finding
 from toolcatalog.lint import secrets, security
 from toolcatalog.lint.texts import ToolView
+from toolcatalog.validation import checker
 
 CHECKS = {lint.rule: lint.check for lint in (*security.TOOL_RULES, *secrets.TOOL_RULES)}
 
@@ -355,7 +356,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> list[ToolVersion]:
         roots.append(tmp_path_factory.mktemp("wire"))
         run_successfully("import", "wire", wire, "--into", roots[-1])
     records = (
-        checking.check_file(root, path).record
+        checker.check_file(root, path).record
         for root in roots
         for path in folder.list_paths(root)[0]
     )

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from listing import SERVER
 from running import run_successfully, run_toolcatalog
-from toolcatalog import checking, names
+from toolcatalog import names
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import mcp
+from toolcatalog.validation import checker
 
 NONSENSE = '{"jsonrpc": "2.0", "id": 1, "result": {"tools": 5}}'
 SCHEMA = {
@@ -235,7 +236,7 @@ def test_a_file_becomes_a_catalog(tmp_path: Path) -> None:
         assert said in done.stderr
     assert [
         one
-        for one in checking.check_folder(tmp_path / "catalog").problems
+        for one in checker.check_folder(tmp_path / "catalog").problems
         if one.severity == "error"
     ] == []
 

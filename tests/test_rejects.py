@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from toolcatalog.advice import DEFAULT_SEVERITIES
-from toolcatalog.checking import check_folder
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Problem
+from toolcatalog.validation.checker import check_folder
+from toolcatalog.validation.severity import DEFAULT_SEVERITIES
 
 CASES = Path(__file__).parent / "rejects"
 BASE = CASES / "_base" / "catalog"

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from toolcatalog import reports
 from toolcatalog.errors import Problem
+from toolcatalog.validation import reports
 
 COMMAND = re.compile(r"::(error|warning|notice) ([^:]*)::(.*)")
 FORMS = (reports.render_github, reports.render_summary, reports.render_sarif, reports.render_junit)

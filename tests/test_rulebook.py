@@ -12,16 +12,16 @@ import pytest
 
 from running import ROOT, run_toolcatalog
 from test_rejects import BASE, HEAD, TOOL, rules_shown
-from toolcatalog import rulebook
-from toolcatalog.advice import DEFAULT_SEVERITIES, SEVERITIES
-from toolcatalog.advice import effective_severity as severity_in_force
-from toolcatalog.checking import check_folder
 from toolcatalog.cli import cli
 from toolcatalog.errors import UsageError
+from toolcatalog.validation import rule_pages
+from toolcatalog.validation.checker import check_folder
+from toolcatalog.validation.severity import DEFAULT_SEVERITIES, SEVERITIES
+from toolcatalog.validation.severity import effective_severity as severity_in_force
 
-PAGES = {file.stem: file for file in Path(rulebook.__file__).parent.glob("*.md")}
+PAGES = {file.stem: file for file in (Path(rule_pages.__file__).parent / "rulebook").glob("*.md")}
 DOCUMENT = ROOT / "docs" / "rules.md"
-MARK = "<!-- What follows is made from src/toolcatalog/rulebook/: `python tests/test_rulebook.py` -->\n"
+MARK = "<!-- What follows is made from src/toolcatalog/validation/rulebook/: `python tests/test_rulebook.py` -->\n"
 FILLINGS = {
     "toolkits/": HEAD,
     "meta_tools/": HEAD,
@@ -40,16 +40,16 @@ def test_every_rule_has_a_page_and_every_page_a_rule() -> None:
     shows.
     """
     assert (
-        sorted(rulebook.rule_ids())
+        sorted(rule_pages.rule_ids())
         == sorted(PAGES)
         == sorted(rules_shown() | {*DEFAULT_SEVERITIES})
     )
 
 
-@pytest.mark.parametrize("rule", rulebook.rule_ids())
+@pytest.mark.parametrize("rule", rule_pages.rule_ids())
 def test_a_page_has_its_form(rule: str) -> None:
     """Its id, one sentence, a severity, and four parts with something in each."""
-    lines = rulebook.load_page(rule).splitlines()
+    lines = rule_pages.load_page(rule).splitlines()
     assert lines[0] == f"# {rule}"
     assert re.fullmatch(r"[A-Z`].*[^.]\.", lines[2])
     assert [lines[1], lines[3], lines[5]] == ["", "", ""]
@@ -60,15 +60,15 @@ def test_a_page_has_its_form(rule: str) -> None:
     assert "```" in part(rule, "## Right")
 
 
-@pytest.mark.parametrize("rule", rulebook.rule_ids())
+@pytest.mark.parametrize("rule", rule_pages.rule_ids())
 def test_a_page_says_the_severity_in_force(rule: str) -> None:
-    assert rulebook.default_severity(rule) == severity_in_force(rule, {})
-    assert rulebook.is_always_error(rule) == (rule not in DEFAULT_SEVERITIES)
+    assert rule_pages.default_severity(rule) == severity_in_force(rule, {})
+    assert rule_pages.is_always_error(rule) == (rule not in DEFAULT_SEVERITIES)
 
 
 def part(rule: str, heading: str) -> str:
     """What stands below a heading of a page."""
-    return rulebook.load_page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
+    return rule_pages.load_page(rule).partition(f"{heading}\n")[2].partition("\n## ")[0]
 
 
 def files_of(rule: str, heading: str) -> dict[str, str]:
@@ -113,7 +113,9 @@ def _filled(paths: list[str]) -> dict[str, str]:
 
 
 def examples() -> list[tuple[str, str]]:
-    both = [(rule, heading) for rule in rulebook.rule_ids() for heading in ("## Wrong", "## Right")]
+    both = [
+        (rule, heading) for rule in rule_pages.rule_ids() for heading in ("## Wrong", "## Right")
+    ]
     return [
         (rule, heading)
         for rule, heading in both
@@ -141,7 +143,7 @@ def told(catalog: Path, rule: str) -> set[tuple[str, str]]:
     """What a check says by this rule, and all errors but those of files that an example names and
     does not show.
     """
-    apart = {*rulebook.GROUPS["Between files"]} - {rule}
+    apart = {*rule_pages.GROUPS["Between files"]} - {rule}
     return {
         (one.path, one.rule)
         for one in check_folder(catalog).problems
@@ -153,19 +155,19 @@ def test_most_pages_have_examples_that_are_tried() -> None:
     """What git or an editor would spoil, or what takes a history, is only told."""
     tried = {rule for rule, _ in examples()}
     assert {
-        *rulebook.GROUPS["Security"],
-        *rulebook.GROUPS["Shape"],
-        *rulebook.GROUPS["Between files"],
-        *rulebook.GROUPS["Rules"],
+        *rule_pages.GROUPS["Security"],
+        *rule_pages.GROUPS["Shape"],
+        *rule_pages.GROUPS["Between files"],
+        *rule_pages.GROUPS["Rules"],
     } <= tried
 
 
 def test_a_rule_that_is_not_there_is_told_with_the_nearest() -> None:
     for wrong in ("misfit-enums", "MISFIT-ENUM", "../misfit-enum"):
         with pytest.raises(UsageError, match="did you mean misfit-enum"):
-            rulebook.load_page(wrong)
+            rule_pages.load_page(wrong)
     with pytest.raises(UsageError, match="lists all"):
-        rulebook.load_page("zzz")
+        rule_pages.load_page("zzz")
 
 
 def test_explain_prints_the_page_or_all_rules() -> None:
@@ -173,14 +175,14 @@ def test_explain_prints_the_page_or_all_rules() -> None:
     there ends with 2.
     """
     done = run_toolcatalog("explain", "reference")
-    assert (done.returncode, done.stdout, done.stderr) == (0, rulebook.load_page("reference"), "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, rule_pages.load_page("reference"), "")
     lines = run_toolcatalog("explain").stdout.splitlines()
     rows = [line.split(maxsplit=2) for line in lines if line.startswith("  ")]
     assert rows == [
-        [rule, rulebook.default_severity(rule), rulebook.load_summary(rule)]
-        for rule in rulebook.rule_ids()
+        [rule, rule_pages.default_severity(rule), rule_pages.load_summary(rule)]
+        for rule in rule_pages.rule_ids()
     ]
-    assert [line for line in lines if line and not line.startswith("  ")] == [*rulebook.GROUPS]
+    assert [line for line in lines if line and not line.startswith("  ")] == [*rule_pages.GROUPS]
     wrong = run_toolcatalog("explain", "refrence")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "did you mean reference?" in wrong.stderr
@@ -191,14 +193,14 @@ def test_explain_completes_rules() -> None:
     assert command is not None
     found = command.params[0].shell_complete(click.Context(command), "yaml-d")
     assert [item.value for item in found] == ["yaml-documents", "yaml-duplicate-key", "yaml-depth"]
-    assert found[0].help == rulebook.load_summary("yaml-documents")
+    assert found[0].help == rule_pages.load_summary("yaml-documents")
 
 
 def tables() -> str:
     """All rules by group, with a link to the page of each."""
     return "".join(
         f"\n## {group}\n\n| rule | severity | what is wrong |\n|---|---|---|\n{rows(group)}"
-        for group in rulebook.GROUPS
+        for group in rule_pages.GROUPS
     )
 
 
@@ -206,14 +208,14 @@ def rows(group: str) -> str:
     told = (
         (
             rule,
-            rulebook.default_severity(rule)
-            + (", always" if rulebook.is_always_error(rule) else ""),
+            rule_pages.default_severity(rule)
+            + (", always" if rule_pages.is_always_error(rule) else ""),
         )
-        for rule in rulebook.GROUPS[group]
+        for rule in rule_pages.GROUPS[group]
     )
-    cells = ((rule, said, rulebook.load_summary(rule).replace("|", "\\|")) for rule, said in told)
+    cells = ((rule, said, rule_pages.load_summary(rule).replace("|", "\\|")) for rule, said in told)
     return "".join(
-        f"| [`{rule}`](../src/toolcatalog/rulebook/{rule}.md) | {said} | {what} |\n"
+        f"| [`{rule}`](../src/toolcatalog/validation/rulebook/{rule}.md) | {said} | {what} |\n"
         for rule, said, what in cells
     )
 

@@ -18,7 +18,7 @@ from toolcatalog.catalog.model import (
     ToolSelection,
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding
-from toolcatalog.rules import check_all
+from toolcatalog.validation.cross_references import check_all
 
 SOUND = make_catalog(
     make_tool("MAIL_SEND"),

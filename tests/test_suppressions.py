@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from gitting import CLEAN, commit, create_repository, run_git, write_tool
-from toolcatalog import rulebook, suppressions
+from toolcatalog import suppressions
 from toolcatalog.cli import main
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
+from toolcatalog.validation import rule_pages
 
 HIDDEN = "A\u200bB"
 IGNORE = "# toolcatalog: ignore[{}] a good reason"
@@ -59,7 +60,7 @@ def problems(
     )
     out, err = capsys.readouterr()
     assert "Traceback" not in err
-    rules = {*rulebook.GROUPS["Security"], *rulebook.GROUPS["History"]}
+    rules = {*rule_pages.GROUPS["Security"], *rule_pages.GROUPS["History"]}
     return sorted(
         (one["rule"], one["severity"], one["path"].partition("/")[2])
         for one in json.loads(out)
@@ -69,9 +70,11 @@ def problems(
 
 def test_which_rules_are_protected() -> None:
     """All rules of security, and those of history that are errors."""
-    assert {*rulebook.GROUPS["Security"]} == suppressions.SECURITY_RULES
+    assert {*rule_pages.GROUPS["Security"]} == suppressions.SECURITY_RULES
     history = {
-        rule for rule in rulebook.GROUPS["History"] if rulebook.default_severity(rule) == "error"
+        rule
+        for rule in rule_pages.GROUPS["History"]
+        if rule_pages.default_severity(rule) == "error"
     }
     assert history == suppressions.PROTECTED_RULES - suppressions.SECURITY_RULES
 

@@ -78,7 +78,7 @@ def test_the_wheel_is_the_package_and_nothing_else(installed: Path) -> None:
         ("site/templates", ".html"),
         ("site/templates", ".css"),
         ("site/templates", ".js"),
-        ("rulebook", ".md"),
+        ("validation/rulebook", ".md"),
     } <= kinds
     assert "py.typed" in inside
 

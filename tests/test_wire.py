@@ -12,10 +12,10 @@ import yaml
 
 from reading import read_newest_documents
 from running import SHARED, only_errors, run_successfully, run_toolcatalog
-from toolcatalog import checking
 from toolcatalog.cli import main
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import wire, writer
+from toolcatalog.validation import checker
 
 WIRE = SHARED / "data" / "wire-tools.json"
 FIELDS = ("input_parameters", "output_parameters")
@@ -84,7 +84,7 @@ def served(build: Path) -> dict[str, dict[str, Any]]:
 
 def test_the_catalog_of_real_tools_has_no_problems(imported: Path) -> None:
     """`toolcatalog check` finds nothing wrong with the files of all 930 tools."""
-    checked = checking.check_folder(imported / "catalog")
+    checked = checker.check_folder(imported / "catalog")
     assert (only_errors(checked.problems), checked.file_count) == ([], 930 + 3 + 1)
 
 

@@ -15,18 +15,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import advice, checking, hearing, rulebook, written
+from toolcatalog import written
 from toolcatalog.catalog import comments, folder, loader, yaml_reader
 from toolcatalog.catalog.model import About
 from toolcatalog.diff.change import to_canonical
 from toolcatalog.errors import Finding, Pointer, Problem
 from toolcatalog.revisions import FileSet
+from toolcatalog.validation import checker, rule_pages, severity, suppressions
 
-SECURITY_RULES = frozenset(rulebook.GROUPS["Security"])
+SECURITY_RULES = frozenset(rule_pages.GROUPS["Security"])
 PROTECTED_RULES = SECURITY_RULES | {
-    rule for rule in rulebook.GROUPS["History"] if advice.DEFAULT_SEVERITIES[rule] == "error"
+    rule for rule in rule_pages.GROUPS["History"] if severity.DEFAULT_SEVERITIES[rule] == "error"
 }
-_LEVELS = (*advice.SEVERITIES, "off")  # the strictest first
+_LEVELS = (*severity.SEVERITIES, "off")  # the strictest first
 
 
 class _ParsedFile(NamedTuple):
@@ -62,8 +63,8 @@ def protect_severities(
     before = _read_overrides(root, base)
     return {**overrides} | {
         rule: min(
-            advice.effective_severity(rule, before),
-            advice.effective_severity(rule, overrides),
+            severity.effective_severity(rule, before),
+            severity.effective_severity(rule, overrides),
             key=_LEVELS.index,
         )
         for rule in PROTECTED_RULES.difference(accepted_rules)
@@ -85,7 +86,7 @@ def find_lowered_rules(
     return {
         rule
         for rule in PROTECTED_RULES & overrides.keys()
-        if overrides[rule] != advice.effective_severity(rule, effective_overrides)
+        if overrides[rule] != severity.effective_severity(rule, effective_overrides)
     }
 
 
@@ -102,10 +103,10 @@ def check_security(
     if not everywhere:
         folders = {_parent_folder(path) for path in changed if written.key_for_path(path)}
         paths = [path for path in paths if path in changed or _parent_folder(path) in folders]
-    examined = [*checking.check_files(root, paths)]
+    examined = [*checker.check_files(root, paths)]
     newest = {_parent_folder(path): path for path in sorted(paths)}
     new = [finding for one in examined if one.path in changed for finding in one.findings]
-    catalog = checking.build_catalog(
+    catalog = checker.build_catalog(
         [
             (one.path, one.record)
             for one in examined
@@ -114,9 +115,9 @@ def check_security(
         ]
     )
     broken = {one.path for one in examined if one.problems}
-    surveyed = advice.iter_catalog_findings(catalog, SECURITY_RULES)
+    surveyed = severity.iter_catalog_findings(catalog, SECURITY_RULES)
     said = [
-        *checking.select_findings(examined),
+        *checker.select_findings(examined),
         *new,
         *(finding for finding in surveyed if finding.path not in broken),
     ]
@@ -131,7 +132,7 @@ def locate_unsuppressed(
     """
     problems: list[Problem] = []
     doubtful: list[tuple[Finding, Problem]] = []
-    for path, some in hearing.group_by_path(findings).items():
+    for path, some in suppressions.group_by_path(findings).items():
         placed, said = loader.locate_in_file(root, path, some)
         silenced = comments.suppressed_lines(said)
         for finding, problem in zip(some, placed, strict=True):

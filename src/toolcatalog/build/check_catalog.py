@@ -12,17 +12,17 @@ from pathlib import Path
 
 import orjson
 
-from toolcatalog import advice, checking, hearing
 from toolcatalog.build import cache, compiler
 from toolcatalog.build.batches import NO_ENTRY, Task
 from toolcatalog.build.changes import BuildPaths, ChangeSet
 from toolcatalog.build.compiler import CompileResult
 from toolcatalog.catalog import folder, model
-from toolcatalog.checking import CheckedCatalog, CheckedFile
 from toolcatalog.errors import Problem, UsageError
 from toolcatalog.progress import Progress
 from toolcatalog.system import files
 from toolcatalog.system.processes import WorkerPool
+from toolcatalog.validation import checker, severity, suppressions
+from toolcatalog.validation.checker import CheckedCatalog, CheckedFile
 
 
 def has_cached_findings(task: Task) -> bool:
@@ -40,8 +40,8 @@ def locate_batch_findings(rules: Collection[str], task: Task) -> list[Problem]:
     said = compiler.parse_findings(compiler.load_or_compile(task, "advice").advice)
     found = [
         problem
-        for path, some in hearing.group_by_path(said).items()
-        for problem in hearing.apply(task.root, path, some)
+        for path, some in suppressions.group_by_path(said).items()
+        for problem in suppressions.apply(task.root, path, some)
     ]
     files.write_sealed(
         _cache_path(task),
@@ -150,17 +150,17 @@ def check_compiled(
         *changes.unreadable,
         *(problem for compiled in compiled_catalog.invalid for problem in compiled.unreadable),
     ]
-    checked = checking.check_catalog(
+    checked = checker.check_catalog(
         paths.catalog, examined, compiled_catalog.tools, unreadable, severities
     )
-    heeded = advice.rules_with_severity(checked.catalog.about, severities)
+    heeded = severity.rules_with_severity(checked.catalog.about, severities)
     advised = [
         task
         for task, some in zip(compiled_catalog.tasks, compiled_catalog.rules_by_task, strict=True)
         if not heeded.isdisjoint(some)
     ]
     told = _locate_all_findings(paths, checked, advised, heeded, pool, progress)
-    problems = checking.apply_severities(checked.catalog.about.rules, [*checked.problems, *told])
+    problems = checker.apply_severities(checked.catalog.about.rules, [*checked.problems, *told])
     return replace(checked, problems=problems, findings=())
 
 
@@ -217,8 +217,8 @@ def _locate_all_findings(
             advance(1)
     # quicker than to begin processes
     yield from chain.from_iterable(find(task) for task in tasks if task.folders in before)
-    for path, some in hearing.group_by_path(result.findings).items():
-        yield from hearing.apply(paths.catalog, path, some)
+    for path, some in suppressions.group_by_path(result.findings).items():
+        yield from suppressions.apply(paths.catalog, path, some)
 
 
 def _plan_tasks(changes: ChangeSet) -> list[Task]:
@@ -241,7 +241,7 @@ def _check_other_files(
     """Files that are not tools', by path. Raises UsageError where they have changed since they were
     looked at.
     """
-    found = {path: checking.check_file(build_paths.catalog, path) for path in paths}
+    found = {path: checker.check_file(build_paths.catalog, path) for path in paths}
     if any(
         one.digest != changes.other_digests[path] for path, one in found.items() if not one.problems
     ):

@@ -13,14 +13,15 @@ from operator import attrgetter
 
 import orjson
 
-from toolcatalog import checking, encoding
+from toolcatalog import encoding
 from toolcatalog.build import batches, cache
 from toolcatalog.build.batches import CacheEntry, Task
 from toolcatalog.build.cache import CompiledBatch, ToolColumns
 from toolcatalog.catalog import model, resolve
-from toolcatalog.checking import CheckedFile
 from toolcatalog.errors import Finding, Problem, UsageError
 from toolcatalog.snapshot import format as snapshot_format
+from toolcatalog.validation import checker
+from toolcatalog.validation.checker import CheckedFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class CompileResult:
 def compile_batch(task: Task) -> CompileResult:
     """The batch compiled from its files. Raises OSError where its part cannot be kept."""
     seen = batches.list_batch_files(task.root, task.folders)
-    examined = [*checking.check_files(task.root, [path for path, _ in seen.files])]
+    examined = [*checker.check_files(task.root, [path for path, _ in seen.files])]
     digests = {one.path: one.digest for one in examined}
     rows = [
         (folder, mark, [(path, mark, digests[path]) for path, mark, _ in files])
@@ -59,7 +60,7 @@ def compile_batch(task: Task) -> CompileResult:
     made = compile_tools(
         tools, task.toolkits, with_words=task.with_words, with_vectors=task.with_vectors
     )
-    cache.save_batch(task.cache, key, _with_findings(made, checking.select_findings(examined)))
+    cache.save_batch(task.cache, key, _with_findings(made, checker.select_findings(examined)))
     return CompileResult(cache_entry=batches.make_entry(key, rows))
 
 

@@ -177,9 +177,9 @@ def _check_catalog(check_options: CheckOptions) -> CheckResult:
             terminal.show_progress,
             check_options.jobs or available_cpus(),
         )
-    from toolcatalog import checking  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
+    from toolcatalog.validation import checker  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
 
-    checked = checking.check_folder(
+    checked = checker.check_folder(
         check_options.catalog, terminal.show_progress, _shown_severities(check_options)
     )
     return CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
@@ -191,8 +191,9 @@ def _add_history(
     """The problems with those that only a revision before can tell, and the paths that have changed
     since, as they are shown. What protects against a change is not silenced by that change.
     """
-    from toolcatalog import against, checking, suppressions  # noqa: PLC0415
+    from toolcatalog import against, suppressions  # noqa: PLC0415
     from toolcatalog.catalog import folder  # noqa: PLC0415 - only here are they all needed
+    from toolcatalog.validation import checker  # noqa: PLC0415
 
     since = against.check_against_revision(
         check_options.catalog, check_options.against or "", f"{datetime.now(UTC):%Y-%m-%d}"
@@ -218,7 +219,7 @@ def _add_history(
         suppressions.explain_lowered(problem, since.base) if problem.rule in lowered else problem
         for problem in more
     ]
-    weighed = checking.apply_severities(rules, [*kept, *more])
+    weighed = checker.apply_severities(rules, [*kept, *more])
     return [
         problem for problem in weighed if problem.severity in _shown_severities(check_options)
     ], changed
@@ -249,7 +250,7 @@ def _apply_fixes(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     """Mend what can be mended, file by file: how many problems of each file that were. A file that
     becomes no better stays as it was.
     """
-    from toolcatalog import checking, fixing  # noqa: PLC0415 - only here is it needed
+    from toolcatalog.validation import checker, fixes  # noqa: PLC0415 - only here is it needed
 
     mended: Counter[str] = Counter()
     paths = {problem.path: None for problem in problems if problem.fix is not None}
@@ -258,8 +259,8 @@ def _apply_fixes(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
     for path in paths:
         file, name = catalog.resolve().parent / path, path.partition("/")[2]
         before = file.read_bytes()
-        old = Counter(problem.rule for problem in checking.check_file(catalog, name).problems)
-        fixed = fixing.fix_until_stable(
+        old = Counter(problem.rule for problem in checker.check_file(catalog, name).problems)
+        fixed = fixes.fix_until_stable(
             before,
             [problem for problem in problems if problem.path == path],
             partial(_check_file, catalog, name),
@@ -274,10 +275,10 @@ def _apply_fixes(catalog: Path, problems: Sequence[Problem]) -> Counter[str]:
 
 def _check_file(catalog: Path, name: str, data: bytes) -> Sequence[Problem]:
     """The problems of one file, once it holds these bytes."""
-    from toolcatalog import checking  # noqa: PLC0415 - only here is it needed
+    from toolcatalog.validation import checker  # noqa: PLC0415 - only here is it needed
 
     _write_file(catalog.resolve() / name, data)
-    return checking.check_file(catalog, name).problems
+    return checker.check_file(catalog, name).problems
 
 
 def _write_file(file: Path, data: bytes) -> None:
@@ -323,7 +324,7 @@ def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
     """What other programs read. Paths are relative to the root of the repository, as those expect
     it.
     """
-    from toolcatalog import reports, rulebook  # noqa: PLC0415 - only here are they needed
+    from toolcatalog.validation import reports, rule_pages  # noqa: PLC0415 - only here are they needed
 
     root = _repository_prefix(check_options.catalog.resolve().parent)
     problems = [replace(problem, path=f"{root}{problem.path}") for problem in shown.problems]
@@ -331,9 +332,9 @@ def _print_report(shown: ShownProblems, check_options: CheckOptions) -> None:
     if check_options.form == "sarif":
         rules = {
             rule: reports.RuleDescription(
-                rulebook.load_summary(rule),
-                rulebook.load_page(rule),
-                rulebook.default_severity(rule),
+                rule_pages.load_summary(rule),
+                rule_pages.load_page(rule),
+                rule_pages.default_severity(rule),
             )
             for rule in {problem.rule for problem in problems}
         }

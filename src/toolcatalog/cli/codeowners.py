@@ -8,9 +8,9 @@ import click
 from toolcatalog import ownership
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import Toolkit
-from toolcatalog.checking import check_file
 from toolcatalog.cli import options, terminal
 from toolcatalog.errors import InvalidCatalog, UsageError, remedy
+from toolcatalog.validation.checker import check_file
 
 _EPILOG = """\b
 Examples:

@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import CompletionItem
 
-from toolcatalog import rulebook
+from toolcatalog.validation import rule_pages
 
 _EPILOG = """\b
 Examples:
@@ -22,8 +22,8 @@ def _complete_rule(
     incomplete: str,
 ) -> list[CompletionItem]:
     return [
-        CompletionItem(rule, help=rulebook.load_summary(rule))
-        for rule in rulebook.rule_ids()
+        CompletionItem(rule, help=rule_pages.load_summary(rule))
+        for rule in rule_pages.rule_ids()
         if rule.startswith(incomplete)
     ]
 
@@ -35,10 +35,10 @@ def command(rule: str) -> None:
     rules.
     """
     if rule:
-        title, *lines = rulebook.load_page(rule).splitlines()
+        title, *lines = rule_pages.load_page(rule).splitlines()
         click.echo("\n".join([click.style(title, bold=True), *map(_style_line, lines)]))
     else:
-        click.echo("\n\n".join(_format_group(name) for name in rulebook.GROUPS))
+        click.echo("\n\n".join(_format_group(name) for name in rule_pages.GROUPS))
 
 
 def _style_line(line: str) -> str:
@@ -46,10 +46,10 @@ def _style_line(line: str) -> str:
 
 
 def _format_group(name: str) -> str:
-    widest = max(map(len, rulebook.rule_ids()))
+    widest = max(map(len, rule_pages.rule_ids()))
     rows = (
-        (rule, rulebook.default_severity(rule), rulebook.load_summary(rule))
-        for rule in rulebook.GROUPS[name]
+        (rule, rule_pages.default_severity(rule), rule_pages.load_summary(rule))
+        for rule in rule_pages.GROUPS[name]
     )
     lines = (
         f"  {rule:{widest}}  {click.style(f'{severity:7}', _COLORS[severity])}  {summary}"

@@ -46,9 +46,10 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
 
     Raises UsageError where the catalog is none, and where one of those files has problems.
     """
-    from toolcatalog import checking, encoding  # noqa: PLC0415
+    from toolcatalog import encoding  # noqa: PLC0415
     from toolcatalog.catalog import folder, model, resolve  # noqa: PLC0415
     from toolcatalog.snapshot import format as snapshot_format  # noqa: PLC0415 - only here is YAML read
+    from toolcatalog.validation import checker  # noqa: PLC0415
 
     # the toolkit of each version of a tool, by slug
     folders: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -58,7 +59,7 @@ def open_catalog_source(catalog: Path) -> DocumentSource:
             folders[steps[2]][steps[3]] = steps[1]
 
     def record(path: str) -> Any:
-        examined = checking.check_file(catalog, path)
+        examined = checker.check_file(catalog, path)
         if examined.problems or examined.record is None:
             raise UsageError(
                 f"{catalog / path} has problems: `toolcatalog check` shows them, and then it "

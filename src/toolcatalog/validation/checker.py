@@ -1,5 +1,4 @@
-"""A folder to a catalog, or to everything that is wrong with it: source, schema and rules, in this
-order.
+"""The catalog checker: a folder to a valid catalog, or to all of its problems.
 
 One file with problems never hides those of another: it is replaced by a stub of its name while the
 rules look at the rest.
@@ -13,7 +12,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from toolcatalog import advice, hearing, rules
 from toolcatalog.catalog import folder, loader, schema
 from toolcatalog.catalog.loader import Document
 from toolcatalog.catalog.model import (
@@ -30,6 +28,7 @@ from toolcatalog.catalog.model import (
 )
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.progress import Progress, no_progress
+from toolcatalog.validation import cross_references, severity, suppressions
 
 _CHUNK_SIZE = 64  # files that go through a step together
 _NAME_RULES = ("name-toolkit", "name-tool")  # told of at the first file of a folder only
@@ -65,7 +64,7 @@ class CheckedFile:
 
 
 def check_folder(
-    root: Path, progress: Progress = no_progress, severities: Collection[str] = advice.SEVERITIES
+    root: Path, progress: Progress = no_progress, severities: Collection[str] = severity.SEVERITIES
 ) -> CheckedCatalog:
     """Read and check every file of a catalog, here and without a cache. Raises UsageError where
     `root` is not a folder.
@@ -79,8 +78,8 @@ def check_folder(
     checked = check_catalog(root, examined, [], problems, severities)
     told = [
         problem
-        for path, some in hearing.group_by_path(checked.findings).items()
-        for problem in hearing.apply(root, path, some)
+        for path, some in suppressions.group_by_path(checked.findings).items()
+        for problem in suppressions.apply(root, path, some)
     ]
     return replace(
         checked, problems=apply_severities(checked.catalog.about.rules, [*checked.problems, *told])
@@ -105,7 +104,7 @@ def check_files(root: Path, paths: Sequence[str]) -> Iterator[CheckedFile]:
             for document, _ in loaded
         ]
         said = [
-            advice.check_record(path, record)
+            severity.check_record(path, record)
             for path, (record, _) in zip(some, shaped, strict=True)
         ]
         yield from map(partial(_combine_results, root), some, loaded, shaped, said)
@@ -124,9 +123,9 @@ def _combine_results(
     problems = [
         *faults,
         *loader.locate_findings(root, findings),
-        *hearing.find_invalid(root, document),
+        *suppressions.find_invalid(root, document),
     ]
-    lint_findings = [*lint_findings, *hearing.check_comments(root, document)]
+    lint_findings = [*lint_findings, *suppressions.check_comments(root, document)]
     return CheckedFile(
         path=path,
         record=record or _make_stub(document),
@@ -149,7 +148,7 @@ def select_findings(files: Collection[CheckedFile]) -> list[Finding]:
         finding
         for one in files
         for finding in one.findings
-        if one.path in current or advice.applies_to_older_versions(finding.rule)
+        if one.path in current or severity.applies_to_older_versions(finding.rule)
     ]
 
 
@@ -157,8 +156,8 @@ def apply_severities(rules: Mapping[str, str], problems: Iterable[Problem]) -> t
     """Problems with the severity that they have where catalog.yaml says this of rules: those worth
     telling, sorted by place.
     """
-    levels = ((problem, advice.effective_severity(problem.rule, rules)) for problem in problems)
-    told = ((problem, level) for problem, level in levels if level in advice.SEVERITIES)
+    levels = ((problem, severity.effective_severity(problem.rule, rules)) for problem in problems)
+    told = ((problem, level) for problem, level in levels if level in severity.SEVERITIES)
     return _select_problems(
         problem if problem.severity == level else replace(problem, severity=level)
         for problem, level in told
@@ -170,7 +169,7 @@ def check_catalog(
     files: Collection[CheckedFile],
     tools: Sequence[ToolSummary],
     unreadable: Iterable[Problem],
-    severities: Collection[str] = advice.SEVERITIES,
+    severities: Collection[str] = severity.SEVERITIES,
 ) -> CheckedCatalog:
     """Put the examined files together with tools that were found sound before, and hold them all
     against each other.
@@ -180,12 +179,15 @@ def check_catalog(
     """
     catalog = build_catalog([(one.path, one.record) for one in files if one.record], tools)
     broken = {one.path for one in files if one.problems}
-    findings = [*rules.check_all(catalog, broken), *advice.find_unknown_rules(catalog.about)]
-    heeded = advice.rules_with_severity(catalog.about, severities)
+    findings = [
+        *cross_references.check_all(catalog, broken),
+        *severity.find_unknown_rules(catalog.about),
+    ]
+    heeded = severity.rules_with_severity(catalog.about, severities)
     said = [finding for finding in select_findings(files) if finding.rule in heeded]
     said += [
         finding
-        for finding in advice.iter_catalog_findings(catalog, heeded)
+        for finding in severity.iter_catalog_findings(catalog, heeded)
         if finding.path not in broken
     ]
     if not any(isinstance(one.record, About) for one in files):
@@ -242,7 +244,7 @@ def _limit_problems(problems: list[Problem]) -> list[Problem]:
     """
     if len(problems) <= MAX_FINDINGS_PER_FILE:
         return problems
-    problems.sort(key=lambda problem: advice.SEVERITIES.index(problem.severity))
+    problems.sort(key=lambda problem: severity.SEVERITIES.index(problem.severity))
     message, help = (
         f"there are more problems in this file than these {MAX_FINDINGS_PER_FILE}",
         "mend these and check again",

@@ -1,5 +1,4 @@
-"""Problems as others read them: GitHub's annotations and step summary, SARIF for code scanning,
-JUnit for other CI systems. Pure.
+"""Problem reports: GitHub annotations, step summaries, SARIF and JUnit.
 
 All take the problems of a catalog, how many `files` were read, and which files are `changed`, by
 paths as problems have them: what a contributor has touched stands first. The same problems give the

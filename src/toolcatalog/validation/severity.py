@@ -1,4 +1,4 @@
-"""Which advice there is for a tool and for a catalog, and how much it weighs there. Pure.
+"""Rule severities: which lint rules apply to a catalog, and how much each weighs.
 
 What makes a catalog unreadable is always an error. Everything else is advice: its severity is the
 rule's own, unless `catalog.yaml` says otherwise, and a comment in a file can silence it there.

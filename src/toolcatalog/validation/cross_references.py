@@ -1,5 +1,4 @@
-"""What must hold between the files of a catalog: a table of small functions, catalog to findings.
-Pure.
+"""Cross-file checks: references between the files of a catalog.
 
 The shape of a single file is `schema`'s affair; here are existence, uniqueness and reference. Each
 rule yields all that it finds.

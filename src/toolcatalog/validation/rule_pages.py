@@ -1,5 +1,4 @@
-"""The rulebook: a page for every rule that a check can name, beside this file. Pure, but for
-reading the pages.
+"""Rule pages: the documentation of each rule, read from `rulebook/`.
 
 A page has a fixed form: `# <rule>`, one sentence that says what is wrong, `Severity: <word>` (with
 `(always)` where `catalog.yaml` cannot change it), and the parts Why, Wrong, Right and Mend.
@@ -67,7 +66,11 @@ def load_page(rule: str) -> str:
         near = names.find_nearest(rule, rule_ids())
         help = f"did you mean {near[0]}?" if near else "`toolcatalog explain` lists all."
         raise UsageError(f"There is no rule {rule}: {help}")
-    return resources.files(__name__).joinpath(f"{rule}.md").read_text("utf-8")
+    return (
+        resources.files("toolcatalog.validation")
+        .joinpath("rulebook", f"{rule}.md")
+        .read_text("utf-8")
+    )
 
 
 def load_summary(rule: str) -> str:

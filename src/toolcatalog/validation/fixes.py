@@ -1,4 +1,6 @@
-"""Problems that have one right answer, mended in the text of their file. All else of the file stays
+"""Automatic fixes: repair problems that have one right answer in the text of their file.
+
+All else of the file stays
 as it was. Pure.
 """
 

@@ -1,5 +1,4 @@
-"""Advice and the comments of the file that it is for: what a comment silences, and which comments
-are of no use themselves.
+"""Suppression comments: remove suppressed lint findings, and report unused comments.
 
 A place is found by reading a file once more, so advice is kept without places until somebody wants
 to see it.
@@ -11,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from toolcatalog import advice
 from toolcatalog.catalog import comments, file_schemas, folder, loader
 from toolcatalog.catalog.comments import Suppression
 from toolcatalog.catalog.loader import Document
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE, Finding, Problem
 from toolcatalog.lint import security
+from toolcatalog.validation import severity
 
 
 def check_comments(root: Path, document: Document) -> Iterator[Finding]:
@@ -29,7 +28,7 @@ def check_comments(root: Path, document: Document) -> Iterator[Finding]:
         for line, characters in islice(document.hidden, MAX_FINDINGS_PER_FILE + 1)
     )
     if document.suppressions:
-        yield Finding(path=document.path, rule=advice.UNUSED_SUPPRESSION, message="")
+        yield Finding(path=document.path, rule=severity.UNUSED_SUPPRESSION, message="")
 
 
 def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
@@ -52,7 +51,7 @@ def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
         help = "write this, or remove the comment: an editor completes nothing by it"
         yield Finding(
             path=document.path,
-            rule=advice.SCHEMA_COMMENT,
+            rule=severity.SCHEMA_COMMENT,
             line=line,
             message=message,
             expected=f"`{right}`",
@@ -63,7 +62,7 @@ def _check_schema_comments(root: Path, document: Document) -> Iterator[Finding]:
 def find_invalid(root: Path, document: Document) -> Iterator[Problem]:
     """The comments for us that silence nothing, as many as are told of one file, and one more."""
     wrong = (
-        (advice.validate_suppression(document.path, comment), comment)
+        (severity.validate_suppression(document.path, comment), comment)
         for comment in document.suppressions
     )
     yield from islice(
@@ -77,12 +76,12 @@ def apply(root: Path, path: str, findings: Sequence[Finding]) -> list[Problem]:
     comments that silence nothing.
     """
     problems, said_there = loader.locate_in_file(
-        root, path, [finding for finding in findings if finding.rule != advice.UNUSED_SUPPRESSION]
+        root, path, [finding for finding in findings if finding.rule != severity.UNUSED_SUPPRESSION]
     )
     places = {(problem.rule, problem.line) for problem in problems}
     silenced = places & comments.suppressed_lines(said_there)
     unused = (
-        advice.find_unused_suppressions(said_there, silenced)
+        severity.find_unused_suppressions(said_there, silenced)
         if len(problems) < len(findings)
         else ()
     )
@@ -100,7 +99,7 @@ def _unused_problem(root: Path, path: str, comment: Suppression) -> Problem:
     )
     return _problem_at(
         root,
-        Finding(path=path, rule=advice.UNUSED_SUPPRESSION, message=message, help=help, fix=""),
+        Finding(path=path, rule=severity.UNUSED_SUPPRESSION, message=message, help=help, fix=""),
         comment,
     )
 

@@ -1,0 +1,1 @@
+"""All checks of a catalog: severities, suppressions, fixes, reports and rule pages."""
