@@ -9,9 +9,9 @@ import pytest
 from generating import add_toolkit
 from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
 from running import ROOT
-from toolcatalog.against import check_against_revision
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.lints.history import RULES
+from toolcatalog.history.rules import RULES
+from toolcatalog.history.targets import check_against_revision
 from toolcatalog.validation import severity
 
 TODAY = "2026-02-01"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
-from toolcatalog import revisions, written
 from toolcatalog.catalog import folder
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.revisions import files_at_commit, files_in_working_tree, find_merge_base
+from toolcatalog.history import from_files, git
+from toolcatalog.history.git import files_at_commit, files_in_working_tree, find_merge_base
 
 
 @pytest.fixture(autouse=True)
@@ -24,14 +24,14 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def files_at(catalog: Path, revision: str) -> revisions.FileSet:
-    found = revisions.open_repository(catalog)
-    return files_at_commit(found, revisions.resolve_commit(found, revision), revision)
+def files_at(catalog: Path, revision: str) -> git.FileSet:
+    found = git.open_repository(catalog)
+    return files_at_commit(found, git.resolve_commit(found, revision), revision)
 
 
 def since(catalog: Path, revision: str) -> set[str]:
-    return written.find_changed_paths(
-        files_at(catalog, revision), files_in_working_tree(revisions.open_repository(catalog))
+    return from_files.find_changed_paths(
+        files_at(catalog, revision), files_in_working_tree(git.open_repository(catalog))
     )
 
 
@@ -43,7 +43,7 @@ def test_a_clean_working_tree_is_the_revision(tmp_path: Path, inside: str) -> No
     catalog = create_repository(tmp_path / "repo", inside)
     then, today = (
         files_at(catalog, "HEAD"),
-        files_in_working_tree(revisions.open_repository(catalog)),
+        files_in_working_tree(git.open_repository(catalog)),
     )
     assert then.object_ids == today.object_ids
     assert {*then.object_ids} == {*folder.list_paths(catalog)[0]}
@@ -156,14 +156,14 @@ def test_the_fork_is_where_our_work_began(tmp_path: Path) -> None:
     write_tool(catalog, "A_NEW", text=TOOL)
     theirs = commit(tmp_path)
     run_git(tmp_path, "switch", "--quiet", "ours")
-    found = revisions.open_repository(catalog)
+    found = git.open_repository(catalog)
     assert find_merge_base(found, "main") == first
     assert find_merge_base(found, first) == first
     assert find_merge_base(found, "HEAD") == ours
     run_git(tmp_path, "switch", "--quiet", "--orphan", "alone")
     commit(tmp_path)
     catalog.mkdir(exist_ok=True)
-    assert find_merge_base(revisions.open_repository(catalog), "main") == theirs
+    assert find_merge_base(git.open_repository(catalog), "main") == theirs
 
 
 def test_of_several_forks_none_counts(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_of_several_forks_none_counts(tmp_path: Path) -> None:
     run_git(tmp_path, "merge", "--quiet", "--no-edit", theirs)
     bases = run_git(tmp_path, "merge-base", "--all", "main", "HEAD").split()
     assert sorted(bases) == sorted([ours, theirs])
-    assert find_merge_base(revisions.open_repository(catalog), "main") == run_git(
+    assert find_merge_base(git.open_repository(catalog), "main") == run_git(
         tmp_path, "rev-parse", "main"
     )
 
@@ -459,7 +459,7 @@ def test_replaced_and_grafted_commits_are_as_they_were(tmp_path: Path) -> None:
     (tmp_path / ".git" / "info").mkdir(exist_ok=True)
     (tmp_path / ".git" / "info" / "grafts").write_text(f"{second}\n")
     assert since(catalog, first) == {"toolkits/a/A_DO/20250101_00.yaml"}
-    assert find_merge_base(revisions.open_repository(catalog), first) == first
+    assert find_merge_base(git.open_repository(catalog), first) == first
     assert files_at(catalog, "HEAD~1").object_ids == files_at(catalog, first).object_ids
 
 
@@ -485,9 +485,9 @@ def test_an_ambiguous_name_is_refused(tmp_path: Path) -> None:
     run_git(tmp_path, "update-ref", "refs/tags/HEAD", "HEAD~1")
     assert "`main` is the name of more than one branch, tag or commit" in sentence(catalog, "main")
     assert "more than one branch" in sentence(catalog, "main~0")
-    found = revisions.open_repository(catalog)
+    found = git.open_repository(catalog)
     for name in ("HEAD", "@", "refs/heads/main", second):
-        assert revisions.resolve_commit(found, name) == second
+        assert git.resolve_commit(found, name) == second
 
 
 def test_a_folder_that_is_closed_is_not_a_removal(tmp_path: Path) -> None:

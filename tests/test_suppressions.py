@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gitting import CLEAN, commit, create_repository, run_git, write_tool
-from toolcatalog import suppressions
 from toolcatalog.cli import main
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
+from toolcatalog.history import base_suppressions
 from toolcatalog.validation import rule_pages
 
 HIDDEN = "A\u200bB"
@@ -70,13 +70,13 @@ def problems(
 
 def test_which_rules_are_protected() -> None:
     """All rules of security, and those of history that are errors."""
-    assert {*rule_pages.GROUPS["Security"]} == suppressions.SECURITY_RULES
+    assert {*rule_pages.GROUPS["Security"]} == base_suppressions.SECURITY_RULES
     history = {
         rule
         for rule in rule_pages.GROUPS["History"]
         if rule_pages.default_severity(rule) == "error"
     }
-    assert history == suppressions.PROTECTED_RULES - suppressions.SECURITY_RULES
+    assert history == base_suppressions.PROTECTED_RULES - base_suppressions.SECURITY_RULES
 
 
 @pytest.mark.parametrize(

@@ -122,14 +122,14 @@ def _check_accept_option(asked: CheckOptions) -> None:
     """Raise UsageError where --accept would mean nothing."""
     if not asked.accept:
         return
-    from toolcatalog import suppressions  # noqa: PLC0415 - only here is it needed
+    from toolcatalog.history import base_suppressions  # noqa: PLC0415 - only here is it needed
 
     if asked.against is None:
         raise UsageError("--accept goes with --against REV: without it all comments count.")
-    if unknown := sorted({*asked.accept} - suppressions.PROTECTED_RULES):
+    if unknown := sorted({*asked.accept} - base_suppressions.PROTECTED_RULES):
         raise UsageError(
             f"--accept {unknown[0]} is for rules that a change cannot silence itself only: "
-            f"{', '.join(sorted(suppressions.PROTECTED_RULES))}."
+            f"{', '.join(sorted(base_suppressions.PROTECTED_RULES))}."
         )
 
 
@@ -191,32 +191,34 @@ def _add_history(
     """The problems with those that only a revision before can tell, and the paths that have changed
     since, as they are shown. What protects against a change is not silenced by that change.
     """
-    from toolcatalog import against, suppressions  # noqa: PLC0415
     from toolcatalog.catalog import folder  # noqa: PLC0415 - only here are they all needed
+    from toolcatalog.history import base_suppressions, targets  # noqa: PLC0415
     from toolcatalog.validation import checker  # noqa: PLC0415
 
-    since = against.check_against_revision(
+    since = targets.check_against_revision(
         check_options.catalog, check_options.against or "", f"{datetime.now(UTC):%Y-%m-%d}"
     )
     changed = frozenset(
         folder.display_path(check_options.catalog, path) for path in since.changed_paths
     )
-    rules = suppressions.protect_severities(
+    rules = base_suppressions.protect_severities(
         check_options.catalog, since.base, verdict.rules, check_options.accept
     )
-    lowered = suppressions.find_lowered_rules(rules, verdict.rules)
-    found = suppressions.check_security(
+    lowered = base_suppressions.find_lowered_rules(rules, verdict.rules)
+    found = base_suppressions.check_security(
         check_options.catalog,
         since.base,
         since.changed_paths,
-        everywhere=bool(lowered & suppressions.SECURITY_RULES),
+        everywhere=bool(lowered & base_suppressions.SECURITY_RULES),
     )
-    more = suppressions.locate_unsuppressed(
+    more = base_suppressions.locate_unsuppressed(
         check_options.catalog, since.base, [*since.findings, *found], check_options.accept
     )
     kept = [problem for problem in verdict.problems if problem.rule not in lowered]
     more = [
-        suppressions.explain_lowered(problem, since.base) if problem.rule in lowered else problem
+        base_suppressions.explain_lowered(problem, since.base)
+        if problem.rule in lowered
+        else problem
         for problem in more
     ]
     weighed = checker.apply_severities(rules, [*kept, *more])

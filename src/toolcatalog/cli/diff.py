@@ -51,10 +51,10 @@ def command(before: str, after: str | None, catalog: Path, form: str) -> None:
     two git revisions (without B: the working tree), or two builds (folders with `current`, or of a
     snapshot). Where a name is two of these, SLUG@, ./FOLDER and refs/heads/BRANCH say which.
     """
-    from toolcatalog import against  # noqa: PLC0415
     from toolcatalog.diff import report  # noqa: PLC0415 - not for `--help`
+    from toolcatalog.history import targets  # noqa: PLC0415
 
-    found = against.compare_targets(catalog, before, after)
+    found = targets.compare_targets(catalog, before, after)
     if form == "json":
         import orjson  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Git, at the edge: which files a catalog had at a revision, which it has now, and their bytes.
+"""Git access: the files of a catalog at a revision and in the work tree.
 
 Git only reads its own objects here. It is never asked about the working tree, and it fetches
 nothing, so whatever a repository's configuration or attributes may name is not run: no hook,

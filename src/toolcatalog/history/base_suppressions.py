@@ -1,4 +1,4 @@
-"""Which severities and comments count when a change is compared with a revision.
+"""Suppressions and severities of the base revision, which a change cannot weaken.
 
 A change must not silence the rules that protect against it. So for the rules of security, and for
 those of history that are errors, both come from the base revision:
@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import written
 from toolcatalog.catalog import comments, folder, loader, yaml_reader
 from toolcatalog.catalog.model import About
 from toolcatalog.diff.change import to_canonical
 from toolcatalog.errors import Finding, Pointer, Problem
-from toolcatalog.revisions import FileSet
+from toolcatalog.history import from_files
+from toolcatalog.history.git import FileSet
 from toolcatalog.validation import checker, rule_pages, severity, suppressions
 
 SECURITY_RULES = frozenset(rule_pages.GROUPS["Security"])
@@ -75,7 +75,7 @@ def _read_overrides(root: Path, base: FileSet) -> Mapping[str, str]:
     if "catalog.yaml" not in base.object_ids:
         return {}
     data = base.read(["catalog.yaml"])["catalog.yaml"]
-    about = written.load_record(root, "catalog.yaml", data)
+    about = from_files.load_record(root, "catalog.yaml", data)
     return about.rules if isinstance(about, About) else {}
 
 
@@ -101,7 +101,7 @@ def check_security(
     """
     paths, _ = folder.list_paths(root)
     if not everywhere:
-        folders = {_parent_folder(path) for path in changed if written.key_for_path(path)}
+        folders = {_parent_folder(path) for path in changed if from_files.key_for_path(path)}
         paths = [path for path in paths if path in changed or _parent_folder(path) in folders]
     examined = [*checker.check_files(root, paths)]
     newest = {_parent_folder(path): path for path in sorted(paths)}
@@ -167,11 +167,11 @@ def _base_paths(base: FileSet, paths: Collection[str]) -> dict[str, list[str]]:
     """
     versions: defaultdict[str, list[str]] = defaultdict(list)
     for path in base.object_ids if paths else ():
-        if written.key_for_path(path):
+        if from_files.key_for_path(path):
             versions[_parent_folder(path)].append(path)
     return {
         path: versions[_parent_folder(path)]
-        if written.key_for_path(path)
+        if from_files.key_for_path(path)
         else [path]
         if path in base.object_ids
         else []

@@ -1,5 +1,4 @@
-"""What only a revision before can tell: whether what was published still is as it was, and what a
-new version does to who used the old one.
+"""History rules: what a change does to versions that are published already.
 
 Each rule goes by what differs between a revision and the catalog as it is now, and by the day: what
 was announced to be gone may go from that day on. Nothing here knows git.

@@ -1,5 +1,4 @@
-"""Two states of a catalog's files to the two sides of a comparison: only what differs is read, and
-what that is compared with.
+"""Compare two states of catalog files.
 
 Files are compared as they are written: what a toolkit says for its tools is told of the toolkit,
 and tools of both sides are read under the newer one. `served` does the same for builds.
@@ -14,7 +13,7 @@ from toolcatalog.catalog.model import Toolkit, ToolVersion
 from toolcatalog.diff import comparison
 from toolcatalog.diff.comparison import FileFields, Side, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding
-from toolcatalog.revisions import FileSet
+from toolcatalog.history.git import FileSet
 from toolcatalog.snapshot.format import Tool
 
 _PATH_FIELDS = ("path", "slug", "id")  # fields of records that a path gives

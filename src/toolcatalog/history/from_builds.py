@@ -1,5 +1,4 @@
-"""Two builds to the two sides of a comparison, as they are served: only the toolkits that differ
-are looked into.
+"""Compare two builds.
 
 So a toolkit whose `no_auth` changes is one change of its file, and here one more of each tool that
 goes by it; a session is told of where what the API answers for it is another.

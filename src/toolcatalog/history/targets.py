@@ -1,20 +1,18 @@
-"""Comparisons of a catalog: with an older revision, of two revisions, of two builds, of two
-versions of a tool.
-"""
+"""Comparison targets: revisions, builds, versions, or a catalog and its history."""
 
 import os
 import re
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import names, revisions, versions, written
+from toolcatalog import names, versions
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.model import ToolVersion
 from toolcatalog.diff import comparison, tool_changes
 from toolcatalog.diff.comparison import Comparison, Entry, ToolVersionKey, Unreadable
 from toolcatalog.errors import Finding, UsageError
-from toolcatalog.lints import history
-from toolcatalog.revisions import FileSet
+from toolcatalog.history import from_files, git, rules
+from toolcatalog.history.git import FileSet
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import Tool
 
@@ -44,9 +42,9 @@ def check_against_revision(catalog: Path, revision: str, today: str) -> Revision
     history.
     """
     before, after = _load_file_sets(catalog, revision)
-    old, new = written.load_sides(catalog, before, after)
+    old, new = from_files.load_sides(catalog, before, after)
     every = {**old.tools, **new.tools}
-    known = history.HistoryContext(
+    known = rules.HistoryContext(
         comparison=comparison.compare_sides(old, new, (before.title, after.title)),
         published=old.versions,
         deprecated={
@@ -58,31 +56,27 @@ def check_against_revision(catalog: Path, revision: str, today: str) -> Revision
         today=today,
     )
     return RevisionCheck(
-        history.check_history(known), written.find_changed_paths(before, after), before
+        rules.check_history(known), from_files.find_changed_paths(before, after), before
     )
 
 
 def _load_file_sets(catalog: Path, revision: str) -> tuple[FileSet, FileSet]:
-    repository = revisions.open_repository(catalog)
-    return revisions.files_at_commit(
-        repository, revisions.find_merge_base(repository, revision), revision
-    ), revisions.files_in_working_tree(repository)
+    repository = git.open_repository(catalog)
+    return git.files_at_commit(
+        repository, git.find_merge_base(repository, revision), revision
+    ), git.files_in_working_tree(repository)
 
 
 def compare_revisions(catalog: Path, before: str, after: str | None = None) -> Comparison:
     """What differs between two revisions, or one and the working tree. Raises UsageError as `since`
     does, or where no catalog is.
     """
-    repository = revisions.open_repository(catalog)
-    old = revisions.files_at_commit(
-        repository, revisions.resolve_commit(repository, before), before
-    )
+    repository = git.open_repository(catalog)
+    old = git.files_at_commit(repository, git.resolve_commit(repository, before), before)
     new = (
-        revisions.files_in_working_tree(repository)
+        git.files_in_working_tree(repository)
         if after is None
-        else revisions.files_at_commit(
-            repository, revisions.resolve_commit(repository, after), after
-        )
+        else git.files_at_commit(repository, git.resolve_commit(repository, after), after)
     )
     if not old.object_ids and not new.object_ids:
         where = repository.prefix.rstrip("/") or "the top of the repository"
@@ -90,7 +84,9 @@ def compare_revisions(catalog: Path, before: str, after: str | None = None) -> C
             f"There is no catalog at {where} in {old.title} or {new.title}: name its folder "
             "with --catalog."
         )
-    return comparison.compare_sides(*written.load_sides(catalog, old, new), (old.title, new.title))
+    return comparison.compare_sides(
+        *from_files.load_sides(catalog, old, new), (old.title, new.title)
+    )
 
 
 # Builds
@@ -100,10 +96,10 @@ def compare_builds(before: Path, after: Path) -> Comparison:
     """What differs between two builds, as they are served. Raises SnapshotError where one cannot be
     used.
     """
-    from toolcatalog import served  # noqa: PLC0415 - what opens a build takes long to load
+    from toolcatalog.history import from_builds  # noqa: PLC0415 - what opens a build takes long to load
 
     folders = find_snapshot(before) or before, find_snapshot(after) or after
-    sides = served.load_sides(*folders)
+    sides = from_builds.load_sides(*folders)
     return comparison.compare_sides(
         *sides, (_build_title(before, folders[0]), _build_title(after, folders[1]))
     )
@@ -174,7 +170,7 @@ def _list_versions(folder: Path) -> list[str]:
 
 
 def _load_tool(catalog: Path, key: ToolVersionKey) -> Tool:
-    record = written.load_record(catalog, key.path, folder.read_file(catalog, key.path))
+    record = from_files.load_record(catalog, key.path, folder.read_file(catalog, key.path))
     if not isinstance(record, ToolVersion):
         why = record.reason if isinstance(record, Unreadable) else "no tool"
         raise UsageError(
@@ -182,8 +178,8 @@ def _load_tool(catalog: Path, key: ToolVersionKey) -> Tool:
             "says of it."
         )
     path = f"toolkits/{key.toolkit}/toolkit.yaml"
-    return written.to_tool(
-        record, written.load_record(catalog, path, folder.read_file(catalog, path))
+    return from_files.to_tool(
+        record, from_files.load_record(catalog, path, folder.read_file(catalog, path))
     )
 
 
@@ -249,7 +245,7 @@ class _Target(NamedTuple):
             *(["build"] if text and find_snapshot(Path(text)) else []),
         ]
         try:
-            revisions.resolve_commit(revisions.open_repository(catalog), text)
+            git.resolve_commit(git.open_repository(catalog), text)
             sorts.append("revision")
         except UsageError as error:
             refused = str(error)

@@ -1,0 +1,1 @@
+"""Git revisions, builds and versions to compare, and rules about published versions."""
