@@ -20,13 +20,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcatalog import depot, lockfile
+from toolcatalog import lockfile
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog.yaml_reader import MAX_VALUES
 from toolcatalog.cli import cli
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
+from toolcatalog.publish import layout
 from toolcatalog.server.live import ServedSnapshot
 from toolcatalog.server.refusals import RequestError
 from toolcatalog.snapshot import verify
@@ -667,8 +668,8 @@ class Targets:
             "keys": lambda data, folder: api_keys.parse_keys(
                 data, FileKeyStorage(folder / "keys.json")
             ),
-            "pointer": lambda data, _: depot.parse_pointer(data),
-            "chunks": lambda data, _: depot.parse_chunk_list(data),
+            "pointer": lambda data, _: layout.parse_pointer(data),
+            "chunks": lambda data, _: layout.parse_chunk_list(data),
             "lock": lambda data, _: lockfile.load(data, "lock"),
             "manifest": verify_with_file("manifest.json"),
             "listing": verify_with_file("files.json"),

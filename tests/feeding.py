@@ -18,7 +18,7 @@ from urllib.parse import quote_from_bytes
 
 import orjson
 
-from toolcatalog import depot, encoding, lockfile, signing
+from toolcatalog import encoding, lockfile
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog import loader, schema, yaml_reader
 from toolcatalog.cli import bringing
@@ -26,6 +26,7 @@ from toolcatalog.errors import ToolcatalogError
 from toolcatalog.importers import documents, mcp, openapi, wire, writer
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
+from toolcatalog.publish import layout, signatures
 from toolcatalog.server import questions
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
@@ -117,15 +118,15 @@ def feed_lock(data: bytes) -> None:
 
 def feed_pointer(data: bytes) -> None:
     """What a store says is in force: a digest, and perhaps a signature."""
-    digest = depot.parse_pointer(data)
+    digest = layout.parse_pointer(data)
     assert encoding.is_digest(digest)
-    signed = signing.parse_signed_statement(digest, depot.parse_signature(data))
+    signed = signatures.parse_signed_statement(digest, layout.parse_signature(data))
     assert signed is None or signed.statement.digest == digest
 
 
 def feed_chunk_list(data: bytes) -> None:
     """What files a store says that there are: no path leads out of its folder."""
-    assert all(map(snapshot_format.is_safe_path, depot.parse_chunk_list(data)))
+    assert all(map(snapshot_format.is_safe_path, layout.parse_chunk_list(data)))
 
 
 @cache
@@ -314,10 +315,10 @@ def _generate_examples(target: str) -> Iterator[bytes]:
         yield _LOCK
     elif target in ("pointer", "chunks"):
         digest = "0" * 64
-        statement = signing.SnapshotStatement(digest, 7, "2026-01-31T12:00:00Z")
-        signed = signing.dump_signed_statement(signing.SignedStatement(statement, bytes(64)))
-        yield from (depot.render_pointer(digest), depot.render_pointer(digest, signed))
-        yield depot.render_chunk_list({"a/b": [depot.Chunk(digest, 5)]})
+        statement = signatures.SnapshotStatement(digest, 7, "2026-01-31T12:00:00Z")
+        signed = signatures.dump_signed_statement(signatures.SignedStatement(statement, bytes(64)))
+        yield from (layout.render_pointer(digest), layout.render_pointer(digest, signed))
+        yield layout.render_chunk_list({"a/b": [layout.Chunk(digest, 5)]})
     elif target in ("manifest", "listing"):
         yield (_sample_snapshot().parent / snapshot_format.MANIFEST).read_bytes()
         yield snapshot_format.render_file_list(

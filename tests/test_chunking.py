@@ -5,14 +5,14 @@ import random
 
 import pytest
 
-from toolcatalog import chunking
+from toolcatalog.publish import chunks as publish_chunks
 
 DATA = random.Random(7).randbytes(6_000_000)  # noqa: S311 - always the same
 
 
 def chunks(data: bytes) -> list[bytes]:
     """The chunks of a file."""
-    return [data[begin:end] for begin, end in chunking.split_chunks(data)]
+    return [data[begin:end] for begin, end in publish_chunks.split_chunks(data)]
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def chunks(data: bytes) -> list[bytes]:
         16,
         17,
         100,
-        chunking.MIN_CHUNK_SIZE,
-        chunking.MAX_CHUNK_SIZE,
-        chunking.MAX_CHUNK_SIZE + 1,
+        publish_chunks.MIN_CHUNK_SIZE,
+        publish_chunks.MAX_CHUNK_SIZE,
+        publish_chunks.MAX_CHUNK_SIZE + 1,
         (1 << 22) + 9,
         len(DATA),
     ],
@@ -44,9 +44,10 @@ def test_a_file_is_its_chunks(size: int, kind: str) -> None:
     found = chunks(data)
     assert b"".join(found) == data
     assert all(
-        chunking.MIN_CHUNK_SIZE <= len(chunk) <= chunking.MAX_CHUNK_SIZE for chunk in found[:-1]
+        publish_chunks.MIN_CHUNK_SIZE <= len(chunk) <= publish_chunks.MAX_CHUNK_SIZE
+        for chunk in found[:-1]
     )
-    assert all(0 < len(chunk) <= chunking.MAX_CHUNK_SIZE for chunk in found[-1:])
+    assert all(0 < len(chunk) <= publish_chunks.MAX_CHUNK_SIZE for chunk in found[-1:])
 
 
 @pytest.mark.parametrize("place", [0, 1_000_003, (1 << 22) - 3, 1 << 22, 5_999_999])

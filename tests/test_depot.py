@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from toolcatalog import chunking, depot
-from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
+from toolcatalog.publish import chunks, layout
+from toolcatalog.publish.layout import Chunk, InvalidRemoteSnapshot
 
 SHA = "0123456789abcdef" * 4
 
@@ -16,8 +16,8 @@ def test_what_is_packed_is_unpacked() -> None:
         "toolkits/a/20250101_00.json": [],
         "sessions/b.json": [Chunk(SHA, 3)],
     }
-    assert depot.parse_chunk_list(depot.render_chunk_list(files)) == files
-    assert depot.parse_pointer(depot.render_pointer(SHA)) == SHA
+    assert layout.parse_chunk_list(layout.render_chunk_list(files)) == files
+    assert layout.parse_pointer(layout.render_pointer(SHA)) == SHA
 
 
 @pytest.mark.parametrize(
@@ -32,21 +32,21 @@ def test_what_is_packed_is_unpacked() -> None:
         orjson.dumps({"format": 1, "digest": f"../{SHA}"}),
         orjson.dumps({"format": 1, "digest": 5}),
         orjson.dumps({"format": 1}),
-        depot.render_pointer(SHA)[:-10],
+        layout.render_pointer(SHA)[:-10],
     ],
 )
 def test_what_is_no_pointer_is_refused(data: bytes) -> None:
     """A pointer that names nothing that could be a snapshot."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"publish again"):
-        depot.parse_pointer(data)
+        layout.parse_pointer(data)
 
 
 def test_what_is_newer_is_refused_with_advice() -> None:
     """A pointer, or a list, that a later program has written."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"has format 2, this program reads 1: upgrade"):
-        depot.parse_pointer(orjson.dumps({"format": 2, "digest": SHA}))
+        layout.parse_pointer(orjson.dumps({"format": 2, "digest": SHA}))
     with pytest.raises(InvalidRemoteSnapshot, match=r"has format 2, this program reads 1: upgrade"):
-        depot.parse_chunk_list(orjson.dumps({"format": 2, "files": {}}))
+        layout.parse_chunk_list(orjson.dumps({"format": 2, "files": {}}))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_is_newer_is_refused_with_advice() -> None:
 def test_a_chunk_that_is_none_is_refused(chunk: object) -> None:
     """Something in the list that is no SHA-256 with a size."""
     with pytest.raises(InvalidRemoteSnapshot, match=r"damaged"):
-        depot.parse_chunk_list(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
+        layout.parse_chunk_list(orjson.dumps({"format": 1, "files": {"tools.json": [chunk]}}))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_no_path_leads_out(path: str) -> None:
     another name there.
     """
     with pytest.raises(InvalidRemoteSnapshot, match=r"leads elsewhere|is damaged"):
-        depot.parse_chunk_list(orjson.dumps({"format": 1, "files": {path: []}}))
+        layout.parse_chunk_list(orjson.dumps({"format": 1, "files": {path: []}}))
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,12 @@ def test_a_list_in_another_form_is_refused(data: bytes) -> None:
     empty or too large.
     """
     with pytest.raises(InvalidRemoteSnapshot, match=r"damaged"):
-        depot.parse_chunk_list(data)
+        layout.parse_chunk_list(data)
 
 
 def test_chunks_are_as_large_as_they_are_made() -> None:
     """The bounds of a chunk that is read are those of a chunk that is written."""
-    assert (depot.MIN_ACCEPTED_CHUNK_SIZE, depot.MAX_ACCEPTED_CHUNK_SIZE) == (
-        chunking.MIN_CHUNK_SIZE,
-        chunking.MAX_CHUNK_SIZE,
+    assert (layout.MIN_ACCEPTED_CHUNK_SIZE, layout.MAX_ACCEPTED_CHUNK_SIZE) == (
+        chunks.MIN_CHUNK_SIZE,
+        chunks.MAX_CHUNK_SIZE,
     )

@@ -19,10 +19,12 @@ import pytest
 import storing
 from running import Server, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, encoding, fetching, following, sending
-from toolcatalog.following import Follower
-from toolcatalog.objects import ObjectStorage
+from toolcatalog import encoding
 from toolcatalog.progress import no_progress
+from toolcatalog.publish import download, layout, upload
+from toolcatalog.publish import follower as publish_follower
+from toolcatalog.publish.follower import Follower
+from toolcatalog.publish.object_store import ObjectStorage
 from toolcatalog.snapshot import verify
 from toolcatalog.snapshot.format import FileInfo
 from toolcatalog.store.open import open_build
@@ -43,7 +45,7 @@ def publish(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> Publish:
     for name, value in {**storing.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
     door = ObjectStorage(f"s3://{bucket}/p")
-    return lambda build: sending.upload_snapshot(door, build, 4, no_progress).digest
+    return lambda build: upload.upload_snapshot(door, build, 4, no_progress).digest
 
 
 @pytest.fixture
@@ -275,7 +277,7 @@ def replaced_manifest(s3: str, bucket: str, digest: str, **changes: object) -> s
         f"{bucket}/p/snapshots/{other}/chunks.json",
         storing.get_object(s3, f"{bucket}/p/snapshots/{digest}/chunks.json").data,
     )
-    storing.put_object(s3, f"{bucket}/p/current.json", depot.render_pointer(other))
+    storing.put_object(s3, f"{bucket}/p/current.json", layout.render_pointer(other))
     return other
 
 
@@ -310,7 +312,7 @@ class Published:
         storing.put_object(
             self.s3, f"{self.bucket}/p/snapshots/{'1' * 64}/manifest.json", self.manifest
         )
-        self.point(depot.render_pointer("1" * 64))
+        self.point(layout.render_pointer("1" * 64))
 
     def without_a_file(self) -> None:
         """Put a list of chunks in which a file is not named."""
@@ -325,7 +327,7 @@ class Published:
 # what is wrong: how that comes about, and what is said of it
 SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
     "names nothing": (
-        lambda it: it.point(depot.render_pointer("0" * 64)),
+        lambda it: it.point(layout.render_pointer("0" * 64)),
         "names a snapshot that is not there",
     ),
     "no pointer": (
@@ -333,7 +335,7 @@ SPOILT: dict[str, tuple[Callable[[Published], object], str]] = {
         "current.json is damaged",
     ),
     "huge pointer": (
-        lambda it: it.point(depot.render_pointer(it.digest) + b" " * 5000),
+        lambda it: it.point(layout.render_pointer(it.digest) + b" " * 5000),
         "more than the 4,096 bytes",
     ),
     "newer depot": (
@@ -445,9 +447,9 @@ def test_a_full_disk_costs_one_line(
 def test_no_room_is_seen_before_anything_is_written(tmp_path: Path) -> None:
     """A snapshot that is larger than what is free is not begun."""
     most, sha256 = 1 << 61, "0" * 64
-    fetching._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
+    download._check_disk_space(tmp_path, {"a": FileInfo(1, sha256)}, most)
     with pytest.raises(OSError, match=r"No room for a snapshot of 1,152,921,504,606,846,976 bytes"):
-        fetching._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
+        download._check_disk_space(tmp_path, {"a": FileInfo(1 << 60, sha256)}, most)
 
 
 def test_old_snapshots_go(
@@ -514,12 +516,15 @@ def test_two_servers_share_a_cache(follower: Follower, publish: Publish, small_b
 def test_a_cache_of_ones_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each address has its folder in the user's cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    one, other = following.default_cache("s3://a/b"), following.default_cache("s3://a/c")
+    one, other = (
+        publish_follower.default_cache("s3://a/b"),
+        publish_follower.default_cache("s3://a/c"),
+    )
     assert one.parent == other.parent == tmp_path / "toolcatalog"
     assert one != other
-    assert following.default_cache("s3://a/b/") == one
+    assert publish_follower.default_cache("s3://a/b/") == one
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert following.default_cache("s3://a/b").parent == Path.home() / ".cache/toolcatalog"
+    assert publish_follower.default_cache("s3://a/b").parent == Path.home() / ".cache/toolcatalog"
 
 
 def test_a_server_follows_a_store(

@@ -22,10 +22,12 @@ from pyroaring import BitMap
 import storing
 from running import run_successfully, run_toolcatalog, start_server, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, encoding, following
+from toolcatalog import encoding
 from toolcatalog.errors import SnapshotError
-from toolcatalog.following import Follower
-from toolcatalog.objects import ObjectStorage, StoreError
+from toolcatalog.publish import follower as publish_follower
+from toolcatalog.publish import layout
+from toolcatalog.publish.follower import Follower
+from toolcatalog.publish.object_store import ObjectStorage, StoreError
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import retention, tables, verify
 from toolcatalog.store.open import open_build
@@ -35,7 +37,7 @@ MIB = 1 << 20
 _FOLLOWS = """
 import sys
 from pathlib import Path
-from toolcatalog.following import Follower
+from toolcatalog.publish.follower import Follower
 
 def peak():
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -83,7 +85,7 @@ class Store:
         at.mkdir(exist_ok=True)
         (at / "manifest.json").write_bytes(encoding.dump_json({"digest": digest, **said}))
         if isinstance(chunks, dict):
-            listed = {"format": depot.LAYOUT_FORMAT, "files": {**self.chunks, **chunks}}
+            listed = {"format": layout.LAYOUT_FORMAT, "files": {**self.chunks, **chunks}}
             chunks = encoding.dump_json(listed)
         (at / "chunks.json").write_bytes(chunks)
         self.point(digest)
@@ -91,7 +93,7 @@ class Store:
 
     def point(self, digest: str) -> None:
         """Put a pointer."""
-        (self.folder / "current.json").write_bytes(depot.render_pointer(digest))
+        (self.folder / "current.json").write_bytes(layout.render_pointer(digest))
 
 
 @pytest.fixture
@@ -323,7 +325,7 @@ def test_refused_snapshots_are_not_fetched_by_turns(store: Store, tmp_path: Path
     for digest in bad:
         store.point(digest)
         follower.poll()
-    assert follower.snapshots_rejected == following._MAX_REMEMBERED_FAILURES
+    assert follower.snapshots_rejected == publish_follower._MAX_REMEMBERED_FAILURES
     assert follower.last_error
 
 
@@ -376,7 +378,7 @@ def test_a_list_of_chunks_is_kept_without_what_else_it_has(
     follower.poll()
     assert follower.last_error == ""
     kept = (follower.cache / "chunks" / f"{digest}.json").read_bytes()
-    assert depot.parse_chunk_list(kept).keys() == store.chunks.keys()
+    assert layout.parse_chunk_list(kept).keys() == store.chunks.keys()
 
 
 def full_table(data: bytes) -> bytes:
@@ -473,14 +475,14 @@ def test_a_pause_grows_to_an_hour() -> None:
     """Each failure of a snapshot doubles its pause up to the most, shortened by some chance so that
     servers do not ask together; a success ends it.
     """
-    failures = following._FailedDownloads(1.5)
+    failures = publish_follower._FailedDownloads(1.5)
     pauses = []
     for _ in range(20):
-        failures.add("a", "because", following._MAX_REJECTION_DELAY)
+        failures.add("a", "because", publish_follower._MAX_REJECTION_DELAY)
         pauses.append(failures._failures["a"].retry_at - time.monotonic())
     for pause, wanted in zip(pauses, [min(3600, 1.5 * 2**n) for n in range(1, 21)], strict=True):
         assert wanted * 0.79 - 1 < pause <= wanted
-    with pytest.raises(depot.InvalidRemoteSnapshot, match="because"):
+    with pytest.raises(layout.InvalidRemoteSnapshot, match="because"):
         failures.check("a")
     failures.check("b")
     failures.remove("a")
@@ -529,7 +531,7 @@ def test_a_store_that_drips_is_given_up(dripping: list[float], follower: Followe
     """An answer that never ends is asked for a few times, then it is an error like any other."""
     begin = time.monotonic()
     with pytest.raises(StoreError):
-        ObjectStorage("s3://bucket/p").read(depot.POINTER, depot.MAX_POINTER_SIZE)
+        ObjectStorage("s3://bucket/p").read(layout.POINTER, layout.MAX_POINTER_SIZE)
     assert len(dripping) <= 6
     assert time.monotonic() - begin < 60
     slow = Follower("s3://bucket/p", follower.cache)
@@ -555,7 +557,7 @@ def test_what_a_store_says_moves_no_terminal(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(StoreError, match="refuses these credentials") as caught:
-            ObjectStorage("s3://bucket/p").read(depot.POINTER, depot.MAX_POINTER_SIZE)
+            ObjectStorage("s3://bucket/p").read(layout.POINTER, layout.MAX_POINTER_SIZE)
     assert "gone" in str(caught.value)
     assert str(caught.value).isprintable()
 

@@ -14,9 +14,9 @@ import pytest
 import storing
 from running import run_successfully, run_toolcatalog, wait_until
 from storing import FaultyProxy, ProxyFaults
-from toolcatalog import depot, objects, sending
-from toolcatalog.objects import ObjectStorage, StoreError
 from toolcatalog.progress import no_progress
+from toolcatalog.publish import layout, object_store, upload
+from toolcatalog.publish.object_store import ObjectStorage, StoreError
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_publish_and_publish_again(
         == (small_build / "current/manifest.json").read_bytes()
     )
     assert (
-        depot.parse_pointer(storing.get_object(s3, f"{bucket}/some/where/current.json").data)
+        layout.parse_pointer(storing.get_object(s3, f"{bucket}/some/where/current.json").data)
         == digest
     )
 
@@ -160,7 +160,7 @@ def test_who_publishes_at_the_same_time_is_told(
         storing.put_object(
             s3, f"{bucket}/p/current.json", b"theirs" if before is None else b"others"
         )
-        with pytest.raises(objects.ObjectConflict, match=r"changed by somebody else"):
+        with pytest.raises(object_store.ObjectConflict, match=r"changed by somebody else"):
             door.replace("current.json", b"ours", "no-cache", tag)
     assert storing.get_object(s3, f"{bucket}/p/current.json").data == b"others"
     now = door.read("current.json", 100)
@@ -195,9 +195,9 @@ def test_a_folder_is_a_store(small_build: Path, other_build: Path, tmp_path: Pat
     url = f"file://{tmp_path}/store"
     digest = run_successfully("publish", url, "--build", small_build).strip()
     other = run_successfully("publish", url, "--build", other_build).strip()
-    assert depot.parse_pointer((tmp_path / "store/current.json").read_bytes()) == other != digest
+    assert layout.parse_pointer((tmp_path / "store/current.json").read_bytes()) == other != digest
     run_successfully("publish", url, "--build", small_build)
-    assert depot.parse_pointer((tmp_path / "store/current.json").read_bytes()) == digest
+    assert layout.parse_pointer((tmp_path / "store/current.json").read_bytes()) == digest
     assert "Nothing to send:" in run_toolcatalog("publish", url, "--build", small_build).stderr
 
 
@@ -218,7 +218,7 @@ def test_an_address_that_cannot_be_used(
     for name, value in proxy.env.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StoreError, match=said) as caught:
-        sending.upload_snapshot(ObjectStorage(url), small_build, 1, no_progress)
+        upload.upload_snapshot(ObjectStorage(url), small_build, 1, no_progress)
     assert "\n" not in str(caught.value)
 
 
@@ -300,7 +300,7 @@ def test_what_nobody_needs_is_swept_out(
     )
     assert {
         chunk.sha256
-        for some in depot.parse_chunk_list(
+        for some in layout.parse_chunk_list(
             (store / f"snapshots/{second}/chunks.json").read_bytes()
         ).values()
         for chunk in some
@@ -328,7 +328,7 @@ def test_nothing_is_relied_on_that_may_be_swept_out(
         if path.stat().st_mtime > time.time() - 86400
     }
     assert young
-    chunks = depot.parse_chunk_list(
+    chunks = layout.parse_chunk_list(
         (store / f"snapshots/{done.stdout.strip()}/chunks.json").read_bytes()
     )
     assert young < {chunk.sha256 for some in chunks.values() for chunk in some}

@@ -18,19 +18,25 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 
 import storing
 from running import Server, run_successfully, run_toolcatalog, start_server, wait_until
-from toolcatalog import accepting, depot, encoding, sending, signing
+from toolcatalog import encoding
 from toolcatalog.errors import SnapshotError, UsageError
-from toolcatalog.following import Follower
-from toolcatalog.objects import ObjectConflict, ObjectStorage
 from toolcatalog.progress import no_progress
-from toolcatalog.signing import SignedStatement, SigningKey, SnapshotStatement, VerifyKeys
+from toolcatalog.publish import layout, signatures, trusted_pointers, upload
+from toolcatalog.publish.follower import Follower
+from toolcatalog.publish.object_store import ObjectConflict, ObjectStorage
+from toolcatalog.publish.signatures import (
+    SignedStatement,
+    SigningKey,
+    SnapshotStatement,
+    VerifyKeys,
+)
 from toolcatalog.snapshot import verify
 
 _FOLLOWS_ONCE = """
 import sys
 from pathlib import Path
-from toolcatalog.following import Follower
-from toolcatalog.signing import VerifyKeys
+from toolcatalog.publish.follower import Follower
+from toolcatalog.publish.signatures import VerifyKeys
 
 follower = Follower(sys.argv[1], Path(sys.argv[2]), keys=VerifyKeys.load(Path(sys.argv[3])))
 print(follower.has_snapshot())
@@ -72,8 +78,8 @@ class Pair:
     def sign(self, digest: str, sequence: int) -> bytes:
         """A pointer that is signed."""
         statement = SnapshotStatement(digest, sequence, "2026-01-31T12:00:00Z")
-        return depot.render_pointer(
-            digest, signing.dump_signed_statement(SigningKey(self.private).sign(statement))
+        return layout.render_pointer(
+            digest, signatures.dump_signed_statement(SigningKey(self.private).sign(statement))
         )
 
 
@@ -98,9 +104,7 @@ class Store:
     def publish(self, build: Path, key: Path | None = None) -> str:
         """Publish a build, signed or not; its digest."""
         signer = SigningKey(key) if key else None
-        return sending.upload_snapshot(
-            ObjectStorage(self.url), build, 4, no_progress, signer
-        ).digest
+        return upload.upload_snapshot(ObjectStorage(self.url), build, 4, no_progress, signer).digest
 
     @property
     def sequence(self) -> int:
@@ -132,7 +136,7 @@ def served(follower: Follower) -> str:
     """The digest of what a server would answer from."""
     keys = follower._keys
     assert keys
-    return accepting.open_verified_build(follower.cache, keys).digest
+    return trusted_pointers.open_verified_build(follower.cache, keys).digest
 
 
 def test_what_is_signed_is_followed(
@@ -168,7 +172,10 @@ def changed(pointer: bytes, **changes: object) -> bytes:
 
 # what somebody does who can write to the store: how, and what a server says
 FORGED: dict[str, tuple[Callable[[bytes, bytes, str, Pair], bytes], str]] = {
-    "not signed": (lambda _old, _new, digest, _pair: depot.render_pointer(digest), "is not signed"),
+    "not signed": (
+        lambda _old, _new, digest, _pair: layout.render_pointer(digest),
+        "is not signed",
+    ),
     "signed by another key": (
         lambda _old, _new, digest, pair: pair.sign(digest, 1 << 40),
         "is not by the key of --verify-key",
@@ -380,13 +387,13 @@ def test_keys_are_changed_by_two_in_a_file(
 def test_a_number_follows_the_last_one() -> None:
     """The time in seconds, or one more than the last number where the clock is behind."""
     now = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
-    first = signing.next_statement(DIGEST, None, now)
+    first = signatures.next_statement(DIGEST, None, now)
     assert first == SnapshotStatement(DIGEST, 1769860800, "2026-01-31T12:00:00Z")
-    assert signing.next_statement(DIGEST, first, now).sequence == first.sequence + 1
+    assert signatures.next_statement(DIGEST, first, now).sequence == first.sequence + 1
     ahead = SnapshotStatement(DIGEST, first.sequence + 10_000, "2026-01-31T12:00:00Z")
-    assert signing.next_statement(DIGEST, ahead, now).sequence == ahead.sequence + 1
+    assert signatures.next_statement(DIGEST, ahead, now).sequence == ahead.sequence + 1
     behind = SnapshotStatement(DIGEST, 5, "1970-01-01T00:00:05Z")
-    assert signing.next_statement(DIGEST, behind, now).sequence == first.sequence
+    assert signatures.next_statement(DIGEST, behind, now).sequence == first.sequence
 
 
 def test_two_who_publish_at_once_do_not_both_succeed(
@@ -398,14 +405,14 @@ def test_two_who_publish_at_once_do_not_both_succeed(
     for name, value in {**storing.CREDENTIALS, "AWS_ENDPOINT_URL": s3}.items():
         monkeypatch.setenv(name, value)
     objects, key = ObjectStorage(f"s3://{storing.create_bucket(s3)}/p"), SigningKey(ours.private)
-    sending.upload_snapshot(objects, small_build, 4, no_progress, key)
-    before = sending._read_pointer(objects)
+    upload.upload_snapshot(objects, small_build, 4, no_progress, key)
+    before = upload._read_pointer(objects)
     assert before
-    sending.upload_snapshot(objects, other_build, 4, no_progress, key)
-    now = sending._read_pointer(objects)
+    upload.upload_snapshot(objects, other_build, 4, no_progress, key)
+    now = upload._read_pointer(objects)
     with pytest.raises(ObjectConflict):
-        sending._move_pointer(objects, DIGEST, before, key)
-    assert sending._read_pointer(objects) == now
+        upload._move_pointer(objects, DIGEST, before, key)
+    assert upload._read_pointer(objects) == now
 
 
 def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
@@ -422,8 +429,8 @@ def test_the_signed_bytes_are_what_is_documented(ours: Pair) -> None:
     signed = SigningKey(ours.private).sign(statement)
     ours.key.public_key().verify(signed.signature, message)
     assert (
-        signing.parse_signed_statement(
-            DIGEST, json.loads(encoding.dump_json(signing.dump_signed_statement(signed)))
+        signatures.parse_signed_statement(
+            DIGEST, json.loads(encoding.dump_json(signatures.dump_signed_statement(signed)))
         )
         == signed
     )

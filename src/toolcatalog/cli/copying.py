@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from toolcatalog.cli import terminal
 from toolcatalog.errors import UsageError
+from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server import metrics
 from toolcatalog.server.tallies import (
     REFUSED_SNAPSHOTS,
@@ -16,7 +17,6 @@ from toolcatalog.server.tallies import (
     STORE_FAILURES,
     CounterValues,
 )
-from toolcatalog.signing import VerifyKeys
 
 from_option = click.option(
     "--from",
@@ -104,16 +104,16 @@ def start_follower(
     There may be no snapshot in it yet. Raises UsageError where that is in vain: no such address, or
     no library for it.
     """
-    from toolcatalog import following  # noqa: PLC0415 - it is needed only here
+    from toolcatalog.publish import follower as publish_follower  # noqa: PLC0415 - it is needed only here
 
     if click.get_current_context().get_parameter_source("build") == ParameterSource.COMMANDLINE:
         raise UsageError(
             "A server has one source: give --build DIR, or --from URL and --cache DIR."
         )
-    follower = following.Follower(
+    follower = publish_follower.Follower(
         url,
-        folder or following.default_cache(url),
-        max_size=max_bytes or following.MAX_SNAPSHOT_SIZE,
+        folder or publish_follower.default_cache(url),
+        max_size=max_bytes or publish_follower.MAX_SNAPSHOT_SIZE,
         keys=keys,
         allow_rollback=allow_rollback,
     )

@@ -55,13 +55,13 @@ def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path |
     needs is removed, but nothing that was written within a day. Prints the digest on standard
     output.
     """
-    from toolcatalog import sending, sweeping  # noqa: PLC0415 - numpy, and the library of the store
-    from toolcatalog.objects import ObjectStorage  # noqa: PLC0415
-    from toolcatalog.signing import SigningKey  # noqa: PLC0415
+    from toolcatalog.publish import upload  # noqa: PLC0415 - numpy, and the library of the store
+    from toolcatalog.publish.object_store import ObjectStorage  # noqa: PLC0415
+    from toolcatalog.publish.signatures import SigningKey  # noqa: PLC0415
 
     key = SigningKey(key_file) if key_file else None
     objects = ObjectStorage(url)
-    sent = sending.upload_snapshot(objects, build, jobs, terminal.show_progress, key)
+    sent = upload.upload_snapshot(objects, build, jobs, terminal.show_progress, key)
     if sent.object_count:
         terminal.print_message(f"Sent {sent.object_count:,} objects, {sent.bytes_sent:,} bytes.")
     elif sent.pointer_moved:
@@ -74,7 +74,7 @@ def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path |
             "it. Publish again with --sign KEYFILE."
         )
     if keep is not None:
-        swept = sweeping.prune_storage(objects, keep)
+        swept = upload.prune_storage(objects, keep)
         terminal.print_message(
             f"Removed {swept.snapshot_count:,} snapshots, {swept.object_count:,} objects, "
             f"{swept.bytes_freed:,} bytes."

@@ -7,9 +7,10 @@ from pathlib import Path
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from toolcatalog import accepting
 from toolcatalog.errors import SnapshotError
 from toolcatalog.keys import api_keys
+from toolcatalog.publish import trusted_pointers
+from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server import metrics, scraping
 from toolcatalog.server.accesslog import AccessLog
 from toolcatalog.server.app import create_app
@@ -17,7 +18,6 @@ from toolcatalog.server.ledger import WorkerPage
 from toolcatalog.server.limiting import LocalRateLimiter, Rate, RateLimiter
 from toolcatalog.server.live import AppState, Flag
 from toolcatalog.server.reloading import SnapshotReloader, read_current_identity
-from toolcatalog.signing import VerifyKeys
 from toolcatalog.store.store import Store
 
 
@@ -116,7 +116,7 @@ def open_or_wait(
     SnapshotError where there is none; where one is waited for, None says so.
     """
     try:
-        return accepting.open_verified_build(build, verify_keys)
+        return trusted_pointers.open_verified_build(build, verify_keys)
     except SnapshotError:
         if wait_for_build:
             return None

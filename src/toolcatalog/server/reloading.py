@@ -8,10 +8,10 @@ import threading
 import time
 from pathlib import Path
 
-from toolcatalog import accepting
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
+from toolcatalog.publish import trusted_pointers
+from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server.live import AppState
-from toolcatalog.signing import VerifyKeys
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 from toolcatalog.store import open as store_open
@@ -101,7 +101,7 @@ class SnapshotReloader:
         if self._verify_keys is None:
             return True
         try:
-            accepting.require_signature(self.build, Path(found[0]).name, self._verify_keys)
+            trusted_pointers.require_signature(self.build, Path(found[0]).name, self._verify_keys)
         except SnapshotError as error:
             if found != self._unaccepted:
                 _log.error("%s", error)

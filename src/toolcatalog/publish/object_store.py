@@ -1,4 +1,6 @@
-"""Objects in a store somewhere else: read, written and listed by name. The only room that knows the
+"""Object store client: read, write and list objects by name, with obstore.
+
+The only room that knows the
 library obstore (extra `s3`).
 
 A store is named by a URL: `s3://bucket/prefix`, `gs://`, `az://`, or `file:///folder` for a disk

@@ -1,5 +1,4 @@
-"""Signatures of what is published: which snapshot is in force, and in which order the snapshots
-came.
+"""Snapshot signatures: sign the pointer with Ed25519, and verify it.
 
 A publisher signs a small statement with an Ed25519 key: the digest of the snapshot, a sequence
 number and the time. The digest vouches for the manifest, and the manifest for every file, so the

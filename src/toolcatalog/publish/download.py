@@ -1,5 +1,4 @@
-"""A snapshot of an object store into a folder of the shape of a build, every byte verified before
-it has its name.
+"""Download a snapshot from an object store and verify every byte.
 
 Nothing that the store says is believed: not a length, not a list, not a name. What is taken for a
 chunk has its SHA-256; what is taken for the snapshot is held, file by file, against the manifest
@@ -14,9 +13,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import depot, encoding
-from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
-from toolcatalog.objects import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
+from toolcatalog import encoding
+from toolcatalog.publish import layout
+from toolcatalog.publish.layout import Chunk, InvalidRemoteSnapshot
+from toolcatalog.publish.object_store import ObjectNotFound, ObjectStorage, TooLarge, run_parallel
 from toolcatalog.snapshot import directory, verify
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot.format import FileInfo
@@ -59,7 +59,7 @@ def download_snapshot(
     part.mkdir(parents=True)
     try:
         (part / snapshot_format.MANIFEST).write_bytes(
-            _read_object(storage, depot.manifest_path(digest), snapshot_format.MAX_MANIFEST_SIZE)
+            _read_object(storage, layout.manifest_path(digest), snapshot_format.MAX_MANIFEST_SIZE)
         )
         named = Path("snapshots", digest[:12])
         mend = f"publish to {storage.url} again, or wait until it is mended."
@@ -75,8 +75,8 @@ def download_snapshot(
                 f"{snapshot_format.FILE_LIST} of snapshot {digest[:12]} has more than the "
                 f"{snapshot_format.MAX_FILE_LIST_SIZE:,} bytes that it can have: {_RETRY_HINT}"
             )
-        chunks = depot.parse_chunk_list(
-            _read_object(storage, depot.chunk_list_path(digest), depot.MAX_CHUNK_LIST_SIZE)
+        chunks = layout.parse_chunk_list(
+            _read_object(storage, layout.chunk_list_path(digest), layout.MAX_CHUNK_LIST_SIZE)
         )
         source = _ChunkSource(storage, jobs)
         listing = {snapshot_format.FILE_LIST: manifest.files[snapshot_format.FILE_LIST]}
@@ -96,7 +96,7 @@ def download_snapshot(
         store_open.check(part, named, mend)
         directory.install_snapshot(part, digest, stated)
         files.write_unsynced(
-            cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", depot.render_chunk_list(agreed)
+            cache / _CHUNK_LISTS_FOLDER / f"{digest}.json", layout.render_chunk_list(agreed)
         )
     finally:
         files.remove(part)
@@ -115,7 +115,7 @@ def _read_object(storage: ObjectStorage, path: str, max_bytes: int) -> bytes:
         found = storage.read(path, max_bytes)
     except ObjectNotFound:
         raise InvalidRemoteSnapshot(
-            f"{depot.POINTER} in {storage.url} names a snapshot that is not there ({path}): "
+            f"{layout.POINTER} in {storage.url} names a snapshot that is not there ({path}): "
             f"{_RETRY_HINT}"
         ) from None
     except TooLarge as error:
@@ -135,7 +135,7 @@ def _check_chunk_sizes(
             raise InvalidRemoteSnapshot(
                 f"The list of chunks does not make {path} of {said.size:,} bytes: {_RETRY_HINT}"
             )
-        if len(chunks[path]) > said.size // depot.MIN_ACCEPTED_CHUNK_SIZE + 1:
+        if len(chunks[path]) > said.size // layout.MIN_ACCEPTED_CHUNK_SIZE + 1:
             raise InvalidRemoteSnapshot(
                 f"The list of chunks makes {path} of too many pieces: {_RETRY_HINT}"
             )
@@ -203,7 +203,7 @@ class _ChunkSource:
             yield data
 
     def _download_chunk(self, chunk: Chunk) -> bytes:
-        path = depot.object_path(chunk.sha256)
+        path = layout.object_path(chunk.sha256)
         try:
             found = self.storage.read(path, chunk.size)
         except ObjectNotFound:
@@ -239,7 +239,7 @@ def _find_local_chunks(cache: Path, wanted: Collection[str]) -> dict[str, _Chunk
     for known in (cache / _CHUNK_LISTS_FOLDER).glob("*.json"):
         folder = cache / "snapshots" / known.stem
         try:
-            chunks = depot.parse_chunk_list(known.read_bytes())
+            chunks = layout.parse_chunk_list(known.read_bytes())
         except (OSError, InvalidRemoteSnapshot):
             continue
         for path, some in chunks.items():

@@ -1,5 +1,10 @@
-"""A snapshot of a build into an object store: what is not there yet, then what it is made of, then
-the pointer.
+"""Upload a snapshot to an object store, and prune old snapshots there.
+
+Chunks are shared, so their age alone says nothing: a rule that removes old objects would remove
+what is served. Here a chunk goes when no snapshot that is kept has it and it was written more than
+a day ago. Whoever publishes meanwhile relies on old chunks only where the pointer's snapshot has
+them, and comes to nothing if the pointer moves (`sending`). So any number may publish and sweep at
+once.
 
 However it ends on the way, the pointer still names what it named before, and what has been sent is
 not sent again.
@@ -8,25 +13,107 @@ not sent again.
 import contextlib
 import mmap
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import chunking, depot, encoding, signing, sweeping
-from toolcatalog.depot import Chunk, InvalidRemoteSnapshot
+from toolcatalog import encoding
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
-from toolcatalog.objects import (
+from toolcatalog.progress import Progress
+from toolcatalog.publish import chunks, layout, signatures
+from toolcatalog.publish.layout import Chunk, InvalidRemoteSnapshot
+from toolcatalog.publish.object_store import (
     ObjectConflict,
+    ObjectInfo,
     ObjectNotFound,
     ObjectStorage,
     ObjectTag,
     run_parallel,
 )
-from toolcatalog.progress import Progress
-from toolcatalog.signing import SigningKey, SnapshotStatement
+from toolcatalog.publish.signatures import SigningKey, SnapshotStatement
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
+
+MIN_AGE = timedelta(days=1)
+
+
+class StoragePruneResult(NamedTuple):
+    """How many snapshots and objects were removed, and the bytes of those objects."""
+
+    snapshot_count: int
+    object_count: int
+    bytes_freed: int
+
+
+def prune_storage(storage: ObjectStorage, keep: int) -> StoragePruneResult:
+    """Remove all but the snapshot in force, the `keep` newest others, and whatever is younger than
+    a day.
+
+    Raises StoreError where the store cannot be used, and Refused where what a kept snapshot has
+    cannot be told: then nothing is removed.
+    """
+    before = datetime.now(UTC) - MIN_AGE
+    snapshots = _list_snapshots(storage)
+    kept = _select_kept(storage, snapshots, keep, before)
+    needed = {chunk for digest in kept for chunk in read_chunk_paths(storage, digest)}
+    gone = [path for digest, files in snapshots.items() if digest not in kept for path in files]
+    spare = {
+        path: entry
+        for path, entry in storage.list_folder(layout.OBJECTS_FOLDER).items()
+        if path not in needed and entry.modified < before
+    }
+    # snapshots first: one whose chunks are missing would be begun in vain
+    storage.delete([*gone, *spare])
+    return StoragePruneResult(
+        len(snapshots) - len(kept), len(spare), sum(entry.size for entry in spare.values())
+    )
+
+
+def read_chunk_paths(storage: ObjectStorage, digest: str) -> set[str]:
+    """Where the chunks of a snapshot lie; nothing where it was never completed. Raises Refused
+    where its list is damaged.
+    """
+    try:
+        read = storage.read(layout.chunk_list_path(digest), layout.MAX_CHUNK_LIST_SIZE)
+    except ObjectNotFound:
+        return set()
+    return (
+        {
+            layout.object_path(chunk.sha256)
+            for some in layout.parse_chunk_list(read.data).values()
+            for chunk in some
+        }
+        if read
+        else set()
+    )
+
+
+def _list_snapshots(storage: ObjectStorage) -> dict[str, dict[str, ObjectInfo]]:
+    found: defaultdict[str, dict[str, ObjectInfo]] = defaultdict(dict)
+    for path, entry in storage.list_folder(layout.SNAPSHOTS_FOLDER).items():
+        found[path.split("/")[1]][path] = entry
+    return found
+
+
+def _select_kept(
+    storage: ObjectStorage,
+    snapshots: Mapping[str, Mapping[str, ObjectInfo]],
+    keep: int,
+    before: datetime,
+) -> set[str]:
+    pointer = storage.read(layout.POINTER, layout.MAX_POINTER_SIZE)
+    assert pointer  # it was asked for without a condition
+    current = layout.parse_pointer(pointer.data)
+    written = {
+        digest: max(entry.modified for entry in files.values())
+        for digest, files in snapshots.items()
+    }
+    others = sorted(written.keys() - {current}, key=lambda digest: written[digest], reverse=True)
+    return {digest for digest in written if digest == current or written[digest] >= before} | {
+        *others[:keep]
+    }
 
 
 class UploadResult(NamedTuple):
@@ -72,19 +159,19 @@ def upload_snapshot(
         jobs,
         progress,
     )
-    kept = storage.list_folder(f"{depot.SNAPSHOTS_FOLDER}/{manifest.digest}")
-    chunks = depot.render_chunk_list(files)
-    if len(chunks) > depot.MAX_CHUNK_LIST_SIZE:
+    kept = storage.list_folder(f"{layout.SNAPSHOTS_FOLDER}/{manifest.digest}")
+    chunks = layout.render_chunk_list(files)
+    if len(chunks) > layout.MAX_CHUNK_LIST_SIZE:
         raise InvalidRemoteSnapshot(
             f"Snapshot {manifest.digest[:12]} is too large for a store: its list of chunks has "
-            f"{len(chunks):,} bytes, and {depot.MAX_CHUNK_LIST_SIZE:,} are read. Split the catalog."
+            f"{len(chunks):,} bytes, and {layout.MAX_CHUNK_LIST_SIZE:,} are read. Split the catalog."
         )
     for path, data in (
-        (depot.manifest_path(manifest.digest), (folder / snapshot_format.MANIFEST).read_bytes()),
-        (depot.chunk_list_path(manifest.digest), chunks),
+        (layout.manifest_path(manifest.digest), (folder / snapshot_format.MANIFEST).read_bytes()),
+        (layout.chunk_list_path(manifest.digest), chunks),
     ):
         if path not in kept or kept[path].size != len(data):
-            storage.write(path, data, depot.CACHE_FOREVER)
+            storage.write(path, data, layout.CACHE_FOREVER)
             objects_sent, size = objects_sent + 1, size + len(data)
     moved = _move_pointer(storage, manifest.digest, before, key)
     was_signed = moved and key is None and before is not None and _is_signed(before[0])
@@ -103,7 +190,7 @@ def _verify_build(folder: Path, build: Path, progress: Progress) -> None:
 def _read_pointer(storage: ObjectStorage) -> tuple[bytes, ObjectTag] | None:
     try:
         # whatever lies there, it can be replaced
-        return storage.read(depot.POINTER, snapshot_format.MAX_MANIFEST_SIZE)
+        return storage.read(layout.POINTER, snapshot_format.MAX_MANIFEST_SIZE)
     except ObjectNotFound:
         return None
 
@@ -117,11 +204,9 @@ def _list_reusable_chunks(
     served: set[str] = set()
     # a pointer, or a list, that is damaged says nothing of what will stay
     with contextlib.suppress(InvalidRemoteSnapshot):
-        served = (
-            sweeping.read_chunk_paths(storage, depot.parse_pointer(before[0])) if before else served
-        )
-    since = datetime.now(UTC) - sweeping.MIN_AGE / 2
-    listed = storage.list_folder(depot.OBJECTS_FOLDER)
+        served = read_chunk_paths(storage, layout.parse_pointer(before[0])) if before else served
+    since = datetime.now(UTC) - MIN_AGE / 2
+    listed = storage.list_folder(layout.OBJECTS_FOLDER)
     return {
         path: entry.size
         for path, entry in listed.items()
@@ -145,12 +230,12 @@ def _move_pointer(
         return False
     signed = None
     if key:
-        statement = signing.next_statement(digest, last, datetime.now(UTC))
-        signed = signing.dump_signed_statement(key.sign(statement))
-    wanted = depot.render_pointer(digest, signed)
+        statement = signatures.next_statement(digest, last, datetime.now(UTC))
+        signed = signatures.dump_signed_statement(key.sign(statement))
+    wanted = layout.render_pointer(digest, signed)
     try:
         storage.replace(
-            depot.POINTER, wanted, depot.CACHE_REVALIDATE, before[1] if before else None
+            layout.POINTER, wanted, layout.CACHE_REVALIDATE, before[1] if before else None
         )
     except ObjectConflict:
         now = _read_pointer(storage)
@@ -163,21 +248,21 @@ def _move_pointer(
 def _is_pointer_to(pointer: bytes, digest: str) -> bool:
     """Tell whether a pointer names this snapshot, signed or not."""
     with contextlib.suppress(InvalidRemoteSnapshot):
-        return depot.parse_pointer(pointer) == digest
+        return layout.parse_pointer(pointer) == digest
     return False
 
 
 def _is_signed(pointer: bytes) -> bool:
     with contextlib.suppress(InvalidRemoteSnapshot):
-        return depot.parse_signature(pointer) is not None
+        return layout.parse_signature(pointer) is not None
     return False
 
 
 def _read_statement(pointer: bytes, key: SigningKey) -> SnapshotStatement | None:
     """What a pointer states, where it was signed with this very key."""
     with contextlib.suppress(InvalidRemoteSnapshot):
-        signed = signing.parse_signed_statement(
-            depot.parse_pointer(pointer), depot.parse_signature(pointer)
+        signed = signatures.parse_signed_statement(
+            layout.parse_pointer(pointer), layout.parse_signature(pointer)
         )
         if signed and key.public.is_valid(signed):
             return signed.statement
@@ -200,7 +285,7 @@ def _upload_chunks(
 
     def put(piece: _ChunkData) -> _ChunkData:
         if piece.data:
-            storage.write(depot.object_path(piece.chunk.sha256), piece.data, depot.CACHE_FOREVER)
+            storage.write(layout.object_path(piece.chunk.sha256), piece.data, layout.CACHE_FOREVER)
         return piece
 
     with progress(
@@ -218,11 +303,11 @@ def _read_chunks(folder: Path, paths: list[str], existing: dict[str, int]) -> It
     """All chunks of all files; the bytes of those that are not there, once."""
     for path in paths:
         with _map_file(folder / path) as data:
-            for begin, end in chunking.split_chunks(data):
+            for begin, end in chunks.split_chunks(data):
                 some = data[begin:end]
                 chunk = Chunk(encoding.sha256_hex(some), len(some))
-                has = existing.get(depot.object_path(chunk.sha256)) == chunk.size
-                existing[depot.object_path(chunk.sha256)] = chunk.size
+                has = existing.get(layout.object_path(chunk.sha256)) == chunk.size
+                existing[layout.object_path(chunk.sha256)] = chunk.size
                 yield _ChunkData(path, chunk, b"" if has else some)
 
 

@@ -1,5 +1,4 @@
-"""A file into chunks whose ends its own bytes decide, so that a change in one place leaves the
-chunks before and behind it as they were.
+"""Content-defined chunks: split a file so that a change leaves other chunks equal.
 
 With chunks of a fixed size, a document that becomes one byte longer would move all that follows
 into other chunks. Here a chunk ends where a hash of the sixteen bytes before says so, wherever in

@@ -1,6 +1,6 @@
-"""What a follower with a verify key has accepted, noted in its cache.
+"""Trusted pointers: what a follower with a verify key has accepted, kept in its cache.
 
-    <cache>/signatures/<digest>.json  the signed pointer that named this snapshot last
+<cache>/signatures/<digest>.json  the signed pointer that named this snapshot last
     <cache>/accepted.json             digest and sequence number of the pointer accepted last
 
 A snapshot of the cache is opened only where its signature is good, also after a restart with
@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import orjson
 
-from toolcatalog import depot, encoding, signing
-from toolcatalog.depot import InvalidRemoteSnapshot
+from toolcatalog import encoding
 from toolcatalog.errors import SnapshotError
-from toolcatalog.signing import SignedStatement, VerifyKeys
+from toolcatalog.publish import layout, signatures
+from toolcatalog.publish.layout import InvalidRemoteSnapshot
+from toolcatalog.publish.signatures import SignedStatement, VerifyKeys
 from toolcatalog.store import open as store_open
 from toolcatalog.store.store import Store
 from toolcatalog.system import files
@@ -38,14 +39,14 @@ def verify_pointer(
     where its sequence number says that it is older than the one accepted last: that one only where
     `allow_rollback` is not given.
     """
-    digest, said = depot.parse_pointer(pointer), depot.parse_signature(pointer)
+    digest, said = layout.parse_pointer(pointer), layout.parse_signature(pointer)
     short = digest[:12]
     if said is None:
         raise InvalidRemoteSnapshot(
             f"Snapshot {short} is not signed, and --verify-key is given: publish it with "
             "--sign KEYFILE."
         )
-    signed = signing.parse_signed_statement(digest, said)
+    signed = signatures.parse_signed_statement(digest, said)
     if signed is None or not keys.is_valid(signed):
         raise InvalidRemoteSnapshot(
             f"The signature of snapshot {short} is not by the key of --verify-key: publish it "
@@ -79,9 +80,9 @@ def require_signature(cache: Path, digest: str, keys: VerifyKeys) -> None:
     """Raise SnapshotError unless the cache holds a good signature of this snapshot."""
     try:
         pointer = files.read_plain_file(cache / _SIGNATURES_FOLDER / f"{digest}.json")[
-            : depot.MAX_POINTER_SIZE
+            : layout.MAX_POINTER_SIZE
         ]
-        signed = signing.parse_signed_statement(digest, depot.parse_signature(pointer))
+        signed = signatures.parse_signed_statement(digest, layout.parse_signature(pointer))
     except (OSError, InvalidRemoteSnapshot):
         signed = None
     if signed is None or not keys.is_valid(signed):

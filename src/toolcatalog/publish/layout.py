@@ -1,6 +1,6 @@
-"""How snapshots lie in an object store, so that what two of them share lies there once. Pure.
+"""The object store layout: names of objects, and documents that describe a published snapshot.
 
-    objects/<sha256>                 a chunk of a file, by its SHA-256: whoever has read it can tell that it is the right one
+objects/<sha256>                 a chunk of a file, by its SHA-256: whoever has read it can tell that it is the right one
     snapshots/<digest>/manifest.json the manifest, byte for byte
     snapshots/<digest>/chunks.json   of which chunks each file is made, in order, with their sizes in bytes
     current.json                     the pointer: the digest of the snapshot in force, and perhaps a signature; written last

@@ -1,7 +1,6 @@
-"""A local folder kept in step with what is published in an object store: a cache of the very shape
-of a build, that a server opens as one.
+"""Follower: keep a local build directory in sync with an object store.
 
-    <cache>/snapshots/<digest>/   as in a build
+<cache>/snapshots/<digest>/   as in a build
     <cache>/current               as in a build: a link to the snapshot in force
     <cache>/chunks/<digest>.json  of which chunks that snapshot is made
     and, with a verify key, what `accepting` notes
@@ -19,11 +18,17 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcatalog import accepting, depot, fetching
-from toolcatalog.depot import InvalidRemoteSnapshot
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, ToolcatalogError, remedy
-from toolcatalog.objects import ObjectContent, ObjectNotFound, ObjectStorage, ObjectTag, StoreError
-from toolcatalog.signing import SignedStatement, VerifyKeys
+from toolcatalog.publish import download, layout, trusted_pointers
+from toolcatalog.publish.layout import InvalidRemoteSnapshot
+from toolcatalog.publish.object_store import (
+    ObjectContent,
+    ObjectNotFound,
+    ObjectStorage,
+    ObjectTag,
+    StoreError,
+)
+from toolcatalog.publish.signatures import SignedStatement, VerifyKeys
 from toolcatalog.snapshot import directory, retention, verify
 from toolcatalog.store import open as store_open
 from toolcatalog.system import files, threads
@@ -173,7 +178,7 @@ class Follower:
         folder = Path(os.path.realpath(self.cache / "current"))
         try:
             if self._keys:
-                accepting.require_signature(self.cache, folder.name, self._keys)
+                trusted_pointers.require_signature(self.cache, folder.name, self._keys)
             manifest = verify.read_manifest(folder)
             return not any(
                 True for _ in verify.check_file_sizes(folder, verify.list_files(folder, manifest))
@@ -225,7 +230,7 @@ class Follower:
 
     def _check_pointer(self) -> None:
         try:
-            read = self._storage.read(depot.POINTER, depot.MAX_POINTER_SIZE, self._pointer_tag)
+            read = self._storage.read(layout.POINTER, layout.MAX_POINTER_SIZE, self._pointer_tag)
         except StoreError as error:
             self._poll_backoff.fail()
             if isinstance(error, ObjectNotFound):
@@ -240,7 +245,7 @@ class Follower:
         """Let `current` name the snapshot of a pointer, fetched first where it is not here. One
         that could not be taken is let alone for a while.
         """
-        digest = depot.parse_pointer(read.data)
+        digest = layout.parse_pointer(read.data)
         signed = self._verify_signature(read.data)
         self._failures.check(digest)
         try:
@@ -253,7 +258,7 @@ class Follower:
             raise
         self._failures.remove(digest)
         if signed:
-            accepting.record_accepted(read.data, signed, self.cache)
+            trusted_pointers.record_accepted(read.data, signed, self.cache)
         if directory.set_current(self.cache, digest):
             _log.info("Snapshot %s is here.", digest[:12])
         self._prune()
@@ -265,7 +270,7 @@ class Follower:
         if self._keys is None:
             return None
         try:
-            return accepting.verify_pointer(
+            return trusted_pointers.verify_pointer(
                 pointer, self._keys, self.cache, allow_rollback=self._allow_rollback
             )
         except InvalidRemoteSnapshot as error:
@@ -276,7 +281,7 @@ class Follower:
         directory.remove_leftovers(self.cache)
         if not self._is_stored(digest):
             _log.info("Fetching snapshot %s.", digest[:12])
-            came = fetching.download_snapshot(
+            came = download.download_snapshot(
                 self._storage, digest, self.cache, _JOBS, self._max_size
             )
             self.snapshots_fetched, self.objects_fetched, self.bytes_fetched = (
@@ -301,8 +306,8 @@ class Follower:
         """
         for held in retention.list_prunable(self.cache, KEPT_SNAPSHOTS - 1):
             directory.remove_snapshot(self.cache, held.digest)
-        fetching.remove_stale_chunk_lists(self.cache)
-        accepting.remove_stale_signatures(self.cache)
+        download.remove_stale_chunk_lists(self.cache)
+        trusted_pointers.remove_stale_signatures(self.cache)
 
 
 def _format_error(error: Exception, cache: Path) -> str:

@@ -1,0 +1,1 @@
+"""Snapshots to and from an object store."""
