@@ -22,7 +22,7 @@ from benchmarks.asking import Client
 from benchmarks.paths import BenchmarkQuery, CatalogSample
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.app import create_app
-from toolcatalog.server.live import AppState
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 from toolcatalog.store.store import Filters, Store, VersionPins
 

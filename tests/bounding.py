@@ -28,8 +28,8 @@ from toolcatalog.errors import ToolcatalogError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.publish import layout
-from toolcatalog.server.live import ServedSnapshot
-from toolcatalog.server.refusals import RequestError
+from toolcatalog.server.error_responses import RequestError
+from toolcatalog.server.state import ServedSnapshot
 from toolcatalog.snapshot import verify
 from toolcatalog.store.open import open_build
 from toolcatalog.validation.checker import check_folder

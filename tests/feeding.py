@@ -27,7 +27,7 @@ from toolcatalog.importers import documents, mcp, openapi, wire, writer
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
 from toolcatalog.publish import layout, signatures
-from toolcatalog.server import questions
+from toolcatalog.server import query_params
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 
@@ -85,9 +85,9 @@ def feed_tool(data: bytes) -> None:
 def feed_query(data: bytes) -> None:
     """A query string is a question, or refusals with a line and what to do."""
     for read in (
-        questions.parse_list_params,
-        questions.parse_tool_params,
-        lambda said: questions.parse_session_params("trs_a", said, said),
+        query_params.parse_list_params,
+        query_params.parse_tool_params,
+        lambda said: query_params.parse_session_params("trs_a", said, said),
     ):
         _, refusals = read(data)
         assert all(
@@ -97,9 +97,11 @@ def feed_query(data: bytes) -> None:
 
 def feed_cursor(data: bytes) -> None:
     """A cursor is one that we make, byte for byte, or is refused."""
-    question, refusals = questions.parse_list_params(b"cursor=" + quote_from_bytes(data).encode())
+    question, refusals = query_params.parse_list_params(
+        b"cursor=" + quote_from_bytes(data).encode()
+    )
     if data and not refusals:
-        assert questions.encode_cursor(question.page.number, question.page.size) == data
+        assert query_params.encode_cursor(question.page.number, question.page.size) == data
 
 
 def feed_key_file(data: bytes) -> None:

@@ -25,11 +25,11 @@ from starlette.types import Receive, Scope, Send
 from running import TIMEOUT, Server, run_toolcatalog, start_server, wait_until, worker_pids
 from test_metrics import TOOL, sample, scrape, where
 from toolcatalog.keys.api_keys import KeyRing, generate_secret
-from toolcatalog.server import tracing
-from toolcatalog.server.accesslog import AccessLog, AccessLogEntry, format_line
-from toolcatalog.server.edge import RequestMiddleware
-from toolcatalog.server.live import AppState
-from toolcatalog.server.tallies import LOG_LINES_DROPPED, Counters
+from toolcatalog.server import responses
+from toolcatalog.server.access_log import AccessLog, AccessLogEntry, format_line
+from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
+from toolcatalog.server.middleware import RequestMiddleware
+from toolcatalog.server.state import AppState
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 ENTRY = AccessLogEntry(
@@ -167,7 +167,7 @@ def test_no_line_of_the_other_log_has_a_key() -> None:
     key = generate_secret()
     program = (
         "import logging, sys\n"
-        "from toolcatalog.server.running import configure_logging\n"
+        "from toolcatalog.server.supervisor import configure_logging\n"
         "configure_logging()\n"
         "log = logging.getLogger('uvicorn.error')\n"
         "log.error('GET /%s', sys.argv[1])\n"
@@ -386,8 +386,8 @@ def test_a_line_is_no_longer_than_a_pipe_takes_at_once() -> None:
 )  # fmt: skip
 def test_which_traceparent_is_passed_on(given: str, is_sane: bool) -> None:
     """Those of the W3C's form, to the letter."""
-    assert tracing.validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
-    assert tracing.validate_traceparent(None) is None
+    assert responses.validate_traceparent(given.encode()) == (given.encode() if is_sane else None)
+    assert responses.validate_traceparent(None) is None
 
 
 def test_a_trace_is_of_its_own_request_only(shipped_build: Path, tmp_path: Path) -> None:

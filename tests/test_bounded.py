@@ -22,9 +22,9 @@ from running import TIMEOUT, Server, create_key, run_successfully, wait_until
 from test_protocol import connected, request
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server.app import create_app
-from toolcatalog.server.descriptors import ConnectionLimit
-from toolcatalog.server.live import AppState
+from toolcatalog.server.connection_limit import ConnectionLimit
 from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
 SESSION = "/api/v3/tool_router/session/trs_playground/tools"

@@ -21,7 +21,7 @@ from test_server import Judge
 from toolcatalog import openapi
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.server import app
-from toolcatalog.server.live import AppState
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
 SETTINGS = """

@@ -16,7 +16,7 @@ import pytest
 
 from generating import generate_catalog
 from running import run_toolcatalog
-from toolcatalog.developing import is_trusted
+from toolcatalog.server.dev import is_trusted
 
 
 @pytest.fixture

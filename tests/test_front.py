@@ -14,12 +14,11 @@ import pytest
 from reading import read_newest_documents
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.api_keys import hash_secret
-from toolcatalog.server.answers import encode_headers, suggested
 from toolcatalog.server.app import create_app, create_full_app
-from toolcatalog.server.front import FastPath
-from toolcatalog.server.heads import RequestHead
-from toolcatalog.server.limiting import LocalRateLimiter, Rate
-from toolcatalog.server.live import AppState
+from toolcatalog.server.fast_path import FastPath, RequestHead
+from toolcatalog.server.rate_limit import LocalRateLimiter, Rate
+from toolcatalog.server.responses import encode_headers, suggested
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]

@@ -13,7 +13,7 @@ import pytest
 from running import Server, start_server
 from test_protocol import TARGETS, TOOL, answers, connected
 from toolcatalog.keys import api_keys
-from toolcatalog.server.heads import RequestHead, learn_head
+from toolcatalog.server.fast_path import RequestHead, learn_head
 
 KEY = b"tc_secret"
 HEAD = b"\nHost: a\r\nx-api-key: tc_secret\r\nAccept: */*\r\n\r\n"

@@ -95,7 +95,7 @@ def test_what_serves_loads_nothing_that_builds() -> None:
     """Not only by contract: a process that has opened a store and made the application has none of
     the libraries of a build.
     """
-    script = "import sys, toolcatalog.store.store, toolcatalog.server, toolcatalog.server.app, toolcatalog.keys.api_keys; print(*sys.modules, sep='\\n')"
+    script = "import sys, toolcatalog.store.store, toolcatalog.server.app, toolcatalog.keys.api_keys; print(*sys.modules, sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

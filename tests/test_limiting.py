@@ -18,9 +18,9 @@ from running import Server, create_key, run_toolcatalog, start_server
 from test_front import sent_by
 from toolcatalog.keys import api_keys
 from toolcatalog.server.app import create_app, create_full_app
-from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate, parse_rate
-from toolcatalog.server.live import AppState
-from toolcatalog.server.refusals import render_envelope
+from toolcatalog.server.error_responses import render_envelope
+from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate, parse_rate
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
 

@@ -34,11 +34,11 @@ from running import (
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import KeyRing
 from toolcatalog.search import encoder
-from toolcatalog.server import agents, mcp_route, offers, speaking
-from toolcatalog.server.agents import CallResult, CatalogAccess
 from toolcatalog.server.app import create_app
-from toolcatalog.server.limiting import LocalRateLimiter, Rate
-from toolcatalog.server.live import AppState
+from toolcatalog.server.mcp import protocol, route, tools
+from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
+from toolcatalog.server.rate_limit import LocalRateLimiter, Rate
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 from toolcatalog.system import files
 
@@ -83,7 +83,7 @@ def all_seen(shipped_build: Path) -> CatalogAccess:
 
 def said(seen: CatalogAccess, name: str, session: str = "", **arguments: Any) -> CallResult:
     """The answer to a call of a tool that there is."""
-    found = agents.call_tool(seen, name, arguments, session)
+    found = tools.call_tool(seen, name, arguments, session)
     assert found
     return found
 
@@ -94,7 +94,7 @@ def value(seen: CatalogAccess, name: str, **arguments: Any) -> dict[str, Any]:
     assert found is not None
     jsonschema.validate(
         found,
-        next(tool["outputSchema"] for tool in offers.TOOL_DEFINITIONS if tool["name"] == name),
+        next(tool["outputSchema"] for tool in tools.TOOL_DEFINITIONS if tool["name"] == name),
     )
     return found
 
@@ -214,8 +214,8 @@ def test_the_tools_of_a_session_are_those_that_are_exported(
         run_successfully("export", "mcp", "--session", SESSION, "--build", shipped_build)
     )
     assert value(all_seen, "list_session_tools", session_id=SESSION) == {"tools": exported}
-    assert agents.list_definitions(all_seen, SESSION) == [*offers.TOOL_DEFINITIONS, *exported]
-    assert agents.list_definitions(all_seen) == [*offers.TOOL_DEFINITIONS]
+    assert tools.list_definitions(all_seen, SESSION) == [*tools.TOOL_DEFINITIONS, *exported]
+    assert tools.list_definitions(all_seen) == [*tools.TOOL_DEFINITIONS]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_what_is_not_shown_is_not_there(shipped_build: Path) -> None:
     assert said(
         seen._replace(project=None), "search_tools", query="a", toolkit="github"
     ).text.startswith("That toolkit is not among")
-    assert agents.call_tool(seen, "GITHUB_CREATE_ISSUE", {}) is None
+    assert tools.call_tool(seen, "GITHUB_CREATE_ISSUE", {}) is None
     assert said(seen, "list_session_tools", session_id=FOREIGN).text.startswith(
         "trs_support_desk belongs to another project."
     )
@@ -322,7 +322,7 @@ def in_process(seen: CatalogAccess, talk: Talk) -> None:
     """A conversation of the SDK's client with our server in the same process."""
 
     async def converse() -> None:
-        async with Client(speaking.create_server(lambda: seen), cache=None) as client:
+        async with Client(protocol.create_server(lambda: seen), cache=None) as client:
             await talk(client)
 
     anyio.run(converse)
@@ -613,7 +613,7 @@ def test_without_the_flag_there_is_nothing(shipped: Server) -> None:
 
 async def ask(live: AppState, secret: str, message: dict[str, Any]) -> httpx.Response:
     """The answer of an application in this process to one message."""
-    transport = httpx.ASGITransport(create_app(live, None, [mcp_route.create_mcp_route(live)]))
+    transport = httpx.ASGITransport(create_app(live, None, [route.create_mcp_route(live)]))
     async with httpx.AsyncClient(transport=transport) as client:
         return await client.post("http://a/mcp", json=message, headers={**MCP, "x-api-key": secret})
 

@@ -29,8 +29,8 @@ from running import (
 )
 from toolcatalog.cli import listening
 from toolcatalog.errors import UsageError
-from toolcatalog.server import ledger, metrics
-from toolcatalog.server.tallies import (
+from toolcatalog.server.metrics import prometheus, workers
+from toolcatalog.server.metrics.counters import (
     BUCKET_BOUNDS,
     CACHE_HITS,
     CACHE_MISSES,
@@ -411,21 +411,21 @@ def test_a_page_of_the_dead_is_counted_once_whenever_one_looks(tmp_path: Path) -
     assert summed(tmp_path) == (7, 2)
     page = next(tmp_path.glob("12-*.page"))
     content = page.read_bytes()
-    ledger.fold_ended(tmp_path, {11})
+    workers.fold_ended(tmp_path, {11})
     assert summed(tmp_path) == (7, 1)
     page.write_bytes(content)  # as if it had been read before it went
     assert summed(tmp_path) == (7, 1)
-    ledger.fold_ended(tmp_path, {11})
-    ledger.fold_ended(tmp_path, {11})
+    workers.fold_ended(tmp_path, {11})
+    workers.fold_ended(tmp_path, {11})
     assert summed(tmp_path) == (7, 1)
-    ledger.fold_ended(tmp_path, set())
+    workers.fold_ended(tmp_path, set())
     assert summed(tmp_path) == (7, 0)
     assert [path.name for path in tmp_path.iterdir()] == ["past.json"]
 
 
 def write(folder: Path, process: int, times: int) -> None:
     """A page as another process would write it."""
-    page = ledger.WorkerPage(folder, lambda: counted("a", times, process))
+    page = workers.WorkerPage(folder, lambda: counted("a", times, process))
     page.write()
     found = next(folder.glob(f"{os.getpid()}-*.page"))
     found.rename(folder / found.name.replace(f"{os.getpid()}-", f"{process}-"))
@@ -433,14 +433,14 @@ def write(folder: Path, process: int, times: int) -> None:
 
 def summed(folder: Path) -> tuple[int, int]:
     """Requests, and processes."""
-    found = sum_values(ledger.read_all_counts(folder))
+    found = sum_values(workers.read_all_counts(folder))
     return found.keys["a"], len(found.workers)
 
 
 def test_a_folder_that_is_gone_is_no_number(tmp_path: Path) -> None:
     """A scrape fails then: numbers that begin again would be taken for a new start."""
     with pytest.raises(FileNotFoundError):
-        ledger.read_all_counts(tmp_path / "gone")
+        workers.read_all_counts(tmp_path / "gone")
 
 
 def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> None:
@@ -457,7 +457,7 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
             process.wait()
         for folder in (its, theirs, tmp_path):
             os.utime(folder, (1, 1))
-        with ledger.create_folder():
+        with workers.create_folder():
             assert [folder.exists() for folder in (its, theirs, new, link, tmp_path)] == [
                 False,
                 True,
@@ -475,7 +475,7 @@ def test_what_a_killed_supervisor_left_goes_with_the_next(tmp_path: Path) -> Non
 
 def supervisor() -> tuple[subprocess.Popen[str], Path]:
     """A process that has a folder, and the folder."""
-    program = "import time\nfrom toolcatalog.server import ledger\nwith ledger.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
+    program = "import time\nfrom toolcatalog.server.metrics import workers as ledger\nwith ledger.create_folder() as f:\n print(f, flush=True)\n time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     with process.stdout as told:
@@ -489,7 +489,7 @@ def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
     folder = tmp_path / "pages"
     folder.mkdir()
     times = 1
-    page = ledger.WorkerPage(folder, lambda: counted("a", times))
+    page = workers.WorkerPage(folder, lambda: counted("a", times))
     away = folder.rename(tmp_path / "away")
     times = 4
     page.write()
@@ -504,7 +504,7 @@ def test_a_page_that_cannot_be_written_is_told_once_and_catches_up(
 def test_the_names_in_the_text_are_those_of_the_operating_page() -> None:
     """Every metric is told in docs/operating.md."""
     told = (Path(__file__).parent.parent / "docs/operating.md").read_text()
-    text = metrics.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
+    text = prometheus.render_metrics(lambda: [counted("a", 1, os.getpid())], "").body.decode()
     names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     assert len(names) == 15
     assert {name for name in names if f"`{name}`" not in told} == set()

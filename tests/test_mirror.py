@@ -20,16 +20,16 @@ import pytest
 
 from driving import CLIENT_LIBRARIES, ApiClient
 from running import ROOT, Server, create_key, run_successfully, run_toolcatalog
-from toolcatalog.mirrored import (
+from toolcatalog.openapi import API_PREFIXES
+from toolcatalog.progress import no_progress
+from toolcatalog.server.static_mirror import (
     MirrorFile,
     MirrorSelection,
     generate_files,
     make_selection,
     tree_name,
+    update_mirror,
 )
-from toolcatalog.mirroring import update_mirror
-from toolcatalog.openapi import API_PREFIXES
-from toolcatalog.progress import no_progress
 from toolcatalog.store.open import open_build
 
 NGINX = shutil.which(

@@ -18,9 +18,9 @@ from generating import add_toolkit
 from reading import read_documents
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys.api_keys import ApiKey, KeyRing
+from toolcatalog.server.error_responses import RequestError
 from toolcatalog.server.operations import Operations, render_list_page
-from toolcatalog.server.questions import MAX_PAGE_SIZE, Page
-from toolcatalog.server.refusals import RequestError
+from toolcatalog.server.query_params import MAX_PAGE_SIZE, Page
 from toolcatalog.store.open import open_build
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -16,9 +16,9 @@ from uvicorn.server import ServerState
 
 from running import Server
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server.front import FastPath
-from toolcatalog.server.live import AppState
+from toolcatalog.server.fast_path import FastPath
 from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
 TOOL = "/api/v3/tools/GITHUB_CREATE_ISSUE"

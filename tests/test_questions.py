@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from running import example_settings
-from toolcatalog.server import questions
-from toolcatalog.server.questions import ListParams, Page, SessionParams, ToolParams
+from toolcatalog.server import query_params
+from toolcatalog.server.query_params import ListParams, Page, SessionParams, ToolParams
 from toolcatalog.store.store import Filters, VersionPins
 
 PLAIN = ListParams(None, Filters(), VersionPins(), Page(1, 20), "slug", False)
@@ -29,7 +29,7 @@ def filtered(**filters: Any) -> ListParams:
 
 def asked(query: str | bytes) -> ListParams:
     """The list question of a query string that is well formed."""
-    question, refusals = questions.parse_list_params(
+    question, refusals = query_params.parse_list_params(
         query if isinstance(query, bytes) else query.encode()
     )
     assert refusals == ()
@@ -38,7 +38,9 @@ def asked(query: str | bytes) -> ListParams:
 
 def wrong(query: str | bytes) -> list[str]:
     """What is wrong with a query string of list: a line each."""
-    refusals = questions.parse_list_params(query if isinstance(query, bytes) else query.encode())[1]
+    refusals = query_params.parse_list_params(
+        query if isinstance(query, bytes) else query.encode()
+    )[1]
     assert {(refusal.status, refusal.slug) for refusal in refusals} <= {(400, "invalid_request")}
     assert all(refusal.fix for refusal in refusals)
     return [refusal.message for refusal in refusals]
@@ -179,9 +181,10 @@ def test_a_cursor_round_trips_and_wins_over_limit(number: int, size: int, limit:
     """The cursor of a page is read back as that page, also where a limit says otherwise."""
     page = Page(number, size)
     assert (
-        asked(f"limit={limit}&cursor={quote(questions.encode_cursor(number, size))}").page == page
+        asked(f"limit={limit}&cursor={quote(query_params.encode_cursor(number, size))}").page
+        == page
     )
-    assert base64.b64decode(questions.encode_cursor(number, size)) == b"%d:%d" % (number, size)
+    assert base64.b64decode(query_params.encode_cursor(number, size)) == b"%d:%d" % (number, size)
 
 
 @given(st.integers(1, 10**12), st.integers(1, 1000), st.data())
@@ -191,26 +194,26 @@ def test_a_damaged_cursor_is_refused_or_another_one(
     """A cursor with a character gone, changed or too many: 400, or the very text that is the cursor
     of the page that is read of it.
     """
-    whole = questions.encode_cursor(number, size).decode()
+    whole = query_params.encode_cursor(number, size).decode()
     at, more = (
         data.draw(st.integers(0, len(whole) - 1)),
         data.draw(st.sampled_from(["", *"AZaz09+/=-_ \n:", "é"])),
     )
     damaged = whole[:at] + more + whole[at + data.draw(st.integers(0, 1)) :]
-    question, refusals = questions.parse_list_params(urlencode({"cursor": damaged}).encode())
+    question, refusals = query_params.parse_list_params(urlencode({"cursor": damaged}).encode())
     if refusals:
         assert [(refusal.status, refusal.message.split(":")[0]) for refusal in refusals] == [
             (400, "cursor")
         ]
     else:
-        assert questions.encode_cursor(*question.page).decode() == damaged or not damaged
+        assert query_params.encode_cursor(*question.page).decode() == damaged or not damaged
 
 
 def test_what_is_no_cursor_is_told_in_words() -> None:
     """The sentence names what was sent, and says what to do; a page of 1000 is the largest that
     there is.
     """
-    (refusal,) = questions.parse_list_params(b"cursor=abc")[1]
+    (refusal,) = query_params.parse_list_params(b"cursor=abc")[1]
     assert refusal.message == "cursor: 'abc' is not a cursor of this API."
     assert (
         refusal.fix == "Use next_cursor of the page before, or leave cursor out for the first page."
@@ -222,7 +225,7 @@ def test_a_cursor_is_the_text_that_it_always_was() -> None:
     """The cursor of page 2 with 20 items is base64 of `2:20`: clients keep cursors, so it must not
     change.
     """
-    assert questions.encode_cursor(2, 20) == b"MjoyMA=="
+    assert query_params.encode_cursor(2, 20) == b"MjoyMA=="
     assert asked("cursor=MjoyMA%3D%3D").page == Page(2, 20)
 
 
@@ -400,7 +403,7 @@ def test_toolkit_versions_in_every_spelling(query: str, pins: VersionPins) -> No
     get and list read them alike.
     """
     assert asked(query).pins == pins
-    assert questions.parse_tool_params(query.encode()) == (ToolParams(None, pins), ())
+    assert query_params.parse_tool_params(query.encode()) == (ToolParams(None, pins), ())
 
 
 @pytest.mark.parametrize(
@@ -425,7 +428,7 @@ def test_a_malformed_version_is_refused(name: str, value: str) -> None:
     query = urlencode({name: value})
     assert wrong(query) == [f"{name}: {value!r} is not a version."]
     for asked_of_get in (name, "version"):
-        (refusal,) = questions.parse_tool_params(urlencode({asked_of_get: value}).encode())[1]
+        (refusal,) = query_params.parse_tool_params(urlencode({asked_of_get: value}).encode())[1]
         assert (refusal.status, refusal.message) == (
             400,
             f"{asked_of_get}: {value!r} is not a version.",
@@ -458,7 +461,7 @@ def test_the_version_asked_of_get(query: str, version: str | None, pins: Version
     """`version` wins over `toolkit_versions`, also where it says `latest`; parameters of list mean
     nothing here.
     """
-    assert questions.parse_tool_params(query.encode()) == (ToolParams(version, pins), ())
+    assert query_params.parse_tool_params(query.encode()) == (ToolParams(version, pins), ())
 
 
 @pytest.mark.parametrize(
@@ -473,7 +476,7 @@ def test_the_version_asked_of_get(query: str, version: str | None, pins: Version
 )
 def test_a_malformed_slug_is_refused_with_an_example(slug: str, fix: str) -> None:
     """A slug in the wrong case or with blanks is told what it might be; any other gets an example."""
-    refusal = questions.invalid_slug_error(slug)
+    refusal = query_params.invalid_slug_error(slug)
     assert (refusal.status, refusal.message.split(":")[0]) == (400, "tool_slug")
     assert fix in refusal.fix
 
@@ -494,7 +497,7 @@ def test_each_list_has_at_most_1000_values(name: str) -> None:
     """A longer list is refused once, with what to send instead, and none of its values is kept."""
     values = [f"v{number}" for number in range(1001)]
     assert wrong(f"{name}=" + ",".join(values[:1000])) == []
-    question, refusals = questions.parse_list_params(f"{name}={','.join(values)}".encode())
+    question, refusals = query_params.parse_list_params(f"{name}={','.join(values)}".encode())
     assert [(refusal.message, refusal.fix) for refusal in refusals] == [
         (
             f"{name}: 1001 values, at most 1000 are allowed.",
@@ -566,7 +569,10 @@ def test_more_than_5000_parameters_are_refused() -> None:
 )
 def test_a_body_that_is_fine(body: bytes) -> None:
     """No body, and any JSON object of up to 64 KiB, is fine, and its fields mean nothing."""
-    assert questions.parse_session_params("trs_a", b"", body) == (SessionParams("trs_a", None), [])
+    assert query_params.parse_session_params("trs_a", b"", body) == (
+        SessionParams("trs_a", None),
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -589,7 +595,7 @@ def test_a_body_that_is_fine(body: bytes) -> None:
 )
 def test_a_body_that_is_wrong(body: bytes, fault: str) -> None:
     """An array, a scalar, bad JSON and a byte over 64 KiB are refused, each by its name."""
-    (refusal,) = questions.parse_session_params("trs_a", b"", body)[1]
+    (refusal,) = query_params.parse_session_params("trs_a", b"", body)[1]
     assert (refusal.status, refusal.slug, refusal.message) == (
         400,
         "invalid_request",
@@ -610,12 +616,15 @@ def test_a_body_that_is_wrong(body: bytes, fault: str) -> None:
 )
 def test_the_page_asked_of_a_session(query: bytes, page: Page | None) -> None:
     """All meta tools come unless a limit or a cursor is there."""
-    assert questions.parse_session_params("trs_a", query, b"") == (SessionParams("trs_a", page), [])
+    assert query_params.parse_session_params("trs_a", query, b"") == (
+        SessionParams("trs_a", page),
+        [],
+    )
 
 
 def test_every_problem_of_a_session_is_told_at_once() -> None:
     """The id, the body, the limit and the cursor each have their line."""
-    refusals = questions.parse_session_params("ses_a", b"limit=0&cursor=x", b"[]")[1]
+    refusals = query_params.parse_session_params("ses_a", b"limit=0&cursor=x", b"[]")[1]
     assert [refusal.message.split(":")[0] for refusal in refusals] == [
         "session_id",
         "body",
@@ -647,15 +656,15 @@ def test_nothing_makes_it_fault(query: bytes, name: str, body: bytes) -> None:
     that say what to do.
     """
     refusals = [
-        *questions.parse_list_params(query)[1],
-        *questions.parse_tool_params(query)[1],
-        questions.invalid_slug_error(name),
-        *questions.parse_session_params(name, query, body)[1],
+        *query_params.parse_list_params(query)[1],
+        *query_params.parse_tool_params(query)[1],
+        query_params.invalid_slug_error(name),
+        *query_params.parse_session_params(name, query, body)[1],
     ]
     for refusal in refusals:
         assert (refusal.status, refusal.slug) == (400, "invalid_request")
         assert refusal.message
         assert refusal.fix
-    page = questions.parse_list_params(query)[0].page
+    page = query_params.parse_list_params(query)[0].page
     assert page.number >= 1
     assert 1 <= page.size <= 1000

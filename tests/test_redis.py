@@ -32,8 +32,8 @@ from toolcatalog.keys.redis import (
     find_rolled_back,
     merge_keys,
 )
-from toolcatalog.server.limiting import LimitStatus, LocalRateLimiter, Rate
-from toolcatalog.server.pooled import RedisRateLimiter
+from toolcatalog.server.rate_limit import LimitStatus, LocalRateLimiter, Rate
+from toolcatalog.server.redis_rate_limit import RedisRateLimiter
 
 __all__ = ["redis_server"]
 pytestmark = needs_redis

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcatalog.server.refusals import ErrorDetail, invalid_request, render_envelope
+from toolcatalog.server.error_responses import ErrorDetail, invalid_request, render_envelope
 
 MOST = 16 * 1000  # bytes
 

@@ -1,7 +1,7 @@
 """The room `server.remembered`: what was answered before is there again, and memory has an end."""
 
 from toolcatalog.server.operations import OperationResult
-from toolcatalog.server.remembered import ResponseCache
+from toolcatalog.server.state import ResponseCache
 
 
 def answer(pieces: int) -> OperationResult:

@@ -15,7 +15,7 @@ import pytest
 
 from generating import add_auth_config, generate_catalog
 from running import Server, create_key, run_successfully, start_server
-from toolcatalog.server.questions import encode_cursor
+from toolcatalog.server.query_params import encode_cursor
 
 KITS = 1000
 WAIT = 0.1  # seconds that a look at the health may take

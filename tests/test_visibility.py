@@ -23,9 +23,9 @@ import pytest
 from generating import add_toolkit
 from toolcatalog.build.pipeline import build
 from toolcatalog.keys import api_keys
-from toolcatalog.server import mcp_route
 from toolcatalog.server.app import create_app
-from toolcatalog.server.live import AppState
+from toolcatalog.server.mcp import route
+from toolcatalog.server.state import AppState
 from toolcatalog.store.open import open_build
 
 VISIBLE, HIDDEN = ("alpha", "beta", "bulk"), ("gamma", "delta", "alphaz", "omega")
@@ -374,7 +374,7 @@ class Sides:
         for name in ("whole", "reduced"):
             build(folder / name, folder / f"{name}-build", None)
             live = AppState(ring, open_build(folder / f"{name}-build"))
-            self.apps.append(create_app(live, None, [mcp_route.create_mcp_route(live)]))
+            self.apps.append(create_app(live, None, [route.create_mcp_route(live)]))
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
         """What both answer; `seen` stands for the tag of the answer without conditions."""

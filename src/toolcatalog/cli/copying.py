@@ -10,8 +10,8 @@ from click.core import ParameterSource
 from toolcatalog.cli import terminal
 from toolcatalog.errors import UsageError
 from toolcatalog.publish.signatures import VerifyKeys
-from toolcatalog.server import metrics
-from toolcatalog.server.tallies import (
+from toolcatalog.server.metrics import prometheus
+from toolcatalog.server.metrics.counters import (
     REFUSED_SNAPSHOTS,
     SNAPSHOTS_FETCHED,
     STORE_FAILURES,
@@ -96,7 +96,7 @@ def start_follower(
     max_bytes: int | None = None,
     keys: VerifyKeys | None = None,
     allow_rollback: bool = False,
-) -> tuple[Path, metrics.ReadCounts]:
+) -> tuple[Path, prometheus.ReadCounts]:
     """The folder of a build that follows the URL from now on, as long as this process lives, and
     what tells how that goes. `most`, in bytes, `keys` and `allow_rollback` are as `Follower` takes
     them.

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 import uvicorn
 
-from toolcatalog import developing
 from toolcatalog.build.pipeline import build
 from toolcatalog.cli import listening, options, terminal
+from toolcatalog.server import dev
 from toolcatalog.system.processes import available_cpus
 
 _EPILOG = """\b
@@ -41,7 +41,7 @@ def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
         # by one process: others cannot be forked beside a running server
         return build(catalog, out, site).digest
 
-    app = developing.create_dev_app(catalog, site, again, digest, terminal.print_message, host)
+    app = dev.create_dev_app(catalog, site, again, digest, terminal.print_message, host)
     terminal.print_message(
         f"The site is at {listening.listener_url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
     )

@@ -10,9 +10,9 @@ from toolcatalog import names
 from toolcatalog.cli import options
 from toolcatalog.errors import UsageError
 from toolcatalog.keys import api_keys
-from toolcatalog.server import reloading, running
-from toolcatalog.server.agents import CatalogAccess
-from toolcatalog.server.live import AppState
+from toolcatalog.server import reload, supervisor
+from toolcatalog.server.mcp.tools import CatalogAccess
+from toolcatalog.server.state import AppState
 from toolcatalog.store import open as store_open
 from toolcatalog.store.store import Store
 
@@ -48,14 +48,14 @@ def command(build: Path, session: str, toolkits: str) -> None:
     over. The tools of the catalog are told of, and not run.
     """
     require_mcp()
-    running.configure_logging()
-    named = reloading.read_current_identity(build)
+    supervisor.configure_logging()
+    named = reload.read_current_identity(build)
     store = store_open.open_build(build)
     shown = _parse_toolkits(store, toolkits)
     _require_session(store, session, shown)
     live = AppState(api_keys.KeyRing(None), store)
     del store  # the next one takes its place
-    reloading.SnapshotReloader(live, build, named).start()
+    reload.SnapshotReloader(live, build, named).start()
 
     def look() -> CatalogAccess:
         assert live.current
@@ -108,10 +108,10 @@ def _serve_stdio(get_access: Callable[[], CatalogAccess], session: str) -> None:
     import anyio  # noqa: PLC0415 - both come with the extra
     from mcp import stdio_server  # noqa: PLC0415
 
-    from toolcatalog.server import speaking  # noqa: PLC0415
+    from toolcatalog.server.mcp import protocol  # noqa: PLC0415
 
     async def speak() -> None:
-        server = speaking.create_server(get_access, session)
+        server = protocol.create_server(get_access, session)
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 

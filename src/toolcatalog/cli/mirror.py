@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from toolcatalog import mirrored, mirroring
 from toolcatalog.cli import options, terminal
+from toolcatalog.server import static_mirror
 from toolcatalog.store.open import open_build
 
 _ALL_NAMES = ("all",)
@@ -59,10 +59,10 @@ def command(
 ) -> None:
     """Write a build as files from which any static host answers the read API."""
     store = open_build(build)
-    choice = mirrored.make_selection(
+    choice = static_mirror.make_selection(
         store, toolkits, None if sessions == _ALL_NAMES else sessions or ()
     )
-    done = mirroring.update_mirror(store, to, choice, int(time.time()), terminal.show_progress)
+    done = static_mirror.update_mirror(store, to, choice, int(time.time()), terminal.show_progress)
     what = f"{'all' if choice.toolkits is None else len(choice.toolkits)} toolkits and {len(choice.sessions)} sessions"
     terminal.print_message(
         f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot "

@@ -9,9 +9,10 @@ from toolcatalog.cli import copying, listening, options, sharing, terminal
 from toolcatalog.cli.mcp import require_mcp as need_mcp
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
-from toolcatalog.server import accesslog, descriptors, process, running
-from toolcatalog.server.limiting import Rate
+from toolcatalog.server import access_log as server_access_log
+from toolcatalog.server import connection_limit, process, supervisor
 from toolcatalog.server.process import ServerSettings
+from toolcatalog.server.rate_limit import Rate
 from toolcatalog.store.store import Store
 
 _EPILOG = """\b
@@ -92,14 +93,14 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     redis: str | None,
 ) -> None:
     """Answer the read API, and the site, from a build."""
-    descriptors.check_limit()
+    connection_limit.check_limit()
     if mcp:
         need_mcp()
     sharing.check_rate_options(rate, workers, redis)
     verify_keys = copying.load_verify_keys(url, most, key_file, allow_rollback=allow_rollback)
     beside = None
     if url:
-        running.configure_logging()
+        supervisor.configure_logging()
         build, beside = copying.start_follower(
             url, cache, max_bytes=most, keys=verify_keys, allow_rollback=allow_rollback
         )
@@ -110,7 +111,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         listening.open_listener(*listening.parse_address(metrics), "--metrics") if metrics else None
     )
     if access_log:
-        accesslog.check_writable(access_log)
+        server_access_log.check_writable(access_log)
     pages = site if (site / "index.html").is_file() else None
     _print_startup(store, listener, pages)
     if scraped:
@@ -130,7 +131,7 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
         wait_for_build=url is not None,
         verify_keys=verify_keys,
     )
-    running.run_server(settings, listener, scraped, beside)
+    supervisor.run_server(settings, listener, scraped, beside)
 
 
 def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:

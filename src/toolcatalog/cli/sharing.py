@@ -6,7 +6,7 @@ import click
 
 from toolcatalog.errors import UsageError
 from toolcatalog.keys.redis import RedisAddress
-from toolcatalog.server.limiting import Rate, parse_rate
+from toolcatalog.server.rate_limit import Rate, parse_rate
 
 
 class _RateType(click.ParamType[Rate]):

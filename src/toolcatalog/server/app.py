@@ -21,25 +21,25 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolcatalog import openapi
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.answers import Header, make_error_response, make_response, suggested
-from toolcatalog.server.descriptors import CLIENT_LIMIT
-from toolcatalog.server.edge import (
-    RequestMiddleware,
-    get_context,
-    make_fault_response,
-    to_starlette_response,
-)
-from toolcatalog.server.front import FastPath
-from toolcatalog.server.live import AppState, ServedSnapshot
-from toolcatalog.server.operations import OperationResult, Operations, raise_unauthorized, tag_body
-from toolcatalog.server.questions import MAX_BODY_SIZE
-from toolcatalog.server.refusals import (
+from toolcatalog.server.connection_limit import CLIENT_LIMIT
+from toolcatalog.server.error_responses import (
     ErrorDetail,
     RequestError,
     not_ready,
     server_draining,
     too_many_connections,
 )
+from toolcatalog.server.fast_path import FastPath
+from toolcatalog.server.middleware import (
+    RequestMiddleware,
+    get_context,
+    make_fault_response,
+    to_starlette_response,
+)
+from toolcatalog.server.operations import OperationResult, Operations, raise_unauthorized, tag_body
+from toolcatalog.server.query_params import MAX_BODY_SIZE
+from toolcatalog.server.responses import Header, make_error_response, make_response, suggested
+from toolcatalog.server.state import AppState, ServedSnapshot
 
 
 def create_app(

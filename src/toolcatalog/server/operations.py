@@ -1,22 +1,285 @@
 """The API operations: get, list and session tools for one API key, as bytes with an ETag.
 
+No HTTP.
+
+A toolkit that the key may not see behaves as if it were not there, with three exceptions that are
+403: to list its tools by `toolkit_slug`, to list by an auth config of it, and to ask for a session
+that allows it.
+
 Both ways through the server, `front` and `app`, call these; neither has an operation of its own.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 import orjson
 
 from toolcatalog import names
 from toolcatalog.keys.api_keys import ApiKey, KeyRing
-from toolcatalog.server import questions
-from toolcatalog.server.answers import BodyChunk, compute_tag
-from toolcatalog.server.questions import Page, encode_cursor
-from toolcatalog.server.refusals import ErrorDetail, RequestError, unauthorized
-from toolcatalog.server.view import CatalogView
-from toolcatalog.store.store import Store
+from toolcatalog.server import query_params
+from toolcatalog.server.error_responses import (
+    ErrorDetail,
+    RequestError,
+    invalid_request,
+    unauthorized,
+)
+from toolcatalog.server.query_params import (
+    ListParams,
+    Page,
+    ToolParams,
+    encode_cursor,
+    invalid_slug_error,
+)
+from toolcatalog.server.responses import BodyChunk, compute_tag
+from toolcatalog.snapshot.tables import ToolIds
+from toolcatalog.store.store import Store, ToolEntry, VersionPins
+
+_NEARBY_NAMES = 500  # known names before and after an unknown one that are compared with it
+_MAX_SUGGESTIONS = 5  # unknown names of a request for which the nearest known ones are looked up
+_MOST_VERSIONS = 20  # that a fix names
+_LOOK_UP = "Look its slug up on the site."
+_CHECK = "Check the id with the catalog's owner."
+
+
+class CatalogView:
+    """`visible` are the toolkits that may be seen; None: all of them."""
+
+    def __init__(self, store: Store, visible_toolkits: Collection[str] | None) -> None:
+        self.store = store
+        self.visible_toolkits = None if visible_toolkits is None else frozenset(visible_toolkits)
+
+    def find_tool(self, slug: str, params: ToolParams) -> int | ErrorDetail:
+        """The number of one tool in the version asked for."""
+        entry = self.store.get_tool(slug)
+        if entry is None or self._is_hidden(entry.toolkit):
+            return (
+                self._unknown_tool(slug)
+                if names.is_valid(names.TOOL_SLUG, slug)
+                else invalid_slug_error(slug)
+            )
+        version = self._resolve_version(slug, params, entry)
+        return version if isinstance(version, ErrorDetail) else entry.tool_id(version)
+
+    def _unknown_tool(self, slug: str) -> ErrorDetail:
+        near = names.find_nearest(
+            slug, self.store.similar_slugs(slug, self.visible_toolkits), limit=3
+        )
+        fix = _did_you_mean(near) or "Search with GET /api/v3/tools?query=..."
+        return ErrorDetail(404, "tool_not_found", f"tool_slug: there is no tool {slug}.", fix)
+
+    def _resolve_version(
+        self, slug: str, params: ToolParams, entry: ToolEntry
+    ) -> str | ErrorDetail:
+        toolkit = entry.toolkit
+        if params.version is not None:
+            line = f"version: {slug} has no version {params.version}."
+            return (
+                params.version
+                if params.version in entry.versions
+                else _unknown_version(line, entry.versions)
+            )
+        at = params.pins.for_toolkit(toolkit)
+        if at is None:
+            return entry.versions[-1]
+        versions = self.store.get_toolkit_versions(toolkit) or []
+        if at not in (versions if toolkit in params.pins.toolkits else self._all_versions()):
+            return _unknown_version(
+                f"toolkit_versions: toolkit {toolkit} has no version {at}.", versions
+            )
+        return entry.version_at(at) or _unknown_version(
+            f"toolkit_versions: {slug} is not yet in toolkit {toolkit} at {at}.", entry.versions
+        )
+
+    def list_tools(self, params: ListParams) -> tuple[ToolIds, int]:
+        """The numbers of the tools on the page that a list question asks for, and how many tools
+        there are on all pages.
+        """
+        start, size = params.page.start, params.page.size
+        if params.slugs is not None:
+            named = self.store.resolve_slugs(params.slugs, params.pins, self.visible_toolkits)
+            return named[start : start + size], len(named)
+        filters = params.filters
+        if filters.toolkits is None and self.visible_toolkits is not None:
+            filters = filters._replace(toolkits=self.visible_toolkits)
+        found = self.store.search(filters, params.pins, self.visible_toolkits)
+        return self.store.select_page(found, params.sort_by, params.descending, start, size), len(
+            found.tool_ids
+        )
+
+    def suggest_query(self, params: ListParams) -> str:
+        """A corrected spelling of a query that found nothing, if with that it finds something; else
+        empty.
+        """
+        query = params.filters.query if params.slugs is None else ""
+        corrected = self.store.correct_query(query, self.visible_toolkits) if query else ""
+        return (
+            corrected
+            if corrected
+            and self.list_tools(params._replace(filters=params.filters._replace(query=corrected)))[
+                1
+            ]
+            else ""
+        )
+
+    def validate(self, params: ListParams) -> list[ErrorDetail]:
+        """What a list question names that is not there, or not for this key. Where slugs are asked
+        for, the filters do not count.
+        """
+        refusals: list[ErrorDetail] = []
+        self._check_pins(params.pins, refusals)
+        if params.slugs is None:
+            self._check_toolkits(params.filters.toolkits or (), refusals)
+            self._check_auth_configs(params.filters.auth_configs, refusals)
+        return refusals
+
+    def _check_pins(self, pins: VersionPins, refusals: list[ErrorDetail]) -> None:
+        if pins.default is not None and pins.default not in (every := self._all_versions()):
+            refusals.append(
+                invalid_request(
+                    f"toolkit_versions: no toolkit has a version {pins.default}.",
+                    _versions_hint(every),
+                )
+            )
+        for toolkit, version in pins.toolkits.items():
+            if version is None:
+                continue  # the newest is in force anyway
+            known = None if self._is_hidden(toolkit) else self.store.get_toolkit_versions(toolkit)
+            if known is None:
+                refusals.append(
+                    invalid_request(
+                        f"toolkit_versions: there is no toolkit {toolkit[:80]}.",
+                        self._suggest_toolkit(toolkit, refusals),
+                    )
+                )
+            elif version not in known:
+                refusals.append(
+                    invalid_request(
+                        f"toolkit_versions: toolkit {toolkit} has no version {version}.",
+                        _versions_hint(known),
+                    )
+                )
+
+    def _check_toolkits(self, toolkits: Collection[str], refusals: list[ErrorDetail]) -> None:
+        for toolkit in toolkits:
+            if self.store.get_toolkit_versions(toolkit) is None:
+                line = f"toolkit_slug: there is no toolkit {toolkit[:80]}."
+                refusals.append(
+                    ErrorDetail(
+                        404, "toolkit_not_found", line, self._suggest_toolkit(toolkit, refusals)
+                    )
+                )
+            elif self._is_hidden(toolkit):
+                refusals.append(
+                    _forbidden(f"toolkit_slug: this key's project may not use toolkit {toolkit}.")
+                )
+
+    def _check_auth_configs(self, ids: Collection[str], refusals: list[ErrorDetail]) -> None:
+        for id in ids:
+            toolkit = self.store.get_auth_config_toolkit(id)
+            if toolkit is None:
+                line = f"auth_config_ids: there is no auth config {id[:80]}."
+                fix = self._auth_config_like(id, refusals)
+                refusals.append(ErrorDetail(404, "auth_config_not_found", line, fix))
+            elif self._is_hidden(toolkit):
+                refusals.append(
+                    _forbidden(
+                        f"auth_config_ids: {id} is for a toolkit that this key's project may "
+                        "not use."
+                    )
+                )
+
+    def get_session(self, id: str, project: str | None) -> bytes | ErrorDetail:
+        """What is answered for a session of this project (None: of any)."""
+        session = self.store.get_session(id)
+        if session is None:
+            return ErrorDetail(
+                404,
+                "session_not_found",
+                f"session_id: there is no session {id}.",
+                "Check the id with its owner.",
+            )
+        if project not in (None, session.project):
+            return ErrorDetail(
+                403,
+                "forbidden",
+                f"session_id: {id} belongs to another project.",
+                "Use a key of its owner.",
+            )
+        if any(self._is_hidden(toolkit) for toolkit in session.toolkits):
+            return _forbidden(f"session_id: {id} allows toolkits that this key may not use.")
+        return session.answer
+
+    def _is_hidden(self, toolkit: str) -> bool:
+        return self.visible_toolkits is not None and toolkit not in self.visible_toolkits
+
+    def _all_versions(self) -> list[str]:
+        if self.visible_toolkits is None:
+            return self.store.all_versions()
+        return sorted(
+            {
+                version
+                for toolkit in self.visible_toolkits
+                for version in self.store.get_toolkit_versions(toolkit) or ()
+            }
+        )
+
+    def _suggest_toolkit(self, toolkit: str, errors: Sequence[ErrorDetail]) -> str:
+        if len(errors) >= _MAX_SUGGESTIONS:
+            return _LOOK_UP
+        return _suggest_name(toolkit, self._names_near("toolkit", toolkit)) or _LOOK_UP
+
+    def _auth_config_like(self, id: str, before: Sequence[ErrorDetail]) -> str:
+        if len(before) >= _MAX_SUGGESTIONS:
+            return _CHECK
+        return _suggest_name(id, self._names_near("auth_config", id)) or _CHECK
+
+    def _names_near(self, kind: str, name: str) -> Sequence[str]:
+        """The visible toolkits or auth configs (`kind`) whose names sort nearest to this one."""
+        if self.visible_toolkits is None:
+            return self.store.nearby_names(kind, name, _NEARBY_NAMES)
+        names = self._visible_names[kind]
+        place = bisect_left(names, name)
+        return names[max(0, place - _NEARBY_NAMES) : place + _NEARBY_NAMES]
+
+    @cached_property
+    def _visible_names(self) -> dict[str, list[str]]:
+        toolkits = {
+            slug
+            for slug in self.visible_toolkits or ()
+            if self.store.get_toolkit_versions(slug) is not None
+        }
+        configs = chain.from_iterable(map(self.store.auth_configs, toolkits))
+        return {"toolkit": sorted(toolkits), "auth_config": sorted(configs)}
+
+
+def _unknown_version(message: str, existing: Sequence[str]) -> ErrorDetail:
+    return ErrorDetail(404, "tool_version_not_found", message, _versions_hint(existing))
+
+
+def _forbidden(message: str) -> ErrorDetail:
+    return ErrorDetail(
+        403, "forbidden", message, "Ask for other toolkits, or use a key of a project that may."
+    )
+
+
+def _versions_hint(existing: Sequence[str]) -> str:
+    """How to fix a version: the existing versions, oldest first, of many only the newest."""
+    if not existing:
+        return "Use latest."
+    older = len(existing) - _MOST_VERSIONS
+    end = f", or one of {older} older versions." if older > 0 else "."
+    return f"Use latest, or one of {', '.join(existing[-_MOST_VERSIONS:])}{end}"
+
+
+def _suggest_name(name: str, candidates: Sequence[str]) -> str:
+    return _did_you_mean(names.find_nearest(name[: names.MAX_LENGTH], candidates, limit=3))
+
+
+def _did_you_mean(matches: Sequence[str]) -> str:
+    return f"Did you mean {' or '.join(matches)}?" if matches else ""
 
 
 class OperationResult(NamedTuple):
@@ -47,7 +310,7 @@ class Operations:
         """Get tool by slug: its document. Raises Refused with what is wrong with the question, or
         where the key may see no such tool.
         """
-        question, refusals = questions.parse_tool_params(query)
+        question, refusals = query_params.parse_tool_params(query)
         found = self._get_view(key.toolkits).find_tool(slug, question)
         if isinstance(found, ErrorDetail):
             raise RequestError(found, *refusals)
@@ -58,7 +321,7 @@ class Operations:
 
     def list_tools(self, key: ApiKey, query: bytes) -> OperationResult:
         """List available tools: a page. Raises Refused with all that is wrong with the question."""
-        question, refusals = questions.parse_list_params(query)
+        question, refusals = query_params.parse_list_params(query)
         view = self._get_view(key.toolkits)
         if problems := [*refusals, *view.validate(question)]:
             raise RequestError(*problems)
@@ -68,7 +331,7 @@ class Operations:
 
     def encode_query(self, query: bytes) -> None:
         """Find out what a list's query means, before it is answered. May be called in any thread."""
-        question, refusals = questions.parse_list_params(query)
+        question, refusals = query_params.parse_list_params(query)
         if question.filters.query and not refusals:
             self.store.encode_query(question.filters.query)
 
@@ -78,7 +341,7 @@ class Operations:
         """List meta tools for a tool router session. Raises Refused with all that is wrong with the
         question, the session among it.
         """
-        question, refusals = questions.parse_session_params(session_id, query, body)
+        question, refusals = query_params.parse_session_params(session_id, query, body)
         if problems := [*refusals, *self._check_session(question.id, key)]:
             raise RequestError(*problems)
         session = self.store.get_session(question.id)

@@ -11,13 +11,13 @@ from toolcatalog.errors import SnapshotError
 from toolcatalog.keys import api_keys
 from toolcatalog.publish import trusted_pointers
 from toolcatalog.publish.signatures import VerifyKeys
-from toolcatalog.server import metrics, scraping
-from toolcatalog.server.accesslog import AccessLog
+from toolcatalog.server.access_log import AccessLog
 from toolcatalog.server.app import create_app
-from toolcatalog.server.ledger import WorkerPage
-from toolcatalog.server.limiting import LocalRateLimiter, Rate, RateLimiter
-from toolcatalog.server.live import AppState, Flag
-from toolcatalog.server.reloading import SnapshotReloader, read_current_identity
+from toolcatalog.server.metrics import prometheus
+from toolcatalog.server.metrics.workers import WorkerPage
+from toolcatalog.server.rate_limit import LocalRateLimiter, Rate, RateLimiter
+from toolcatalog.server.reload import SnapshotReloader, read_current_identity
+from toolcatalog.server.state import AppState, Flag
 from toolcatalog.store.store import Store
 
 
@@ -52,7 +52,7 @@ def create_worker_app(
     settings: ServerSettings,
     draining: Flag,
     metrics_listener: socket.socket | None = None,
-    read_extra_counts: metrics.ReadCounts | None = None,
+    read_extra_counts: prometheus.ReadCounts | None = None,
 ) -> ASGIApp:
     """What answers in one process, and follows the build. Raises SnapshotError or KeyFileError."""
     seen = read_current_identity(
@@ -69,12 +69,12 @@ def create_worker_app(
     SnapshotReloader(live, settings.build, seen, settings.verify_keys).start()
     every = _create_counts_reader(live, settings, read_extra_counts)
     if metrics_listener:
-        metrics.serve_metrics(every, metrics_listener)
+        prometheus.serve_metrics(every, metrics_listener)
     more = _create_mcp_routes(live) if settings.mcp else []
     return create_app(
         live,
         settings.site,
-        more if settings.separate_metrics else [*more, scraping.create_metrics_route(every)],
+        more if settings.separate_metrics else [*more, prometheus.create_metrics_route(every)],
     )
 
 
@@ -86,14 +86,14 @@ def _create_rate_limiter(settings: ServerSettings) -> RateLimiter | None:
     if settings.redis is None:
         return own
     from toolcatalog.keys.redis import RedisAddress  # noqa: PLC0415 - only where there is a Redis
-    from toolcatalog.server.pooled import RedisRateLimiter  # noqa: PLC0415
+    from toolcatalog.server.redis_rate_limit import RedisRateLimiter  # noqa: PLC0415
 
     return RedisRateLimiter(RedisAddress(settings.redis), settings.rate, own)
 
 
 def _create_counts_reader(
-    state: AppState, settings: ServerSettings, read_extra_counts: metrics.ReadCounts | None
-) -> metrics.ReadAllCounts:
+    state: AppState, settings: ServerSettings, read_extra_counts: prometheus.ReadCounts | None
+) -> prometheus.ReadAllCounts:
     """What tells the counts of all processes; the access log begins, where there is to be one."""
     if settings.access_log:
         state.observer.access_log = AccessLog(settings.access_log, state.observer.counters)
@@ -104,9 +104,9 @@ def _create_counts_reader(
 
 
 def _create_mcp_routes(state: AppState) -> list[BaseRoute]:
-    from toolcatalog.server import mcp_route  # noqa: PLC0415 - it comes with an extra, and takes a while to load
+    from toolcatalog.server.mcp import route  # noqa: PLC0415 - it comes with an extra, and takes a while to load
 
-    return [mcp_route.create_mcp_route(state)]
+    return [route.create_mcp_route(state)]
 
 
 def open_or_wait(

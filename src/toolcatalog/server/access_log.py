@@ -1,5 +1,4 @@
-"""The access log: a JSON object a line for each request that was answered, written by a thread, so
-that no request ever waits for a disk.
+"""The access log: one JSON line for each request, written by a thread.
 
 A line tells whose key it was by the key's id. The key itself is replaced wherever a client wrote
 it, in the path or in the id of a request, and all other headers never come here. Lines of several processes stay whole: each write is of whole lines, to a file opened to
@@ -24,7 +23,7 @@ import orjson
 
 from toolcatalog.errors import UsageError
 from toolcatalog.keys.api_keys import redact
-from toolcatalog.server.tallies import LOG_LINES_DROPPED, Counters
+from toolcatalog.server.metrics.counters import LOG_LINES_DROPPED, Counters
 from toolcatalog.system import threads
 
 STANDARD_OUTPUT = Path("-")

@@ -1,5 +1,4 @@
-"""Query strings and bodies to typed questions, or to everything that is wrong with them. Pure;
-knows no catalog.
+"""Query parameters: query strings and bodies to typed requests, cursors, and validation errors.
 
 Every spelling that the client libraries use is read alike: lists by commas, by repetition and by
 `[]`, mixed; objects by brackets, percent-encoded or not; an empty value is an absent one; an
@@ -18,7 +17,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from toolcatalog import names, versions
-from toolcatalog.server.refusals import ErrorDetail, invalid_request
+from toolcatalog.server.error_responses import ErrorDetail, invalid_request
 from toolcatalog.store.store import Filters, VersionPins
 
 MAX_PAGE_SIZE = 1000  # on a page, and in each list of names that a request contains

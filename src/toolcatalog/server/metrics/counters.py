@@ -1,5 +1,4 @@
-"""What a server process counts: plain numbers, added to on its event loop in well under a
-microsecond, and looked at from other threads.
+"""Metric counters of one server process.
 
 All of them are bounded: routes are templates, statuses are ours, keys are those of the key file.
 Nothing here goes by the wall clock.

@@ -1,5 +1,4 @@
-"""A site that follows its catalog while that is being edited: it is built again after each change,
-and browsers load it again.
+"""The development server: rebuild the site after each change and reload browsers.
 
 Where the catalog has problems, the last good pages stay and show what is wrong, where, and what to
 do. Pages get one more script; the site on disk is the one that any build makes.
@@ -25,9 +24,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from watchfiles import awatch
 
-from toolcatalog.ending import receive_lifespan
 from toolcatalog.errors import InvalidCatalog, Problem, ToolcatalogError
-from toolcatalog.site.pages import read_asset
+from toolcatalog.server.lifespan import receive_lifespan
 
 _MAX_PROBLEMS = 20  # problems
 _SCRIPT = b'<script src="/_dev/live.js"></script></head>'
@@ -110,7 +108,10 @@ def create_dev_app(
         )
 
     async def script(request: Request) -> Response:  # noqa: ARG001 - likewise
-        return Response(read_asset("live.js"), media_type="text/javascript")
+        return Response(
+            read_(resources.files("toolcatalog.server") / "live.js").read_bytes(),
+            media_type="text/javascript",
+        )
 
     app = Starlette(
         routes=[Route("/_dev/events", events), Route("/_dev/live.js", script)], lifespan=watching

@@ -1,5 +1,9 @@
-"""The short way for the two plain requests that nearly all traffic consists of: get a tool and list
-tools.
+"""The fast path: plain get and list requests, answered without Starlette.
+
+A client on a kept connection sends the same headers with each request, so parsing them is most of
+the work of a small answer. What is remembered is the bytes and what they said: whose request it is,
+by the digest of the key. Whether that key is still good is asked each time. One line may have
+another value each time, and is read by itself: `If-None-Match`.
 
 It does no work of its own: the operations, the answers and the headers are those of the long way,
 through Edge and Starlette, and so are the bytes. What is not plain goes the long way: another path
@@ -14,10 +18,18 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolcatalog.keys.api_keys import ApiKey
+from toolcatalog.keys.api_keys import ApiKey, hash_secret
 from toolcatalog.openapi import API_PREFIXES
-from toolcatalog.server import tracing
-from toolcatalog.server.answers import (
+from toolcatalog.server import responses
+from toolcatalog.server.compression import negotiate_encoding
+from toolcatalog.server.error_responses import RequestError
+from toolcatalog.server.metrics.counters import CACHE_MISSES
+from toolcatalog.server.metrics.requests import RequestRecord
+from toolcatalog.server.metrics.requests import request_target as path_asked
+from toolcatalog.server.middleware import assign_request_id
+from toolcatalog.server.operations import OperationResult, raise_unauthorized
+from toolcatalog.server.rate_limit import LocalRateLimiter
+from toolcatalog.server.responses import (
     BodyChunk,
     Header,
     RawResponse,
@@ -28,16 +40,47 @@ from toolcatalog.server.answers import (
     make_response,
     suggested,
 )
-from toolcatalog.server.coding import negotiate_encoding
-from toolcatalog.server.edge import assign_request_id
-from toolcatalog.server.heads import RequestHead
-from toolcatalog.server.limiting import LocalRateLimiter
-from toolcatalog.server.live import AppState, ServedSnapshot
-from toolcatalog.server.operations import OperationResult, raise_unauthorized
-from toolcatalog.server.refusals import RequestError
-from toolcatalog.server.tallies import CACHE_MISSES
-from toolcatalog.server.witness import RequestRecord
-from toolcatalog.server.witness import request_target as path_asked
+from toolcatalog.server.state import AppState, ServedSnapshot
+
+_TAG_PATTERN = rb"[!-+\x2d-~]{1,80}"  # no white space, and no comma: one tag, or `*`
+_IF_NONE_MATCH = re.compile(rb"\n[Ii]f-[Nn]one-[Mm]atch: (?=(%b)\r)" % _TAG_PATTERN)
+_is_tag = re.compile(_TAG_PATTERN).fullmatch
+
+
+class RequestHead(NamedTuple):
+    """A packet that held one request and nothing else, from the end of its request line on: all of
+    it, or what stands around the tag.
+    """
+
+    prefix: bytes
+    suffix: bytes | None
+    key_digest: str
+
+    def matches(self, rest: bytes) -> tuple[bool, bytes | None]:
+        """Tell whether this is the same head, and the tag that the client holds now."""
+        if self.suffix is None:
+            return rest == self.prefix, None
+        if not (rest.startswith(self.prefix) and rest.endswith(self.suffix)):
+            return False, None
+        held = rest[len(self.prefix) : -len(self.suffix)]
+        return _is_tag(held) is not None, held
+
+
+def learn_head(rest: bytes, headers: Sequence[Header]) -> RequestHead | None:
+    """The head of a packet that was parsed to these headers, names in lower case; None where it
+    will not come again, or is not plain.
+    """
+    found = dict(reversed(headers))
+    held, digest = found.get(b"if-none-match"), hash_secret(found.get(b"x-api-key", b""))
+    if b"x-request-id" in found or responses.TRACEPARENT_HEADER in found:
+        return None
+    if held is None:
+        return RequestHead(rest, None, digest)
+    line = _IF_NONE_MATCH.search(rest.partition(b"\r\n\r\n")[0] + b"\r")
+    if line is None or line[1] != held or sum(name == b"if-none-match" for name, _ in headers) > 1:
+        return None
+    return RequestHead(rest[: line.end()], rest[line.end() + len(held) :], digest)
+
 
 _LIST_ROUTES = frozenset(f"{prefix}/tools" for prefix in API_PREFIXES)
 # the route of a tool, as the long way has it
@@ -105,7 +148,7 @@ class FastPath:
         marks = ResponseContext(
             assign_request_id(headers.get(b"x-request-id")),
             plain.served.digest,
-            tracing.validate_traceparent(headers.get(tracing.TRACEPARENT_HEADER)),
+            responses.validate_traceparent(headers.get(responses.TRACEPARENT_HEADER)),
         )
         try:
             key = self.state.keys.find(headers.get(b"x-api-key", b"")) or raise_unauthorized()

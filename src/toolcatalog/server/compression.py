@@ -1,6 +1,4 @@
-"""Answers in the coding that a client asks for: zstd or gzip, by Starlette's own machinery, large
-ones in a thread.
-"""
+"""Compression of responses: zstd or gzip, negotiated with the client."""
 
 import re
 import sys
@@ -10,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.gzip import GZipResponder, IdentityResponder
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcatalog.server.answers import Header
+from toolcatalog.server.responses import Header
 
 if sys.version_info >= (3, 14):
     from compression import zstd

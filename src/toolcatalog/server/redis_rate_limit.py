@@ -1,5 +1,4 @@
-"""The limits of all servers together: the counts of `limiting`, kept in Redis by a script, so all
-servers together keep the promise that is made there.
+"""Rate limits shared by several servers in Redis.
 
 Each server asks Redis for each list, and waits half a second at most. Where no answer comes, this
 process counts by itself at once and says so once; it asks Redis again in the background, every
@@ -13,7 +12,7 @@ import asyncio
 import logging
 
 from toolcatalog.keys.redis import RedisAddress
-from toolcatalog.server.limiting import SLICES, LimitStatus, LocalRateLimiter, Rate
+from toolcatalog.server.rate_limit import SLICES, LimitStatus, LocalRateLimiter, Rate
 
 # seconds for all that one request asks of Redis, a first connection included: some 30 ms on a busy
 # machine

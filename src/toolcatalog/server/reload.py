@@ -1,6 +1,4 @@
-"""A thread that notices a new build and lets the server answer from it: opened and verified beside
-the old one, or refused.
-"""
+"""Hot reload: a thread that opens a new snapshot and puts it into service."""
 
 import logging
 import os
@@ -11,7 +9,7 @@ from pathlib import Path
 from toolcatalog.errors import REBUILD_HINT, SnapshotError
 from toolcatalog.publish import trusted_pointers
 from toolcatalog.publish.signatures import VerifyKeys
-from toolcatalog.server.live import AppState
+from toolcatalog.server.state import AppState
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import verify
 from toolcatalog.store import open as store_open

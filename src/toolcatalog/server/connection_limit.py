@@ -1,5 +1,4 @@
-"""Descriptors that a process holds for its clients: one for each connection, and another while a
-file of the site is sent through it.
+"""Connection limit: file descriptors for clients and for the server itself.
 
 Some no client gets: without them a revoked key would be good, and an old build served, for as long
 as somebody holds all others.

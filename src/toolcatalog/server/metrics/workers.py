@@ -1,5 +1,4 @@
-"""What several processes have counted, in one folder: each writes its own page, and whoever is
-asked adds all pages up.
+"""Worker metrics: counters of several processes in one shared folder.
 
 A page is replaced in one step, so it is always whole. The supervisor adds the pages of processes
 that have ended to one page of the past, which names them: a reader that meets both in the middle of
@@ -25,7 +24,7 @@ from pathlib import Path
 import orjson
 
 from toolcatalog.errors import UsageError
-from toolcatalog.server.tallies import CounterValues, parse_values, sum_values
+from toolcatalog.server.metrics.counters import CounterValues, parse_values, sum_values
 from toolcatalog.system import files, threads
 
 WRITE_INTERVAL = 0.5  # seconds

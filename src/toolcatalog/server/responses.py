@@ -1,15 +1,33 @@
-"""Bytes to answers: status, headers and body, with ETag, 304, caching, request id and snapshot.
+"""HTTP responses: status, headers and body with ETag, 304 and caching; trace context.
+
+It is
+passed on as it came, where it is sane.
+
 Knows nothing of tools, and no framework.
 """
 
 import hashlib
+import re
 import string
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from toolcatalog.server import tracing
-from toolcatalog.server.refusals import ErrorDetail, primary_error, render_envelope
+from toolcatalog.server.error_responses import ErrorDetail, primary_error, render_envelope
+
+TRACEPARENT_HEADER = b"traceparent"
+# version, trace, span, flags
+_TRACEPARENT = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+)
+
+
+def validate_traceparent(value: bytes | None) -> bytes | None:
+    """A `traceparent` that is well formed (W3C Trace Context, 3.2); None for any other, and for
+    none.
+    """
+    return value if value is not None and _TRACEPARENT.fullmatch(value) else None
+
 
 Header = tuple[bytes, bytes]
 BodyChunk = bytes | memoryview
@@ -41,7 +59,7 @@ class ResponseContext(NamedTuple):
         named = (
             (b"x-request-id", self.request_id),
             (b"x-catalog-snapshot", self.snapshot),
-            (tracing.TRACEPARENT_HEADER, self.traceparent),
+            (TRACEPARENT_HEADER, self.traceparent),
         )
         return [(name, value) for name, value in named if value]
 

@@ -1,4 +1,6 @@
-"""MCP as the official SDK speaks it: messages to `agents`, and its answers to messages. Needs the
+"""MCP protocol messages, with the official SDK.
+
+Needs the
 extra `mcp`; knows no transport.
 """
 
@@ -11,9 +13,9 @@ from mcp import MCPError, types
 from mcp.server.lowlevel import Server
 
 from toolcatalog import __version__
-from toolcatalog.server import agents, offers
-from toolcatalog.server.agents import CallResult, CatalogAccess
-from toolcatalog.server.refusals import ErrorDetail, RequestError
+from toolcatalog.server.error_responses import ErrorDetail, RequestError
+from toolcatalog.server.mcp import tools
+from toolcatalog.server.mcp.tools import CallResult, CatalogAccess
 
 # the SDK tells of each transport that begins and ends: lines for every request
 logging.getLogger("mcp").setLevel(logging.WARNING)
@@ -44,21 +46,21 @@ def create_server(
         params: types.PaginatedRequestParams | None,  # noqa: ARG001
     ) -> types.ListToolsResult:
         try:
-            found = agents.list_definitions(get_access(), session)
+            found = tools.list_definitions(get_access(), session)
         except RequestError as refused:
             _log.warning("the tools of session %s are not listed: %s", session, refused)
-            found = agents.list_definitions(get_access())
+            found = tools.list_definitions(get_access())
         return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in found])
 
     async def answered(
         seen: CatalogAccess, name: str, arguments: dict[str, Any]
     ) -> CallResult | None:
         if name == "search_tools" and (refusal := await check_limit()):
-            return agents.make_error_result(seen, refusal)
+            return tools.make_error_result(seen, refusal)
         if seen.store.has_semantic_search:
             # meanwhile others are answered
-            await anyio.to_thread.run_sync(agents.encode_search, seen, name, arguments)
-        return agents.call_tool(seen, name, arguments, session)
+            await anyio.to_thread.run_sync(tools.encode_search, seen, name, arguments)
+        return tools.call_tool(seen, name, arguments, session)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         seen, arguments = get_access(), params.arguments or {}
@@ -68,7 +70,7 @@ def create_server(
             _log.exception("%.200r failed", params.name)
             said = _INTERNAL_ERROR
         if said is None:
-            offered = ", ".join(offers.TOOL_NAMES)
+            offered = ", ".join(tools.TOOL_NAMES)
             raise MCPError(
                 types.INVALID_PARAMS, f"Unknown tool: {params.name[:200]}. There are {offered}."
             )
@@ -81,7 +83,7 @@ def create_server(
     return Server(
         "toolcatalog",
         version=__version__,
-        instructions=offers.INSTRUCTIONS,
+        instructions=tools.INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )

@@ -1,4 +1,4 @@
-"""How an application hears that its server ends."""
+"""Server lifespan: how an application learns that its server stops."""
 
 import asyncio
 

@@ -1,12 +1,23 @@
-"""Counts as Prometheus reads them: by its own library, which is loaded when somebody asks, from
-numbers that are plain until then.
+"""Prometheus exposition: counters in text form, at `/metrics` or at an address of its own.
 
 The library's own way with several processes is a file of a megabyte for each process that ever was,
 all of them read at each scrape; a server that runs for years and replaces its workers has `ledger`
 for that.
+
+Nobody needs a key there, so it must be plain that nobody else comes in: the connection is from the
+own machine, the host asked for is the own machine, and no header says that a proxy passes on
+somebody's request. Everybody else is told that there is nothing. A proxy on the same machine that
+says nothing of itself cannot be told from a neighbour: behind one, `--metrics` moves this to an
+address of its own.
+
+A browser on this machine must not fetch them for a page of somebody else: what has an `Origin`, or
+a `Sec-Fetch-Site` other than `same-origin` or `none`, is told that there is nothing as well (404),
+and no answer here has a CORS header.
 """
 
+import ipaddress
 import os
+import re
 import socket
 import threading
 import time
@@ -18,7 +29,13 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from toolcatalog.server.tallies import (
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from toolcatalog.server.metrics.counters import (
     BUCKET_BOUNDS,
     CACHE_HITS,
     CACHE_MISSES,
@@ -38,6 +55,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
+
 
 _TIMEOUT = 10.0  # seconds for a scrape to send its request
 ReadAllCounts = Callable[
@@ -230,3 +248,52 @@ def _resident_memory(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0
+
+
+PATH = "/metrics"
+_PROXY_HEADERS = (
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+)
+_PORT = re.compile(r":[0-9]*\Z")
+
+
+def create_metrics_route(read_all: ReadAllCounts) -> Route:
+    """The route; `every` tells the counts of all processes."""
+
+    async def scrape(request: Request) -> Response:
+        if not is_local_request(request):
+            raise HTTPException(404)
+        found = await run_in_threadpool(render_metrics, read_all, request.headers.get("accept", ""))
+        return Response(
+            found.body, headers={"content-type": found.content_type, "cache-control": "no-store"}
+        )
+
+    return Route(PATH, scrape)
+
+
+def is_local_request(request: Request) -> bool:
+    """Tell whether a request comes from the own machine, and neither a proxy nor a page of somebody
+    else is behind it.
+    """
+    host = _PORT.sub("", request.headers.get("host", "")).strip("[]")
+    client = request.client.host if request.client else ""
+    return (
+        _is_loopback(client)
+        and (host == "localhost" or _is_loopback(host))
+        and not any(name in request.headers for name in _PROXY_HEADERS)
+        and not is_of_page(request.headers.get("origin"), request.headers.get("sec-fetch-site"))
+    )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    mapped = getattr(found, "ipv4_mapped", None)
+    return bool((mapped or found).is_loopback)

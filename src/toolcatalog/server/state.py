@@ -1,4 +1,7 @@
-"""What a server answers from just now: one snapshot, exchanged for another between two requests.
+"""Server state: the snapshot in service, and the cache of its answers.
+
+A store
+never changes, so they stay right.
 
 A request takes `now` once and goes by that to its end, so no answer is put together from two
 snapshots. What was served before goes when the last request that holds it is done: its files are
@@ -8,15 +11,40 @@ mapped, and the mapping ends with the last piece of it that is still to be sent.
 import os
 import threading
 import time
+from collections.abc import Hashable
 from typing import Protocol
 
 from toolcatalog.keys.api_keys import KeyRing
-from toolcatalog.server.limiting import RateLimiter
-from toolcatalog.server.operations import Operations
-from toolcatalog.server.remembered import ResponseCache
-from toolcatalog.server.tallies import CounterValues, WorkerStatus
-from toolcatalog.server.witness import RequestObserver
+from toolcatalog.server.metrics.counters import CounterValues, WorkerStatus
+from toolcatalog.server.metrics.requests import RequestObserver
+from toolcatalog.server.operations import OperationResult, Operations
+from toolcatalog.server.rate_limit import RateLimiter
 from toolcatalog.store.store import Store
+
+# of all answers together, in units of about a hundred bytes: a unit for each piece, and for what
+# stands around them
+_MAX_SIZE = 1 << 17
+_ENTRY_OVERHEAD = 4
+_MAX_CHUNKS = 128  # pieces of one answer
+
+
+class ResponseCache(dict[Hashable, OperationResult]):
+    """Answers by what was asked, and by whom as far as that matters. The oldest go when there are
+    too many.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def add(self, key: Hashable, result: OperationResult) -> None:
+        """Remember an answer, unless it has very many pieces."""
+        if key in self or len(result.chunks) > _MAX_CHUNKS:
+            return
+        self[key] = result
+        self._size += len(result.chunks) + _ENTRY_OVERHEAD
+        while self._size > _MAX_SIZE:
+            self._size -= len(self.pop(next(iter(self))).chunks) + _ENTRY_OVERHEAD
 
 
 class Flag(Protocol):

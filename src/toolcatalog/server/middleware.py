@@ -1,6 +1,4 @@
-"""What holds for every answer: a request id, the snapshot, a coding where asked for, CORS, and no
-fault without an envelope. Pure ASGI.
-"""
+"""ASGI middleware: request id, snapshot header, CORS, compression and unexpected errors."""
 
 import itertools
 import logging
@@ -15,21 +13,21 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolcatalog.ending import receive_lifespan
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server import tracing
-from toolcatalog.server.answers import (
+from toolcatalog.server import responses
+from toolcatalog.server.compression import ENCODINGS, CompressionMiddleware, negotiate_encoding
+from toolcatalog.server.error_responses import ErrorDetail
+from toolcatalog.server.lifespan import receive_lifespan
+from toolcatalog.server.metrics.prometheus import PATH as METRICS
+from toolcatalog.server.metrics.requests import RequestRecord, request_target
+from toolcatalog.server.responses import (
     SECURITY_HEADERS,
     Header,
     RawResponse,
     ResponseContext,
     make_error_response,
 )
-from toolcatalog.server.coding import ENCODINGS, CompressionMiddleware, negotiate_encoding
-from toolcatalog.server.live import AppState
-from toolcatalog.server.refusals import ErrorDetail
-from toolcatalog.server.scraping import PATH as METRICS
-from toolcatalog.server.witness import RequestRecord, request_target
+from toolcatalog.server.state import AppState
 
 _VALID_REQUEST_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:/+=@-]{0,127}")
 _EXPOSED_HEADERS = (
@@ -77,7 +75,9 @@ class RequestMiddleware:
         given = headers.get("x-request-id")
         scope["serving"] = serving = self.state.current
         request_id = assign_request_id(None if given is None else given.encode("latin-1"))
-        traceparent = tracing.validate_traceparent(headers.get("traceparent", "").encode("latin-1"))
+        traceparent = responses.validate_traceparent(
+            headers.get("traceparent", "").encode("latin-1")
+        )
         scope["context"] = marks = ResponseContext(
             request_id, serving.digest if serving else b"", traceparent
         )

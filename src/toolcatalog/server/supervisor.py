@@ -1,6 +1,4 @@
-"""The processes of a server: one, or several and one that watches over them; how they begin, hear
-that the end is near, and end.
-"""
+"""The supervisor: start, watch and stop the worker processes of a server."""
 
 import contextlib
 import logging
@@ -24,11 +22,11 @@ from uvicorn.supervisors import Multiprocess
 
 from toolcatalog.errors import ToolcatalogError, UsageError
 from toolcatalog.keys.api_keys import redact
-from toolcatalog.server import ledger, metrics
-from toolcatalog.server.ledger import WorkerPage
-from toolcatalog.server.live import Flag
+from toolcatalog.server.metrics import prometheus, workers
+from toolcatalog.server.metrics.workers import WorkerPage
 from toolcatalog.server.process import ServerSettings, create_worker_app
 from toolcatalog.server.protocol import FastProtocol
+from toolcatalog.server.state import Flag
 from toolcatalog.system import threads
 from toolcatalog.system.signals import defer_interrupts, unblock_interrupts
 
@@ -44,7 +42,7 @@ def run_server(
     settings: ServerSettings,
     listener: socket.socket,
     metrics_listener: socket.socket | None = None,
-    read_extra_counts: metrics.ReadCounts | None = None,
+    read_extra_counts: prometheus.ReadCounts | None = None,
 ) -> None:
     """Answer until told to stop; `scraped` is a socket of its own for metrics, `beside` tells what
     is counted beside the answering.
@@ -55,11 +53,11 @@ def run_server(
     if settings.redis:
         _start_key_sync(settings.redis, settings.keys)
     if settings.workers > 1:
-        with ledger.create_folder() as pages:
+        with workers.create_folder() as pages:
             if read_extra_counts:
                 WorkerPage(pages, read_extra_counts)
             if metrics_listener:
-                metrics.serve_metrics(partial(ledger.read_all_counts, pages), metrics_listener)
+                prometheus.serve_metrics(partial(workers.read_all_counts, pages), metrics_listener)
             _run_workers(
                 replace(settings, metrics_folder=pages), listener, _SharedFlag(pages / "draining")
             )
@@ -236,7 +234,7 @@ class _Supervisor(Multiprocess):
         if self._metrics_folder is None:
             return
         with contextlib.suppress(OSError):  # then their pages stay, and count all the same
-            ledger.fold_ended(
+            workers.fold_ended(
                 self._metrics_folder, {os.getpid(), *(process.pid for process in self.processes)}
             )
 

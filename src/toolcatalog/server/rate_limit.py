@@ -1,5 +1,4 @@
-"""How often a key may list: so many requests in a second, a minute or an hour, counted for each key
-by itself.
+"""Rate limits: list requests for each API key.
 
 The promise: no window of that length, wherever it begins, contains more requests than the rate
 allows. The clock's time is divided into slices, a hundredth of the window each, and a request is
@@ -17,8 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from toolcatalog.server.answers import Header
-from toolcatalog.server.refusals import ErrorDetail
+from toolcatalog.server.error_responses import ErrorDetail
+from toolcatalog.server.responses import Header
 
 SLICES = 100  # of a window
 NANOSECONDS = 1_000_000_000  # in a second

@@ -1,4 +1,6 @@
-"""`POST /mcp`: MCP over streamable HTTP, to the holders of keys. Needs the extra `mcp`.
+"""The `/mcp` route: MCP over streamable HTTP.
+
+Needs the extra `mcp`.
 
 Each request stands by itself: whose key it is, from which snapshot it is answered, and a transport
 of the SDK that lives as long as the request. Nothing is kept between two, so any worker and any
@@ -15,12 +17,12 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server import speaking
-from toolcatalog.server.agents import CatalogAccess
-from toolcatalog.server.live import AppState, ServedSnapshot
+from toolcatalog.server.error_responses import ErrorDetail, RequestError, invalid_request, not_ready
+from toolcatalog.server.mcp import protocol
+from toolcatalog.server.mcp.tools import CatalogAccess
 from toolcatalog.server.operations import raise_unauthorized
-from toolcatalog.server.questions import MAX_BODY_SIZE
-from toolcatalog.server.refusals import ErrorDetail, RequestError, invalid_request, not_ready
+from toolcatalog.server.query_params import MAX_BODY_SIZE
+from toolcatalog.server.state import AppState, ServedSnapshot
 
 PATH = "/mcp"
 _LOCAL_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
@@ -54,7 +56,7 @@ class McpEndpoint:
             raise RequestError(refusal)
         body = await _read_body(request)
         talking = StreamableHTTPSessionManager(
-            speaking.create_server(lambda: seen, session, partial(self._apply_rate_limit, key)),
+            protocol.create_server(lambda: seen, session, partial(self._apply_rate_limit, key)),
             json_response=True,
             stateless=True,
         )

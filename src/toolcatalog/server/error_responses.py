@@ -1,4 +1,4 @@
-"""What the server refuses, as values, and the error envelope that tells it. Pure.
+"""Error responses: what the server rejects, as values, and the error envelope.
 
 An error body stays below 16 KB, whatever the request names and whatever the catalog contains.
 """

@@ -1,6 +1,4 @@
-"""What a server process tells of itself: each answered request is counted, and noted in the access
-log where there is one.
-"""
+"""Request observer: count each request, and write it to the access log."""
 
 from time import perf_counter, time
 from typing import NamedTuple
@@ -8,10 +6,10 @@ from typing import NamedTuple
 from starlette.types import Scope
 
 from toolcatalog.keys.api_keys import ApiKey
-from toolcatalog.server.accesslog import AccessLog, AccessLogEntry
-from toolcatalog.server.answers import ResponseContext
-from toolcatalog.server.ledger import WorkerPage
-from toolcatalog.server.tallies import NO_KEY, Counters
+from toolcatalog.server.access_log import AccessLog, AccessLogEntry
+from toolcatalog.server.metrics.counters import NO_KEY, Counters
+from toolcatalog.server.metrics.workers import WorkerPage
+from toolcatalog.server.responses import ResponseContext
 
 
 class RequestRecord(NamedTuple):

@@ -1,0 +1,1 @@
+"""The catalog as an MCP server."""

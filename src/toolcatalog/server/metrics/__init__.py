@@ -1,0 +1,1 @@
+"""Metrics of a server: counters, and their Prometheus exposition."""
