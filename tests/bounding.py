@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from toolcatalog import lockfile
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog.yaml_reader import MAX_VALUES
-from toolcatalog.cli import cli
+from toolcatalog.cli.main import cli
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage

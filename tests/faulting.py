@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import toolcatalog
 from generating import add_tool, add_toolkit
-from toolcatalog import cli
+from toolcatalog.cli import main as cli_main
 from toolcatalog.system.processes import tune_garbage_collection
 
 _BATCH_SIZE = 128  # the checksum of a slug that begins a batch is a multiple of this: see `batches`
@@ -235,7 +235,7 @@ def _run_command(trial: Trial, faults: FaultInjector, out: int, err: int) -> Non
     for handle, number in ((nothing, 0), (out, 1), (err, 2)):
         os.dup2(handle, number)
     faults.install()
-    code = cli.main(trial.arguments)
+    code = cli_main.main(trial.arguments)
     threading._shutdown()  # type: ignore[attr-defined] # as at the end of any program, workers are waited for; to take all apart takes long
     sys.stdout.flush()
     os._exit(code)

@@ -21,7 +21,7 @@ import orjson
 from toolcatalog import encoding, lockfile
 from toolcatalog.build.pipeline import build
 from toolcatalog.catalog import loader, schema, yaml_reader
-from toolcatalog.cli import bringing
+from toolcatalog.cli import import_
 from toolcatalog.errors import ToolcatalogError
 from toolcatalog.importers import documents, mcp, openapi, wire, writer
 from toolcatalog.keys import api_keys
@@ -181,7 +181,7 @@ def _check_import(
     load_additions: Callable[[], "list[writer.ImportedTool] | Iterator[writer.ImportedTool]"],
 ) -> None:
     """What is imported is files without a fault."""
-    with bringing.report_deep_nesting(Path("file"), "a document"):
+    with import_.report_deep_nesting(Path("file"), "a document"):
         new = writer.build_files(load_additions(), (), "mail")
     for path, data in new.files.items():
         document, problems = loader.parse_file(CATALOG, path, data)

@@ -8,7 +8,7 @@ import pytest
 
 from running import SHIPPED_CATALOG, run_toolcatalog
 from terminals import run_in_terminal
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 
 OLD = b"\xef\xbb\xbf# mine\r\nname: A # a\r\ndescription: B\r\ndeprecation: {}"
 

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from running import SHIPPED_CATALOG, create_key, run_successfully, run_toolcatalog, start_server
-from toolcatalog.cli import cli, main
+from toolcatalog.cli.main import cli, main
 from toolcatalog.keys import api_keys
 from toolcatalog.system import files
 

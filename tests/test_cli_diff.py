@@ -15,7 +15,7 @@ import pytest
 from generating import generate_catalog
 from gitting import CLEAN, TOOL, commit, create_repository, run_git, write_tool
 from running import run_successfully, run_toolcatalog
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.snapshot.format import MANIFEST
 
 NEEDY = TOOL + "input_parameters:\n  to: {type: string, description: Whom., required: true}\n"

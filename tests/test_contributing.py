@@ -13,7 +13,7 @@ import pytest
 
 from running import ROOT, SHIPPED_CATALOG, run_successfully, run_toolcatalog
 from test_docs import flags
-from toolcatalog.cli import cli
+from toolcatalog.cli.main import cli
 
 PAGES = [ROOT / "docs" / "contributing.md", ROOT / "CONTRIBUTING.md", ROOT / "README.md"]
 GUIDE = PAGES[0].read_text()

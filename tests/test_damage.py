@@ -22,7 +22,7 @@ import pytest
 
 from running import DEEP_PROFILE, Server, environment_without_coverage, start_server, wait_until
 from toolcatalog.build.pipeline import build
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.errors import KeyFileError, SnapshotError
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
@@ -394,7 +394,7 @@ def test_a_folder_that_has_become_unreadable(file: Path) -> None:
     ring of keys.
     """
     program = """\
-import os, sys, logging; from pathlib import Path; from toolcatalog.keys import api_keys as keys; from toolcatalog.cli import drawing, main, serve
+import os, sys, logging; from pathlib import Path; from toolcatalog.keys import api_keys as keys; from toolcatalog.cli import rich_output as drawing, serve; from toolcatalog.cli.main import main
 keys._CHECK_INTERVAL, file = 0.0, Path(sys.argv[1]); ring = keys.KeyRing(file); known = {*ring._keys}
 logging.basicConfig(format='%(message)s'); os.setuid(65534); ring._look(); assert {*ring._keys} == known
 try: keys.KeyRing(file)

@@ -10,7 +10,7 @@ import pytest
 
 from running import SHIPPED_CATALOG, run_toolcatalog
 from toolcatalog.catalog import yaml_reader
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 
 TEXT = b"# mine\nname: A # a\ndescription: >-\n  It does it.\n\n# what it takes\ninput_parameters: {}\n"
 DATES = ["--since", "2025-10-27", "--sunset", "2026-06-30"]

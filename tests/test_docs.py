@@ -11,7 +11,7 @@ from accounts import find_missing_tests, find_test_references, parse_table_rows
 from running import ROOT
 from test_rejects import rules_shown
 from toolcatalog import __version__, openapi
-from toolcatalog.cli import cli
+from toolcatalog.cli.main import cli
 from toolcatalog.validation.severity import DEFAULT_SEVERITIES
 
 DOCS = {path.name: path.read_text() for path in [*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")]}

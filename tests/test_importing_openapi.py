@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from running import ROOT, SHARED, example_settings, run_successfully, run_toolcatalog
 from toolcatalog.catalog import loader, schema, yaml_reader, yaml_writer
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import documents, openapi, slugs, writer
 from toolcatalog.validation import checker

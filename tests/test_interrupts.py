@@ -31,7 +31,7 @@ sys.meta_path.insert(0, Finder())
 
 
 @pytest.mark.parametrize(
-    "module", ["click", "toolcatalog.cli", "toolcatalog.cli.serve", "uvicorn", "numpy"]
+    "module", ["click", "toolcatalog.cli.main", "toolcatalog.cli.serve", "uvicorn", "numpy"]
 )
 def test_an_interrupted_start_says_nothing(module: str, tmp_path: Path) -> None:
     """It ends at once, as by the signal, and without lines of code."""

@@ -27,7 +27,7 @@ from running import (
     run_toolcatalog,
     wait_until,
 )
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.errors import KeyFileError
 from toolcatalog.keys import api_keys
 from toolcatalog.system import files
@@ -317,7 +317,7 @@ def test_another_user_cannot_read_it() -> None:
         create_key(file)
         # The other user may not be able to read Python's own modules: have all that a complaint
         # needs loaded first.
-        program = "import os, sys; from toolcatalog.cli import drawing, keys, main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+        program = "import os, sys; from toolcatalog.cli import rich_output, keys; from toolcatalog.cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
         done = subprocess.run(
             [sys.executable, "-c", program, "keys", "list", "--keys", str(file)],
             capture_output=True,

@@ -8,7 +8,7 @@ import pytest
 
 from generating import add_tool, add_toolkit
 from test_importing import definition
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.errors import UsageError
 from toolcatalog.system import files
 

@@ -31,7 +31,7 @@ from running import (
 from test_exports import tools
 from toolcatalog import lockfile
 from toolcatalog.build.pipeline import build
-from toolcatalog.cli.sources import open_build_source
+from toolcatalog.cli.document_sources import open_build_source
 from toolcatalog.errors import UsageError
 from toolcatalog.lockfile import LockedTool, MissingReason
 from toolcatalog.snapshot.format import Tool, tool_to_document

@@ -27,7 +27,7 @@ from running import (
     wait_until,
     worker_pids,
 )
-from toolcatalog.cli import listening
+from toolcatalog.cli import serve_options
 from toolcatalog.errors import UsageError
 from toolcatalog.server.metrics import prometheus, workers
 from toolcatalog.server.metrics.counters import (
@@ -329,13 +329,14 @@ def own_address() -> str | None:
 def test_what_is_no_address(text: str) -> None:
     """The sentence shows what one looks like."""
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:9100"):
-        listening.parse_address(text)
+        serve_options.parse_address(text)
 
 
 def test_addresses() -> None:
     """A name, a number, and one with colons."""
     assert [
-        listening.parse_address(text) for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
+        serve_options.parse_address(text)
+        for text in ("localhost:0", "127.0.0.1:9100", "[::1]:65535")
     ] == [
         ("localhost", 0),
         ("127.0.0.1", 9100),

@@ -11,7 +11,7 @@ import pytest
 from running import run_successfully, run_toolcatalog
 from terminals import run_in_terminal
 from toolcatalog.catalog import file_schemas, yaml_reader
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 
 TOOLKIT = (
     "new",

@@ -6,7 +6,7 @@ import pytest
 
 from running import ROOT, run_successfully, run_toolcatalog
 from toolcatalog.catalog.model import Toolkit
-from toolcatalog.ownership import contains_lines, find_unowned, render_codeowners
+from toolcatalog.cli.codeowners import contains_lines, find_unowned, render_codeowners
 
 
 def toolkit(slug: str, *owners: str) -> Toolkit:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcatalog import portraits
+from toolcatalog.cli import tool_view
 from toolcatalog.exports import definitions
 from toolcatalog.snapshot.format import Tool, Toolkit
 
@@ -59,13 +59,13 @@ TOOL = Tool(
 )  # fmt: skip
 
 
-def text(lines: portraits.Lines) -> str:
+def text(lines: tool_view.Lines) -> str:
     return "\n".join("".join(piece for piece, _ in line) for line in lines)
 
 
 def test_a_tool() -> None:
     """Line by line as a person reads it: required inputs first, what holds others above them."""
-    assert text(portraits.format_tool(TOOL, KIT, ["https://b.example/x"])) == (
+    assert text(tool_view.format_tool(TOOL, KIT, ["https://b.example/x"])) == (
         "A_DO  20250101_00\n"
         "Do it  Kit A\n"
         "[important] [no auth]\n"
@@ -118,7 +118,7 @@ def test_a_tool() -> None:
 )
 def test_a_deprecated_tool(said: dict[str, str], shown: str) -> None:
     """A badge, and a sentence with what there is to say."""
-    found = text(portraits.format_tool(replace(TOOL, deprecation=said), KIT))
+    found = text(tool_view.format_tool(replace(TOOL, deprecation=said), KIT))
     assert "\n[deprecated] [important] [no auth]\n" in found
     assert shown in found
 
@@ -129,7 +129,7 @@ def test_a_toolkit() -> None:
         {"slug": "A_DO", "name": "Do it", "deprecation": None},
         {"slug": "A_UNDO", "name": "Undo it", "deprecation": {}},
     ]
-    assert text(portraits.format_toolkit(KIT, "20250101_00", rows)) == (
+    assert text(tool_view.format_toolkit(KIT, "20250101_00", rows)) == (
         "a  20250101_00\nKit A\n\nAbout A.\n\nCategories  x\nOwners      me\nHomepage    https://a.example\n"
         "Versions    20250101_00, 20240101_00\nTools       2\n\nA_DO    Do it\nA_UNDO  Undo it  deprecated"
     )
@@ -156,12 +156,12 @@ def test_nothing_of_a_catalog_reaches_the_terminal_as_a_command() -> None:
             }
         },
     )
-    shown = text(portraits.format_tool(tool, replace(KIT, name=evil)))
+    shown = text(tool_view.format_tool(tool, replace(KIT, name=evil)))
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert "U+001B" in shown
     assert "U+202E" in shown
     shown = text(
-        portraits.format_toolkit(
+        tool_view.format_toolkit(
             replace(KIT, name=evil, description=evil, owners=(evil,)),
             "v",
             [{"slug": "A", "name": evil, "deprecation": None}],
@@ -180,10 +180,10 @@ def test_long_texts_stay_in_their_branch() -> None:
         description=long,
         input_parameters={"a": {"type": "string", "description": long, "required": True}},
     )
-    lines = text(portraits.format_tool(tool, KIT, width=60)).splitlines()
+    lines = text(tool_view.format_tool(tool, KIT, width=60)).splitlines()
     assert max(map(len, lines)) <= 60
     assert sum(line.startswith("        word") for line in lines) > 5
-    assert max(map(len, text(portraits.format_tool(tool, KIT)).splitlines())) > 250
+    assert max(map(len, text(tool_view.format_tool(tool, KIT)).splitlines())) > 250
 
 
 def test_many_values_are_counted() -> None:
@@ -192,7 +192,7 @@ def test_many_values_are_counted() -> None:
         TOOL, input_parameters={"a": {"type": "integer", "description": "", "enum": [*range(1000)]}}
     )
     (line,) = (
-        line for line in text(portraits.format_tool(tool, KIT)).splitlines() if "one of" in line
+        line for line in text(tool_view.format_tool(tool, KIT)).splitlines() if "one of" in line
     )
     assert len(line) < 400
     assert line.endswith(f", ... ({1000 - line.count(','):,} more)")

@@ -609,7 +609,7 @@ def test_a_clock_of_redis_that_goes_back_locks_nobody_out(redis_server: RedisSer
 
 def test_without_the_extra_one_sentence_says_what_to_install() -> None:
     """The package redis is looked for when the address is read, before anything starts."""
-    script = "import sys; sys.modules['redis'] = None; from toolcatalog.cli import main; sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
+    script = "import sys; sys.modules['redis'] = None; from toolcatalog.cli.main import main; sys.exit(main(['keys', 'list', '--redis', 'redis://h']))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
     )

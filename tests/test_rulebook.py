@@ -12,7 +12,7 @@ import pytest
 
 from running import ROOT, run_toolcatalog
 from test_rejects import BASE, HEAD, TOOL, rules_shown
-from toolcatalog.cli import cli
+from toolcatalog.cli.main import cli
 from toolcatalog.errors import UsageError
 from toolcatalog.validation import rule_pages
 from toolcatalog.validation.checker import check_folder

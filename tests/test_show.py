@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from running import run_successfully
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 
 SLUG = "GITHUB_CREATE_ISSUE"
 

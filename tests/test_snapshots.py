@@ -12,7 +12,7 @@ import pytest
 from reading import read_newest_documents
 from running import run_successfully, run_toolcatalog
 from toolcatalog.build.pipeline import build
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.snapshot import format as snapshot_format
 from toolcatalog.snapshot import retention
 from toolcatalog.store.open import open_build

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitting import CLEAN, commit, create_repository, run_git, write_tool
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.errors import MAX_FINDINGS_PER_FILE
 from toolcatalog.history import base_suppressions
 from toolcatalog.validation import rule_pages

@@ -14,7 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 from running import run_toolcatalog
-from toolcatalog.cli.excerpts import format_problem
+from toolcatalog.cli.output import format_problem
 from toolcatalog.errors import Problem
 
 

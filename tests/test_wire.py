@@ -12,7 +12,7 @@ import yaml
 
 from reading import read_newest_documents
 from running import SHARED, only_errors, run_successfully, run_toolcatalog
-from toolcatalog.cli import main
+from toolcatalog.cli.main import main
 from toolcatalog.errors import UsageError
 from toolcatalog.importers import wire, writer
 from toolcatalog.validation import checker

@@ -1,14 +1,13 @@
-"""toolcatalog: tool definitions as YAML in git, built into an immutable snapshot that a small
-server reads.
+"""Tool definitions as YAML in git, built into an immutable snapshot that a small server reads.
 
-The way of the data, and so the way to read the package:
+Data flows one way through the packages:
 
-    catalog/*.yaml -- source, yaml12 -- schema -- (model.Catalog) -- rules -- resolve -- (snapshot.Contents)
-        -- build -- build/  the snapshot: JSON indexes and documents -- store -- server
-                 -- site/   HTML pages, made by pages
-
-`errors`, `versions` and `names` lie below everything; `cli` stands on top and is the only room that
-prints.
+    catalog/*.yaml -> catalog -> validation, lint -> build -> build/ (snapshots) and site/
+    build/ -> snapshot -> store -> server -> clients
+    build/ -> publish -> an object store -> publish (follower) -> servers on other machines
+    search, exports, diff and site: what build, store and server compute; keys: who may ask
+    history compares with what was published; importers write files from other formats
+    system wraps the operating system; cli: a module for each command, the only one that prints
 """
 
 __version__ = "0.1.0"

@@ -11,8 +11,8 @@ def main() -> int:
     # where it may not; none is needed here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with exit_on_interrupt():
-        from toolcatalog import cli  # noqa: PLC0415 - under the protection of the line above
-    code = cli.main()
+        from toolcatalog.cli import main as cli_main  # noqa: PLC0415 - under the protection of the line above
+    code = cli_main.main()
     stop_handling_interrupts()
     return code
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from toolcatalog.build.pipeline import WorkerSource, build
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.snapshot import directory, retention
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
 
@@ -75,18 +75,18 @@ def command(
         catalog,
         out,
         where,
-        terminal.show_progress,
+        output.show_progress,
         jobs or available_cpus(),
         semantic=semantic,
         worker_source=hire,
         max_loss_percent=may_lose,
     )
     counts = f"{built.tools:,} tools in {built.tool_versions:,} versions, {built.toolkits:,} toolkits, {built.sessions:,} sessions"
-    terminal.print_message(
+    output.print_message(
         f"{'Built' if built.changed else 'Nothing has changed:'} {counts}, {built.pages:,} pages."
     )
     if built.kept:
-        terminal.print_message(
+        output.print_message(
             f"{site} holds {built.kept:,} pages that are no longer made and that were not made by "
             "you on this machine: they stay. Remove the folder and build again to be rid of them."
         )
@@ -94,7 +94,7 @@ def command(
         built.changed
         and (held := len(retention.list_digests(out))) > retention.PRUNE_HINT_THRESHOLD
     ):
-        terminal.print_message(
+        output.print_message(
             f"{out} holds {held} snapshots by now: `toolcatalog snapshots prune --build "
             f"{out}` removes old ones."
         )

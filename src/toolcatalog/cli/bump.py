@@ -9,7 +9,7 @@ import click
 from toolcatalog import versions
 from toolcatalog.catalog import folder
 from toolcatalog.catalog.folder import ToolFolder
-from toolcatalog.cli import clock, options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.errors import Finding, UsageError, remedy
 from toolcatalog.system import files
 
@@ -47,11 +47,11 @@ def command(slug: str, catalog: Path, version: str) -> None:
         files.write_if_changed(file, data)
     except OSError as error:
         raise UsageError(f"Cannot write {file} ({error.strerror}): {remedy(error)}.") from None
-    terminal.print_message(f"Begun {slug} {after} from {before}:")
+    output.print_message(f"Begun {slug} {after} from {before}:")
     click.echo(file)
     if sys.stdin.isatty() and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         click.edit(filename=str(file))
-    terminal.print_message(
+    output.print_message(
         f"Next: edit it. `toolcatalog diff {slug}@{before} {slug}@{after}` tells whom it "
         "concerns; then `toolcatalog check`, `git add`."
     )
@@ -63,14 +63,14 @@ def _choose_version(slug: str, home: ToolFolder, requested: str) -> str:
     if requested and not versions.is_version(requested):
         raise UsageError(
             f"`{requested}` is not a version: it needs eight digits, `_` and two digits, such as "
-            f"{clock.today_compact()}_00."
+            f"{options.today_compact()}_00."
         )
     if requested and requested <= newest:
         raise UsageError(
             f"{slug} has version {newest}, and {requested} is not newer: leave --version out, or "
             "give a newer one."
         )
-    found = requested or versions.next_version(newest, clock.today_compact())
+    found = requested or versions.next_version(newest, options.today_compact())
     if found is None:
         raise UsageError(f"No version is newer than {newest} of {slug}: rename that file first.")
     return found

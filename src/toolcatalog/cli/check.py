@@ -14,7 +14,7 @@ import orjson
 
 from toolcatalog.build import pipeline
 from toolcatalog.build.state import CheckResult
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.errors import Problem, UsageError, remedy
 from toolcatalog.system import files
 from toolcatalog.system.processes import available_cpus, tune_garbage_collection
@@ -136,7 +136,7 @@ def _check_accept_option(asked: CheckOptions) -> None:
 def _check_once(check_options: CheckOptions) -> int:
     seen = _run_check(check_options)
     if check_options.fix and (mended := _apply_fixes(check_options.catalog, seen.problems)):
-        terminal.print_message(
+        output.print_message(
             f"Mended {sum(mended.values()):,} problem(s) in {len(mended):,} file(s): "
             f"{', '.join(sorted(mended)[:5])}"
         )
@@ -149,9 +149,9 @@ def _check_once(check_options: CheckOptions) -> int:
 def _watch_catalog(check_options: CheckOptions) -> None:
     from watchfiles import watch  # noqa: PLC0415 - only here is it needed
 
-    terminal.print_message(f"Watching {check_options.catalog}; Ctrl-C ends.")
+    output.print_message(f"Watching {check_options.catalog}; Ctrl-C ends.")
     for _ in watch(check_options.catalog, raise_interrupt=True):
-        terminal.print_message(f"--- {datetime.now(UTC).astimezone():%H:%M:%S}")
+        output.print_message(f"--- {datetime.now(UTC).astimezone():%H:%M:%S}")
         _check_once(check_options)
 
 
@@ -174,13 +174,13 @@ def _check_catalog(check_options: CheckOptions) -> CheckResult:
             check_options.catalog,
             out,
             _shown_severities(check_options),
-            terminal.show_progress,
+            output.show_progress,
             check_options.jobs or available_cpus(),
         )
     from toolcatalog.validation import checker  # noqa: PLC0415 - where nothing has changed, nobody needs all that checks
 
     checked = checker.check_folder(
-        check_options.catalog, terminal.show_progress, _shown_severities(check_options)
+        check_options.catalog, output.show_progress, _shown_severities(check_options)
     )
     return CheckResult(checked.problems, checked.file_count, checked.catalog.about.rules)
 
@@ -309,7 +309,7 @@ def _print_result(shown: ShownProblems, check_options: CheckOptions) -> None:
                 nl=False,
             )
         case "full":
-            terminal.print_problems(shown.problems, shown.files, _summarize_hidden(shown))
+            output.print_problems(shown.problems, shown.files, _summarize_hidden(shown))
         case _:
             _print_report(shown, check_options)
 

@@ -1,14 +1,19 @@
-"""`toolcatalog codeowners`: owners of toolkits as GitHub's CODEOWNERS."""
+"""`toolcatalog codeowners`: owners of toolkits as GitHub's CODEOWNERS.
+
+Owners are words. Only those that look like an account (`@name`), a team (`@organization/team`) or
+an e-mail address are owners for GitHub; a line with anything else would be an error there, and
+nobody would be asked.
+"""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from toolcatalog import ownership
 from toolcatalog.catalog import folder
-from toolcatalog.catalog.model import Toolkit
-from toolcatalog.cli import options, terminal
+from toolcatalog.catalog.model import ROUTER, Toolkit
+from toolcatalog.cli import options, output
 from toolcatalog.errors import InvalidCatalog, UsageError, remedy
 from toolcatalog.validation.checker import check_file
 
@@ -37,19 +42,19 @@ def command(catalog: Path, checked: Path | None) -> int:
     Owners that begin with `@`, and e-mail addresses, are told to GitHub; others are no accounts.
     """
     toolkits = _load_toolkits(catalog)
-    lines = ownership.render_codeowners(toolkits, _relative_folder(catalog))
+    lines = render_codeowners(toolkits, _relative_folder(catalog))
     if checked is None:
         click.echo(lines, nl=False)
-        if unowned := ownership.find_unowned(toolkits):
-            terminal.print_message(
+        if unowned := find_unowned(toolkits):
+            output.print_message(
                 "Without an owner that GitHub knows (`@account`, `@organization/team`, an "
                 f"e-mail address): {', '.join(unowned)}"
             )
         return 0
-    if ownership.contains_lines(_read_text(checked), lines):
-        terminal.print_message(f"{checked} is up to date.")
+    if contains_lines(_read_text(checked), lines):
+        output.print_message(f"{checked} is up to date.")
         return 0
-    terminal.print_error(
+    output.print_error(
         f"{checked} is not what the owners of the toolkits say: put in it what `toolcatalog "
         "codeowners` prints, and commit it."
     )
@@ -94,3 +99,40 @@ def _read_text(file: Path) -> str:
         raise UsageError(
             f"Cannot read {file} ({error.strerror}): {remedy(error)}, or name another file."
         ) from None
+
+
+_ACCOUNT = "[A-Za-z0-9][A-Za-z0-9_-]*"
+_OWNER = re.compile(
+    rf"@{_ACCOUNT}(?:/[A-Za-z0-9_.-]+)?|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
+)
+_HEADER = "# Who is asked to review a toolkit: its `owners`. Made by `toolcatalog codeowners`; lines of your own may stand above or below."
+
+
+def render_codeowners(toolkits: Iterable[Toolkit], folder: str) -> str:
+    """The lines of a CODEOWNERS file, sorted by toolkit; `folder` is the catalog's, relative to the
+    repository's root.
+
+    GitHub takes the last line that fits. A toolkit that it can ask nobody for has no line, so that
+    a new one does not make a file stale.
+    """
+    found = sorted((_owned_path(toolkit), _valid_owners(toolkit)) for toolkit in toolkits)
+    lines = [f"/{folder}/{place}/ {' '.join(owners)}" for place, owners in found if owners]
+    return "".join(f"{line}\n" for line in (_HEADER, *lines))
+
+
+def find_unowned(toolkits: Iterable[Toolkit]) -> list[str]:
+    """The slugs of the toolkits that GitHub can ask nobody for."""
+    return sorted(toolkit.slug for toolkit in toolkits if not _valid_owners(toolkit))
+
+
+def contains_lines(file: str, lines: str) -> bool:
+    """Whether a CODEOWNERS file has these lines, together and in this order."""
+    return f"\n{lines}" in f"\n{file.rstrip()}\n"
+
+
+def _valid_owners(toolkit: Toolkit) -> list[str]:
+    return [owner for owner in dict.fromkeys(toolkit.owners) if _OWNER.fullmatch(owner)]
+
+
+def _owned_path(toolkit: Toolkit) -> str:
+    return "meta_tools" if toolkit.slug == ROUTER else f"toolkits/{toolkit.slug}"

@@ -9,7 +9,7 @@ import click
 from toolcatalog.catalog import folder, yaml_editor, yaml_reader
 from toolcatalog.catalog.file_schemas import SCHEMAS
 from toolcatalog.catalog.folder import ToolFolder
-from toolcatalog.cli import clock, options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.system import files
 
@@ -74,7 +74,7 @@ def command(slug: str, catalog: Path, all_versions: bool, undo: bool, **values: 
     left = len(home.versions) - len(chosen)
     if left and not undo:
         others = "1 older version is" if left == 1 else f"{left:,} older versions are"
-        terminal.print_message(
+        output.print_message(
             f"{others} as before, for whoever has pinned one: --all-versions deprecates those too."
         )
 
@@ -123,7 +123,7 @@ def _update_deprecation(file: Path, data: bytes, deprecation: Mapping[str, str] 
         value = yaml_reader.parse(data).value
         before = value.get(_DEPRECATION_KEY) if isinstance(value, dict) else None
         block = {
-            **(before if isinstance(before, dict) else {"since": clock.today_iso()}),
+            **(before if isinstance(before, dict) else {"since": options.today_iso()}),
             **deprecation,
         }
         if "since" in block and "sunset" in block and str(block["sunset"]) < str(block["since"]):
@@ -156,7 +156,7 @@ def _write_files(catalog: Path, changed: Mapping[str, bytes]) -> None:
         raise UsageError(
             f"Cannot write {error.filename or catalog} ({error.strerror}): {remedy(error)}."
         ) from None
-    terminal.print_message(
+    output.print_message(
         "Next: `toolcatalog check`, `git add`, `git commit`."
         if changed
         else "Nothing to change: it is so already."

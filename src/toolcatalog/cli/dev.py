@@ -6,7 +6,7 @@ import click
 import uvicorn
 
 from toolcatalog.build.pipeline import build
-from toolcatalog.cli import listening, options, terminal
+from toolcatalog.cli import options, output, serve_options
 from toolcatalog.server import dev
 from toolcatalog.system.processes import available_cpus
 
@@ -34,16 +34,16 @@ page, with file and line. Stops with Ctrl-C.
 )
 def command(catalog: Path, out: Path, site: Path, host: str, port: int) -> None:
     """Serve the site while the catalog is edited."""
-    listener = listening.open_listener(host, port)  # before the long work
-    digest = build(catalog, out, site, terminal.show_progress, available_cpus()).digest
+    listener = serve_options.open_listener(host, port)  # before the long work
+    digest = build(catalog, out, site, output.show_progress, available_cpus()).digest
 
     def again() -> str:
         # by one process: others cannot be forked beside a running server
         return build(catalog, out, site).digest
 
-    app = dev.create_dev_app(catalog, site, again, digest, terminal.print_message, host)
-    terminal.print_message(
-        f"The site is at {listening.listener_url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
+    app = dev.create_dev_app(catalog, site, again, digest, output.print_message, host)
+    output.print_message(
+        f"The site is at {serve_options.listener_url(listener)}/ and follows {catalog}. Stop with Ctrl-C."
     )
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])

@@ -7,8 +7,8 @@ import click
 import orjson
 
 from toolcatalog import encoding
-from toolcatalog.cli import options, terminal
-from toolcatalog.cli.choosing import select_tool_ids
+from toolcatalog.cli import options, output
+from toolcatalog.cli.selection import select_tool_ids
 from toolcatalog.errors import UsageError
 from toolcatalog.exports import definitions, providers
 from toolcatalog.snapshot import format as snapshot_format
@@ -98,7 +98,7 @@ def _print_definitions(form: str, documents: Iterable[bytes | memoryview]) -> in
             snapshot_format.tool_from_document(orjson.loads(document), None)
         )[form]
         for note in made.notes:
-            terminal.print_message(note)
+            output.print_message(note)
         lines += [encoding.dump_json(made.definition)] if made.definition else []
         missing += made.definition is None
     click.echo(providers.render_json_array(lines), nl=False)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from toolcatalog import names
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage, KeyStorage
 
@@ -136,7 +136,7 @@ def create(
     place = _open_storage(keys_file, redis)
     secret, key = api_keys.create(place, project.strip(), toolkits, expires)
     click.echo(secret)
-    terminal.print_message(
+    output.print_message(
         f"{_describe_key(key)} Kept as a hash in {place.location}: store the key now, it is not shown again."
     )
 
@@ -184,7 +184,7 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | Non
     """Make the successor of a key; the old one ends after the overlap."""
     secret, key = api_keys.rotate(_open_storage(keys_file, redis), id, overlap)
     click.echo(secret)
-    terminal.print_message(
+    output.print_message(
         f"{_describe_key(key)} It follows {id}, which ends in {overlap}. Store the key now, it is "
         "not shown again."
     )
@@ -197,7 +197,7 @@ def rotate(id: str, overlap: timedelta, keys_file: Path | None, redis: str | Non
 def revoke(id: str, keys_file: Path | None, redis: str | None) -> None:
     """End a key at once."""
     key = api_keys.revoke(_open_storage(keys_file, redis), id)
-    terminal.print_message(
+    output.print_message(
         f"Revoked {key.id} of project {key.project}: running servers refuse it within "
         f"{'two seconds' if redis else 'a second'}."
     )
@@ -223,7 +223,7 @@ def push(keys_file: Path | None, redis: str | None) -> None:
         )
         return api_keys.serialize_keys(all_keys), len(all_keys)
 
-    terminal.print_message(
+    output.print_message(
         f"{remote.update(grown):,} keys are in {remote.location} now, {len(ours):,} of them from "
         "the file."
     )

@@ -7,8 +7,8 @@ import click
 import orjson
 
 from toolcatalog import lockfile
-from toolcatalog.cli import options, sources, terminal
-from toolcatalog.cli.choosing import select_tool_ids
+from toolcatalog.cli import document_sources, options, output
+from toolcatalog.cli.selection import select_tool_ids
 from toolcatalog.errors import UsageError, remedy
 from toolcatalog.lockfile import Lock, LockedTool, MissingReason
 from toolcatalog.store.open import open_build
@@ -59,7 +59,7 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
     changes = {slug: entry for slug, entry in found.items() if isinstance(entry, LockedTool)}
     upgraded = _upgrade_entries(store, before, found)
     faults = [*_find_differences(store, before, {**found, **upgraded})]
-    terminal.print_message(
+    output.print_message(
         "\n".join(
             faults
             or [
@@ -69,13 +69,13 @@ def command(slugs: tuple[str, ...], toolkits: tuple[str, ...], lock_file: Path, 
         )
     )
     if faults:
-        terminal.print_error(
+        output.print_error(
             f"{lock_file} was not written: mend what stands above, or remove those entries from it."
         )
         return 1
     kept = {slug: entry for slug, entry in upgraded.items() if isinstance(entry, LockedTool)}
     if lockfile.is_old(before):
-        terminal.print_message(
+        output.print_message(
             f"{lock_file} had format 1, which does not see the order of parameters: all in it is as "
             f"it was locked, and now it has format {lockfile.FORMAT}."
         )
@@ -124,7 +124,7 @@ def _upgrade_entries(
     store: Store, before: Lock, found: Mapping[str, LockedTool | MissingReason]
 ) -> dict[str, LockedTool | MissingReason]:
     """The entries of format 1 that are not renewed, in the format of today, each in its version."""
-    look = sources.make_store_source(store)
+    look = document_sources.make_store_source(store)
     documents = {
         slug: look(slug, entry.version)
         for slug, entry in before.items()
@@ -142,7 +142,7 @@ def _find_differences(
     """What is wrong with the tools to be renewed, as they were locked: that must be seen before a
     newer version hides it. A version that is gone matters only where it is to be kept.
     """
-    look = sources.make_store_source(store)
+    look = document_sources.make_store_source(store)
     differences = [
         lockfile.find_difference(slug, before[slug], look(slug, before[slug].version))
         for slug in entries
@@ -179,4 +179,4 @@ def _write_lock_file(file: Path, lock: Lock) -> None:
         raise UsageError(
             f"Cannot write {file} ({error.strerror}): {remedy(error)}, or name another with --lock."
         ) from None
-    terminal.print_message(f"{len(lock):,} tools in {file}.")
+    output.print_message(f"{len(lock):,} tools in {file}.")

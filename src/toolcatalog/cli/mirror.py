@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.server import static_mirror
 from toolcatalog.store.open import open_build
 
@@ -62,11 +62,11 @@ def command(
     choice = static_mirror.make_selection(
         store, toolkits, None if sessions == _ALL_NAMES else sessions or ()
     )
-    done = static_mirror.update_mirror(store, to, choice, int(time.time()), terminal.show_progress)
+    done = static_mirror.update_mirror(store, to, choice, int(time.time()), output.show_progress)
     what = f"{'all' if choice.toolkits is None else len(choice.toolkits)} toolkits and {len(choice.sessions)} sessions"
-    terminal.print_message(
+    output.print_message(
         f"{'Mirrored' if done.changed else 'Nothing has changed:'} {what} of snapshot "
         f"{store.digest[:12]} in {to}."
     )
-    terminal.print_message("It asks for no key: whoever reaches its host reads all of it.")
+    output.print_message("It asks for no key: whoever reaches its host reads all of it.")
     click.echo(done.tree)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolcatalog.cli import clock, options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError, remedy
 
 _NOTE = """
@@ -80,7 +80,7 @@ def new_toolkit(slug: str, catalog: Path, **fields: Any) -> None:
         ),
     )
     start = f"{slug.upper().replace('-', '_')}_DO_SOMETHING"
-    terminal.print_message(f"Next: `toolcatalog new tool {start}` for its first tool.")
+    output.print_message(f"Next: `toolcatalog new tool {start}` for its first tool.")
 
 
 @command.command("tool", epilog=_TOOL_EPILOG + _NOTE)
@@ -112,7 +112,7 @@ def new_tool(
     """Begin the tool SLUG, such as `GITHUB_CREATE_ISSUE`."""
     from toolcatalog.catalog import folder, scaffold  # noqa: PLC0415 - as above
 
-    path = f"toolkits/{_choose_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{clock.today_compact()}_00'}.yaml"
+    path = f"toolkits/{_choose_toolkit(catalog, slug, toolkit)}/{slug}/{version or f'{options.today_compact()}_00'}.yaml"
     scaffold.render_file(path, {})
     if there := folder.find_tool(catalog, slug):
         newest = catalog / there.version_path(there.versions[-1])
@@ -125,7 +125,7 @@ def new_tool(
     _write_new_file(
         catalog, path, _complete_fields(path, fields, {"name": name, "description": ""})
     )
-    terminal.print_message(
+    output.print_message(
         "Next: tell in it what the tool takes and gives. Then `toolcatalog check`, `git "
         "add`, `git commit`."
     )
@@ -277,8 +277,8 @@ def _write_new_file(catalog: Path, path: str, fields: Mapping[str, Any]) -> None
             "or name another folder."
         ) from None
     if started:
-        terminal.print_message(f"Started a new catalog in {catalog}: say in {about} what it is.")
-    terminal.print_message("Wrote:")
+        output.print_message(f"Started a new catalog in {catalog}: say in {about} what it is.")
+    output.print_message("Wrote:")
     click.echo(catalog / path)
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share, and the current date."""
 
 import glob
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -63,3 +64,13 @@ def complete_slugs(
     return sorted(
         path.name for path in folder.glob(f"*/{glob.escape(incomplete.upper())}*") if path.is_dir()
     )[:_MAX_COMPLETIONS]
+
+
+def today_compact() -> str:
+    """Today, as versions begin: 20251027."""
+    return f"{datetime.now().astimezone():%Y%m%d}"
+
+
+def today_iso() -> str:
+    """Today, as dates are written: 2025-10-27."""
+    return f"{datetime.now().astimezone():%Y-%m-%d}"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 
 _EPILOG = """\b
 Examples:
@@ -61,21 +61,21 @@ def command(url: str, build: Path, jobs: int, keep: int | None, key_file: Path |
 
     key = SigningKey(key_file) if key_file else None
     objects = ObjectStorage(url)
-    sent = upload.upload_snapshot(objects, build, jobs, terminal.show_progress, key)
+    sent = upload.upload_snapshot(objects, build, jobs, output.show_progress, key)
     if sent.object_count:
-        terminal.print_message(f"Sent {sent.object_count:,} objects, {sent.bytes_sent:,} bytes.")
+        output.print_message(f"Sent {sent.object_count:,} objects, {sent.bytes_sent:,} bytes.")
     elif sent.pointer_moved:
-        terminal.print_message("Nothing to send but the pointer.")
+        output.print_message("Nothing to send but the pointer.")
     else:
-        terminal.print_message("Nothing to send: this snapshot is published already.")
+        output.print_message("Nothing to send: this snapshot is published already.")
     if sent.signature_removed:
-        terminal.print_message(
+        output.print_message(
             "The snapshot before was signed and this one is not: servers with --verify-key refuse "
             "it. Publish again with --sign KEYFILE."
         )
     if keep is not None:
         swept = upload.prune_storage(objects, keep)
-        terminal.print_message(
+        output.print_message(
             f"Removed {swept.snapshot_count:,} snapshots, {swept.object_count:,} objects, "
             f"{swept.bytes_freed:,} bytes."
         )

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.errors import UsageError
 from toolcatalog.search.explain import Explanation
 from toolcatalog.search.ranking import RERANK_LIMIT
@@ -133,14 +133,14 @@ def _format_explanation(explanation: Explanation) -> Iterator[str]:
 
 def _print_summary(store: Store, query: str, total: int, shown_count: int) -> None:
     if total:
-        terminal.print_message(
+        output.print_message(
             f"{total:,} tools found, the first {shown_count} shown."
             if shown_count < total
             else f"{total:,} tools found."
         )
         return
     corrected = store.correct_query(query)
-    terminal.print_message(
+    output.print_message(
         f"Nothing found for {query!r}."
         + (f" Did you mean: {corrected}" if corrected else " Try other words.")
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from toolcatalog.cli import copying, listening, options, sharing, terminal
+from toolcatalog.cli import options, output, serve_options
 from toolcatalog.cli.mcp import require_mcp as need_mcp
 from toolcatalog.keys import api_keys
 from toolcatalog.keys.storage import FileKeyStorage
@@ -31,11 +31,11 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
 
 @click.command("serve", epilog=_EPILOG)
 @options.build
-@copying.from_option
-@copying.cache_option
-@copying.verify_key_option
-@copying.allow_rollback_option
-@copying.max_size_option
+@serve_options.from_option
+@serve_options.cache_option
+@serve_options.verify_key_option
+@serve_options.allow_rollback_option
+@serve_options.max_size_option
 @options.site
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -71,7 +71,7 @@ Takes a new build over by itself. Stops with SIGTERM or Ctrl-C after the request
     help="Note each request in this file; - is standard output.",
 )
 @options.keys
-@sharing.rate_option
+@serve_options.rate_option
 @options.redis
 def command(  # noqa: PLR0913, PLR0917 - its flags
     build: Path,
@@ -96,26 +96,28 @@ def command(  # noqa: PLR0913, PLR0917 - its flags
     connection_limit.check_limit()
     if mcp:
         need_mcp()
-    sharing.check_rate_options(rate, workers, redis)
-    verify_keys = copying.load_verify_keys(url, most, key_file, allow_rollback=allow_rollback)
+    serve_options.check_rate_options(rate, workers, redis)
+    verify_keys = serve_options.load_verify_keys(url, most, key_file, allow_rollback=allow_rollback)
     beside = None
     if url:
         supervisor.configure_logging()
-        build, beside = copying.start_follower(
+        build, beside = serve_options.start_follower(
             url, cache, max_bytes=most, keys=verify_keys, allow_rollback=allow_rollback
         )
     store = process.open_or_wait(build, verify_keys, wait_for_build=url is not None)
     file = _resolve_key_file(keys_file, redis)
-    listener = listening.open_listener(host, port)
+    listener = serve_options.open_listener(host, port)
     scraped = (
-        listening.open_listener(*listening.parse_address(metrics), "--metrics") if metrics else None
+        serve_options.open_listener(*serve_options.parse_address(metrics), "--metrics")
+        if metrics
+        else None
     )
     if access_log:
         server_access_log.check_writable(access_log)
     pages = site if (site / "index.html").is_file() else None
     _print_startup(store, listener, pages)
     if scraped:
-        terminal.print_message(f"Metrics at {listening.listener_url(scraped)}/metrics.")
+        output.print_message(f"Metrics at {serve_options.listener_url(scraped)}/metrics.")
     del store  # each process opens its own
     settings = ServerSettings(
         build=build,
@@ -142,7 +144,7 @@ def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
     if FileKeyStorage(file).read() is not None or (keys_file and not redis):
         api_keys.load_keys(file)
     elif not redis:
-        terminal.print_message(
+        output.print_message(
             "No keys yet: every API call answers 401 until you run `toolcatalog keys create "
             f"--project default` ({file})."
         )
@@ -152,11 +154,11 @@ def _resolve_key_file(keys_file: Path | None, redis: str | None) -> Path:
 def _print_startup(store: Store | None, listener: socket.socket, pages: Path | None) -> None:
     what = "API and site" if pages else "API (no site was built)"
     origin = f"snapshot {store.digest[:12]}" if store else "what is being fetched"
-    terminal.print_message(
-        f"Serving {what} at {listening.listener_url(listener)} from {origin}. Stop with Ctrl-C."
+    output.print_message(
+        f"Serving {what} at {serve_options.listener_url(listener)} from {origin}. Stop with Ctrl-C."
     )
     if store and store.is_model_missing:
-        terminal.print_message(
+        output.print_message(
             "Searching by words only: for meaning, which this build has too, pip install "
             "'toolcatalog[semantic]'."
         )

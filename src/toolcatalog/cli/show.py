@@ -9,9 +9,8 @@ from typing import Any
 import click
 import orjson
 
-from toolcatalog import portraits
 from toolcatalog.catalog import folder
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output, tool_view
 from toolcatalog.errors import REBUILD_HINT, SnapshotError, UsageError
 from toolcatalog.site import markdown_pages
 from toolcatalog.snapshot import format as snapshot_format
@@ -93,8 +92,8 @@ def _show_tool(folder: Path, data: bytes, toolkit: str, form: str) -> None:
     elif form == "markdown":
         click.echo(markdown_pages.render_tool_markdown(tool, kit), nl=False)
     else:
-        terminal.print_lines(
-            portraits.format_tool(tool, kit, [*_tool_links(folder, tool)], _line_width())
+        output.print_lines(
+            tool_view.format_tool(tool, kit, [*_tool_links(folder, tool)], _line_width())
         )
 
 
@@ -110,8 +109,8 @@ def _show_toolkit(store: Store, folder: Path, slug: str, version: str, form: str
         ):
             click.echo(piece, nl=False)
     else:
-        terminal.print_lines(
-            portraits.format_toolkit(_parse_toolkit(index), version, index["tools"], _line_width())
+        output.print_lines(
+            tool_view.format_toolkit(_parse_toolkit(index), version, index["tools"], _line_width())
         )
 
 

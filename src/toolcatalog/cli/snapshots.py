@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.errors import SnapshotError
 from toolcatalog.snapshot import retention
 from toolcatalog.snapshot.retention import PruneResult, StoredSnapshot
@@ -80,7 +80,7 @@ def list_(build: Path, form: str) -> None:
         click.echo(line)
     for one in held:
         if one.wrong:
-            terminal.print_message(one.wrong)
+            output.print_message(one.wrong)
 
 
 def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
@@ -113,20 +113,20 @@ def _format_table(snapshots: Sequence[StoredSnapshot]) -> list[str]:
 @options.build
 def use(digest: str, build: Path) -> None:
     """Roll back, or forward, to another snapshot."""
-    moved = retention.switch_current(build, digest, terminal.show_progress)
+    moved = retention.switch_current(build, digest, output.show_progress)
     if moved.previous == moved.current:
-        terminal.print_message(f"{build / 'current'} names this snapshot already, and it is whole.")
+        output.print_message(f"{build / 'current'} names this snapshot already, and it is whole.")
     else:
         was = (
             f"was {moved.previous[: retention.SHORT_DIGEST_LENGTH]}"
             if moved.previous
             else "was none"
         )
-        terminal.print_message(
+        output.print_message(
             f"The snapshot in force {was}, and is {moved.current[: retention.SHORT_DIGEST_LENGTH]} now. The site "
             "is still that of the last build."
         )
-        terminal.print_message(
+        output.print_message(
             "The next `toolcatalog build` moves forward again: mend the catalog before that."
         )
     click.echo(moved.current)
@@ -153,7 +153,7 @@ def prune(keep: int, dry_run: bool, build: Path) -> None:
         click.echo(one.digest)
     what = f"{_format_count(len(gone))} ({_format_size(sum(one.size for one in gone))})"
     rest = f", and what {left_over:,} killed builds had left" if left_over else ""
-    terminal.print_message(
+    output.print_message(
         f"{'Would remove' if dry_run else 'Removed'} {what}{rest}; the one in force stays."
     )
 
@@ -172,15 +172,15 @@ def verify(digests: tuple[str, ...], build: Path) -> int:
         wrong = _find_problems(build, digest)
         broken += bool(wrong)
         for one in wrong:
-            terminal.print_message(f"{digest[: retention.SHORT_DIGEST_LENGTH]}: {one}")
+            output.print_message(f"{digest[: retention.SHORT_DIGEST_LENGTH]}: {one}")
     told = f"{broken:,} not whole." if broken else "all are whole."
-    terminal.print_message(f"{_format_count(len(chosen))} verified: {told}")
+    output.print_message(f"{_format_count(len(chosen))} verified: {told}")
     return 1 if broken else 0
 
 
 def _find_problems(build: Path, digest: str) -> list[str]:
     try:
-        return retention.verify_by_digest(build, digest, terminal.show_progress)
+        return retention.verify_by_digest(build, digest, output.show_progress)
     except SnapshotError as error:
         return [str(error)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import orjson
 
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
 from toolcatalog.store import stats
 from toolcatalog.store.open import open_build
 from toolcatalog.store.stats import CatalogStats
@@ -32,11 +32,11 @@ Examples:
 )
 def command(build: Path, form: str) -> None:
     """Tell what there is in a build, in numbers: of the newest version of each tool."""
-    found = stats.compute_stats(open_build(build), terminal.show_progress)
+    found = stats.compute_stats(open_build(build), output.show_progress)
     if form == "json":
         click.echo(orjson.dumps(asdict(found), option=orjson.OPT_INDENT_2))
     else:
-        terminal.print_lines(
+        output.print_lines(
             [(f"{what:24}", "dim"), (said, "")] if what or said else []
             for what, said in _format_rows(found)
         )

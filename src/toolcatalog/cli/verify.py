@@ -7,9 +7,9 @@ import click
 import orjson
 
 from toolcatalog import lockfile
-from toolcatalog.cli import options, terminal
+from toolcatalog.cli import options, output
+from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.cli.lock import read_lock_file
-from toolcatalog.cli.sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import Difference
@@ -58,14 +58,14 @@ def command(
         )
     look = _open_source(build, catalog, url)
     found: list[Difference] = []
-    with terminal.show_progress("Verifying", len(lock)) as advance:
+    with output.show_progress("Verifying", len(lock)) as advance:
         for slug, entry in sorted(lock.items()):
             one = lockfile.find_difference(slug, entry, look(slug, entry.version))
             found += [one] if one else []
             advance(1)
     if lockfile.is_old(lock):
         slug, entry = next(iter(sorted(lock.items())))
-        terminal.print_message(
+        output.print_message(
             f"{lock_file} has format 1, which does not see the order of parameters: "
             f"`toolcatalog lock {slug}@{entry.version}` writes it in format {lockfile.FORMAT}, "
             "with the same versions."
@@ -75,15 +75,15 @@ def command(
 
 def _open_source(build: Path | None, catalog: Path | None, url: str | None) -> DocumentSource:
     if url is not None:
-        from toolcatalog.cli import asking  # noqa: PLC0415 - a build is read without what asks servers
+        from toolcatalog.cli import http_client  # noqa: PLC0415 - a build is read without what asks servers
 
-        return asking.open_server_source(url, os.environ.get(KEY_VARIABLE, "").strip())
-    from toolcatalog.cli import sources  # noqa: PLC0415
+        return http_client.open_server_source(url, os.environ.get(KEY_VARIABLE, "").strip())
+    from toolcatalog.cli import document_sources  # noqa: PLC0415
 
     return (
-        sources.open_catalog_source(catalog)
+        document_sources.open_catalog_source(catalog)
         if catalog
-        else sources.open_build_source(build or Path("build"))
+        else document_sources.open_build_source(build or Path("build"))
     )
 
 
@@ -93,10 +93,10 @@ def _print_differences(differences: list[Difference], total: int, form: str) -> 
         click.echo(orjson.dumps([one._asdict() for one in differences], option=orjson.OPT_INDENT_2))
     else:
         for one in differences:
-            terminal.print_message(
+            output.print_message(
                 f"{one.severity}[{one.rule}] {one.slug}: {one.message}\n  help: {one.help}"
             )
-    terminal.print_message(
+    output.print_message(
         f"{total:,} tools verified: {errors:,} changed or gone."
         if errors
         else f"{total:,} tools verified: all are what was locked."

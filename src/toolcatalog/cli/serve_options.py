@@ -1,14 +1,20 @@
-"""`--from URL`: a server's own copy of what is published, followed while it runs."""
+"""Options of `toolcatalog serve`: listening socket, rate limits, Redis and a followed object
+store.
+"""
 
+import errno
+import os
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from toolcatalog.cli import terminal
+from toolcatalog.cli import output
 from toolcatalog.errors import UsageError
+from toolcatalog.keys.redis import RedisAddress
 from toolcatalog.publish.signatures import VerifyKeys
 from toolcatalog.server.metrics import prometheus
 from toolcatalog.server.metrics.counters import (
@@ -17,6 +23,41 @@ from toolcatalog.server.metrics.counters import (
     STORE_FAILURES,
     CounterValues,
 )
+from toolcatalog.server.rate_limit import Rate, parse_rate
+
+
+class _RateType(click.ParamType[Rate]):
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Rate:
+        found = value if isinstance(value, Rate) else parse_rate(value)
+        if found is None:
+            self.fail(
+                f"{value!r} is not a rate: write a number and /s, /m or /h, as in 100/s", param, ctx
+            )
+        return found
+
+
+rate_option = click.option(
+    "--rate",
+    type=_RateType(),
+    metavar="N/s",
+    help="How often a key may list: N/s, N/m or N/h.  [default: as often as it likes]",
+)
+
+
+def check_rate_options(rate: Rate | None, workers: int, redis: str | None) -> None:
+    """Raises UsageError where a worker's share of the rate would be nothing, or where Redis cannot
+    be asked.
+    """
+    if rate and rate.limit < workers:
+        raise UsageError(
+            f"--rate must be at least 1 for each of {workers} workers: they share it, also "
+            "where Redis is away."
+        )
+    if redis:
+        RedisAddress(redis)
+
 
 from_option = click.option(
     "--from",
@@ -118,7 +159,7 @@ def start_follower(
         allow_rollback=allow_rollback,
     )
     if not follower.has_snapshot():
-        terminal.print_message(
+        output.print_message(
             f"Fetching the catalog from {url}: until it is here, every call answers 503."
         )
     follower.start()
@@ -133,3 +174,42 @@ def start_follower(
         )
 
     return follower.cache, counted
+
+
+_BACKLOG = 2048  # connections that may wait to be taken
+
+
+def open_listener(host: str, port: int, option_names: str = "--port or --host") -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises UsageError with the reason where there is
+    none to be had, and these flags.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        # errors of name look-up have numbers of their own
+        known = error.errno is not None and error.errno > 0
+        reason = os.strerror(error.errno or 0) if known else error.strerror
+        if error.errno == errno.EADDRINUSE:
+            reason = "the port is in use"
+        raise UsageError(
+            f"Cannot listen on {host}:{port} ({reason}): choose another with {option_names}."
+        ) from None
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """A host and a port that were written as `HOST:PORT`, or `[HOST]:PORT`. Raises UsageError."""
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) <= 65535) or (
+        ":" in host and not host.startswith("[")
+    ):
+        raise UsageError(
+            f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:9100 or [::1]:9100."
+        )
+    return host.strip("[]"), int(port)
+
+
+def listener_url(listener: socket.socket) -> str:
+    """The address of a listening socket, as one types it into a browser."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,5 +1,4 @@
-"""A tool or a toolkit as a person reads it in a terminal: lines of pieces, each with a style that
-may be dropped. Pure.
+"""Tools and toolkits as text for a terminal.
 
 What a catalog says cannot move the cursor or change colours: characters that cannot be seen are
 named. Text is broken at `width`, where there is one, so that it stays within its branch of the

@@ -1,4 +1,6 @@
-"""Where a command finds the document of a tool version: a build, a catalog, a server. All three
+"""Document sources: a tool's document from a build, a catalog or a server.
+
+All three
 give the same one.
 """
 

@@ -1,6 +1,4 @@
-"""The tools of a build that a command is about: slugs, and whole toolkits, to the numbers of tool
-versions in its store.
-"""
+"""Tool selection: slugs and toolkits of a command to tool versions of a build."""
 
 from collections.abc import Iterator, Sequence
 

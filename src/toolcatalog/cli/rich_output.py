@@ -1,4 +1,5 @@
-"""What only a terminal shows, or only a failure needs: problems in colours, errors, a progress bar.
+"""Colors and progress bars, with rich; loaded only when needed.
+
 The room with rich.
 
 Only `terminal` loads this, and only when there is something to draw: rich takes longer to load than
@@ -21,7 +22,7 @@ from rich.progress import (
 from rich.segment import Segment, Segments
 from rich.text import Text
 
-from toolcatalog.cli import excerpts
+from toolcatalog.cli import output
 from toolcatalog.errors import Problem
 from toolcatalog.progress import Advance
 
@@ -47,8 +48,8 @@ def print_rich_problems(problems: Sequence[Problem], file_count: int, note: str)
     as wide as the terminal.
     """
     console = _create_console()
-    pieces = excerpts.format_problems(
-        problems, file_count, note, min(console.width, excerpts.MAX_WIDTH)
+    pieces = output.format_problems(
+        problems, file_count, note, min(console.width, output.MAX_WIDTH)
     )
     console.print(
         Segments(

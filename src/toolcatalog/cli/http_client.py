@@ -1,4 +1,6 @@
-"""Tools from a server over HTTP: one GET for each, with limits on time and size. Whatever is no
+"""HTTP client: get tools from a server, with limits on time and size.
+
+Whatever is no
 clear answer is a UsageError.
 """
 
@@ -14,7 +16,7 @@ from typing import IO, Any
 import orjson
 
 from toolcatalog import __version__
-from toolcatalog.cli.sources import DocumentSource
+from toolcatalog.cli.document_sources import DocumentSource
 from toolcatalog.errors import UsageError
 from toolcatalog.exports.definitions import KEY_VARIABLE
 from toolcatalog.lockfile import FIELDS, Document, MissingReason
